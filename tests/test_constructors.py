@@ -24,8 +24,8 @@ from ragnb.chunking.units import UnitNodeParser
 from ragnb.context.builders import Context
 from ragnb.documents.span import RagnbError
 from ragnb.expansion.expander import Expansion, ExpansionStats
-from ragnb.indexing.index_file import FileParts, Manifest
-from ragnb.retrieval.sqlite_store import SqliteStore
+from ragnb.documents.catalogue import Catalogue
+from ragnb.indexing.index_file import Manifest
 from ragnb.models.scripted import ScriptedLLM
 from ragnb.retrieval.hierarchical import build_tree
 from ragnb.retrieval.hybrid import Hits, VectorRetriever
@@ -47,6 +47,7 @@ ANY_OBJECT = {"metadata", "where", "on_report", "on_plan", "cache", "client"}   
 
 class _Store(MemoryStore):
     """With two documents."""
+    units = ()
 
     def __init__(self) -> None:
         super().__init__()
@@ -63,7 +64,7 @@ def _valid() -> dict[str, Any]:
         "expansion": Expansion([], ExpansionStats()), "fusion": Hits([]), "nodes": [], "path": None, "size": 10,
         "parser": parser, "store": store, "tree": build_tree([Document(text=TEXT, id_="a")], embed), "embed_model": embed,
         "members": {"v": retriever}, "retriever": retriever, "llm": ScriptedLLM(lambda prompt: "1"), "folder": Path("nowhere"),
-        "manifest": Manifest({}), "parts": FileParts(SqliteStore(), parser), "n_characters": 3, "expander": ragnb.Expander(store),
+        "manifest": Manifest({}), "read_catalogue": Catalogue, "n_characters": 3, "expander": ragnb.Expander(store),
         "library": Library({"": ragnb.Pipeline(retriever, ragnb.Expander(store))}), "prompt": "{context_str} {query_str}",
         "answer": ragnb.Answer("leave", "", Context("", ()), Expansion([], ExpansionStats()), Hits([])),
         "span": span, "start": 0, "end": 3, "hits": (), "outline": ragnb.Outline("a", 3), "hit": ragnb.Address("a", "c", 0),

@@ -11,48 +11,42 @@ import json
 import os
 import tempfile
 from collections.abc import Iterator, Mapping
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 from llama_index.core.node_parser import NodeParser
 
 # %% auto #0
-__all__ = ['NOWHERE', 'told_manifest', 'model_folder', 'ClusterParts', 'open_cluster', 'follow_cluster', 'ClusterWriter',
-           'open_writer']
+__all__ = ['NOWHERE', 'model_folder', 'open_cluster', 'ClusterWriter', 'open_writer']
 
 # %% ../../nbs/70_indexing/08_cluster_index.ipynb #e478cf20
-from ..chunking.base import SpanNodeParser
 from ..chunking.parsers import CONTEXTS, describe_parser
 from ..documents.catalogue import Catalogue, catalogue_of, catalogue_records
-from ..documents.servers import rebuild, ServerAddress
-from ..documents.span import IndexMismatchError, InputError, RagnbError
+from ..documents.servers import ServerAddress
+from ..documents.span import InputError, RagnbError
 from ragnb.indexing.cluster_state import (
-    Entries, Entry, read_entries, read_files, remove_files, remove_others, write_files, WriterLease
+    Entry, read_entries, read_files, remove_others, write_files, WriterLease
 )
-from .folder_index import Index, made_anew, open_embedding, open_parser, renew
-from .index_file import FileParts, FORMAT, Manifest
+from .commits import FileWriter
+from .folder_index import follow, Index, made_anew, open_embedding, open_parser
+from .index_file import Manifest
 from ..models.embedding import save_embedding
 from ..models.llm import check_model, resolve_llm
-from ..retrieval.cluster_rows import ClusterState
+from ..retrieval.cluster_rows import ClusterState, Looked
 from ..retrieval.cluster_store import ClusterStore, find_lost
 from ..retrieval.sqlite_store import packed, unpacked
+from ..retrieval.unit_source import SHIFT
 
 # %% ../../nbs/70_indexing/08_cluster_index.ipynb #0ca6f00f
-_SETTINGS = ("parser", "embedding", "fitted_on", "embedding_folder", "format")
 NOWHERE: Path = Path(os.devnull)     # Replaces the folder: an index on a cluster has none
 
 
-def told_manifest(
-    state: ClusterState,
-    store: ClusterStore,
-) -> Manifest:          # `IndexMismatchError` for one of another version
+def _manifest(state: ClusterState, store: ClusterStore) -> Manifest:
     "Read how an index was made; its documents are read on first access."
-    told = state.told["manifest"]
-    if told.get("format") != FORMAT:
-        found = told.get("format")
-        raise IndexMismatchError(f"index format is {found!r}, this version reads {FORMAT}: {rebuild(store.rows.where)}")
-    return Manifest(**told, documents=Entries(store, state.totals.get("entries", 0)))
+    documents = cache(lambda: {i: json.loads(e.told) for i, e in read_entries(store).items()})
+    entries = Looked(lambda i: documents()[i], documents, state.totals.get("entries", 0))
+    return Manifest.of(state.told["manifest"], entries, store.rows.where)
 
 
 @contextlib.contextmanager
@@ -67,38 +61,20 @@ def model_folder(
         yield Path(folder)
 
 # %% ../../nbs/70_indexing/08_cluster_index.ipynb #6f5ebe85
-class ClusterParts(FileParts):
-    "The parts of an index on a cluster, apart from its store."
-
-    def __init__(self, store: ClusterStore, parser: SpanNodeParser) -> None:
-        super().__init__(store, parser)
-        self._holdings: dict[int, Mapping[str, Any]] = {}    # By number of an entry; a number is never reused
-
-    @property
-    def catalogue(self) -> Catalogue:
-        "Return the catalogue of citations; known entries are not read again."
-        if self.written is not None:
-            return self.written
-        with self._lock, self.store.rows.snapshot() as view:
-            if self._catalogue[0] != view.state.generation:
-                self._catalogue = view.state.generation, self._read_catalogue(view.state)
-            return self._catalogue[1]
-
-    @catalogue.setter
-    def catalogue(self, catalogue: Catalogue) -> None:
-        self.written = catalogue
-
-    def _read_catalogue(self, state: ClusterState) -> Catalogue:
-        rows, held = self.store.rows, {"term": {"facts": "holding"}}
-        entries = {"term": {"kind": "e"}}
-        now = [row["doc"] for row in rows.scan(state.live(entries, held), ["doc"])]
-        self._holdings = {n: h for n in now if (h := self._holdings.get(n)) is not None}
-        new = [n for n in now if n not in self._holdings]
+def _catalogue(store: ClusterStore, known: dict[int, Mapping[str, Any]]) -> Catalogue:
+    "Read the catalogue of citations; known entries are not read again: their number is never reused."
+    rows, entries = store.rows, {"term": {"kind": "e"}}
+    with rows.snapshot() as view:
+        state = view.state
+        now = [row["doc"] for row in rows.scan(state.live(entries, {"term": {"facts": "holding"}}), ["doc"])]
+        new = [n for n in now if n not in known]
         for at in range(0, len(new), 10_000):
             for row in rows.scan(state.live(entries, {"terms": {"doc": new[at:at + 10_000]}}), ["doc", "data"], 1_000):
-                self._holdings[row["doc"]] = unpacked(base64.b64decode(row["data"]))
-        told = state.told.get("catalogue") or {"aliases": {}, "cited_with": ""}
-        return catalogue_of(sorted(self._holdings.values(), key=lambda h: h["doc_id"]), **told)
+                known[row["doc"]] = unpacked(base64.b64decode(row["data"]))
+    for n in known.keys() - set(now):
+        del known[n]
+    told = state.told.get("catalogue") or {"aliases": {}, "cited_with": ""}
+    return catalogue_of(sorted(known.values(), key=lambda h: h["doc_id"]), **told)
 
 # %% ../../nbs/70_indexing/08_cluster_index.ipynb #879ef750
 def open_cluster(
@@ -112,59 +88,47 @@ def open_cluster(
 ) -> Index:                # `InputError` if there is no index
     "Open the index of a cluster."
     store = ClusterStore(url.whole)
-    index = _read_state(url, store, embed, parser, resolve_llm(contexts, base_url), base_url, embed_options)
-    follow_cluster(index)
-    return index
-
-
-def _read_state(url: ServerAddress, store: ClusterStore, *asked: Any) -> Index:
-    "Open the newest state; retry if an update replaces it meanwhile."
-    state = store.rows.look().state
-    if not state.generation:
-        raise InputError(f"no index at {url}: make one with `ragnb index PATH --index {url}`")
-    if not state.told.get("finished"):
-        told = f"the run that makes the index {url} has not finished"
-        raise InputError(f"{told}: run `ragnb index PATH --index {url}` again")
-    try:
-        return _opened(url, store, state, NOWHERE, *asked)
-    except RagnbError:
-        if store.rows.look().state == state:
-            raise
-        return _read_state(url, store, *asked)
+    asked = embed, parser, resolve_llm(contexts, base_url), base_url, embed_options
+    while True:
+        state = store.rows.look().state
+        if not state.generation:
+            raise InputError(f"no index at {url}: make one with `ragnb index PATH --index {url}`")
+        if not state.told.get("finished"):
+            told = f"the run that makes the index {url} has not finished"
+            raise InputError(f"{told}: run `ragnb index PATH --index {url}` again")
+        try:
+            index = _opened(url, store, state, NOWHERE, *asked)
+        except RagnbError:
+            if store.rows.look().state == state:    # else an update has replaced it meanwhile
+                raise
+        else:
+            _follow(index)
+            return index
 
 
 def _opened(url: ServerAddress, store: ClusterStore, state: ClusterState, folder: Path, embed: Any, parser: Any,
             llm: Any, base_url: Any, embed_options: Any) -> Index:
     "Open the index of a state."
-    manifest = told_manifest(state, store)
+    manifest = _manifest(state, store)
     made = open_parser(folder, manifest, parser, llm)
     with model_folder(store, state) as files:
         model = open_embedding(files, manifest, embed, base_url, embed_options)
-    index = Index(folder, manifest, made, model, ClusterParts(store, made), store)
+    index = Index(folder, manifest, made, model, store, partial(_catalogue, store, {}))
     index.place = url
     return index
 
 
-def follow_cluster(
-    index: Index,     # An index on a cluster, opened for reading
-) -> None:
-    "Check at the start of every question whether the cluster has a new state."
-    index.version = index.store.version
-    index.store.rows.at_start = partial(_follow, index)
-
-
 def _follow(index: Index) -> None:
-    "Update an index to the state of its cluster; `IndexMismatchError` if its splitter or embedding has changed."
-    with index.store.rows.snapshot() as view:
-        state = view.state
-        if state.generation == index.version:
-            return
-        if not state.generation:
-            raise InputError(f"the index {index.place} is gone: make one with `ragnb index PATH --index {index.place}`")
-        renew(index, told_manifest(state, index.store), state.generation, partial(model_folder, index.store, state))
+    "Follow the state of the cluster."
+    store = index.store
+
+    def now() -> ClusterState:
+        with store.rows.snapshot() as view:
+            return view.state
+    follow(index, store.rows, lambda: _manifest(now(), store), lambda: model_folder(store, now()))
 
 # %% ../../nbs/70_indexing/08_cluster_index.ipynb #4ca37eec
-class ClusterWriter:
+class ClusterWriter(FileWriter):
     "Write an index on a cluster: readers see all of a run, or nothing."
 
     def __init__(
@@ -208,44 +172,25 @@ class ClusterWriter:
 
     def check_in(self) -> bool:
         "Commit the work so far if readers cannot open it yet; return whether it was committed."
-        if not self.hidden or self._moving and not self.fresh:
-            return False
-        self._commit(finished=False)
-        self.saved = self.kept = True
-        return True
-
-    def commit(self) -> None:
-        "Commit the present state."
-        self._commit(finished=True)
-        self.saved, self.fresh, self.staged, self.hidden, self.kept = True, False, False, False, False
-        self.index.parts.written = None
+        return (self.fresh or not self._moving) and super().check_in()
 
     def _commit(self, finished: bool) -> None:
         "Write the description of an index and commit it together with the rows."
-        manifest, change = self.index.manifest, self.store.begin()
-        self._write_entries(manifest, self.index.parts.catalogue)
-        before, used = self.files, manifest.embedding_folder
-        self.files = {name: files for name, files in before.items() if name == used}
-        self._keep_contexts(before)
-        cited = self.index.parts.catalogue
-        told = {"manifest": {name: getattr(manifest, name) for name in _SETTINGS}, "finished": finished,
-                "catalogue": {"aliases": cited.aliases, "cited_with": cited.cited_with}, "files": self.files}
+        manifest, change, cited = self.index.manifest, self.store.begin(), self.index.catalogue
+        self._write_entries(manifest, cited)
+        path, before = self.index.folder / CONTEXTS, self.files
+        contexts = path.read_bytes() if path.is_file() else b""     # of a model
+        kept = "contexts-" if contexts == self._contexts else "\0"
+        self.files = {name: files for name, files in before.items()
+                      if name == manifest.embedding_folder or name.startswith(kept)}
+        if contexts and contexts != self._contexts:
+            name = f"contexts-{os.urandom(6).hex()}"
+            self.files[name], self._contexts = write_files(self.store.rows, name, {CONTEXTS: contexts}), contexts
+        told = {"manifest": manifest.settings(), "finished": finished, "files": self.files,
+                "catalogue": {"aliases": cited.aliases, "cited_with": cited.cited_with}}
         change.totals["entries"] = len(self._held)
         self.store.commit(told)
         self._moving = False
-        for name in before.keys() - self.files.keys():
-            remove_files(self.store.rows, name, before[name])
-
-    def _keep_contexts(self, before: Mapping[str, Any]) -> None:
-        "Write a model's contexts if they have changed."
-        path = self.index.folder / CONTEXTS
-        now = path.read_bytes() if path.is_file() else b""
-        kept = {name: files for name, files in before.items() if name.startswith("contexts-")}
-        if now == self._contexts:
-            self.files |= kept
-        elif now:
-            name = f"contexts-{os.urandom(6).hex()}"
-            self.files[name], self._contexts = write_files(self.store.rows, name, {CONTEXTS: now}), now
 
     def _write_entries(self, manifest: Manifest, catalogue: Catalogue) -> None:
         "Write the changed entries; write all entries to a new index of rows."
@@ -259,7 +204,8 @@ class ClusterWriter:
                 now[doc_id] = held
                 continue
             now[doc_id] = entry._replace(number=change.next)
-            rows.append(now[doc_id].row(doc_id))
+            row = {"kind": "e", "doc": change.next, "pos": change.next << SHIFT, "id": doc_id, "told": entry.told}
+            rows.append(row | ({"data": entry.holding, "facts": ["holding"]} if entry.holding else {}))
             change.next += 1
         left = {e.number for e in now.values()}
         if not change.fresh:
@@ -287,10 +233,10 @@ class ClusterWriter:
         self._folder.cleanup()
         with contextlib.suppress(RagnbError):     # the server is gone: the run's error is raised
             if self.store.rows.look().state.generation:
-                follow_cluster(self.index)
+                _follow(self.index)
 
     def tidy(self) -> None:
-        "Remove the files of killed runs."
+        "Remove the files of killed runs and of earlier states."
         remove_others(self.store.rows, self.files)
 
 # %% ../../nbs/70_indexing/08_cluster_index.ipynb #20ae21df
@@ -307,7 +253,8 @@ def open_writer(
         llm = resolve_llm(asked["contexts"], asked["base_url"])
         check_model(llm)
         store.check, store.deferred = lease.check, True
-        store.rows.hold()
+        store.rows.look()
+        store.rows.steady = True     # this process alone writes: the state is read once
         return _begin(url, store, lease, folder, force, llm, asked)
     except BaseException:
         folder.cleanup()
@@ -325,22 +272,17 @@ def _begin(url: ServerAddress, store: ClusterStore, lease: WriterLease, temporar
     folder = Path(temporary.name)
     state, options = store.rows.look().state, {name: asked[name] for name in ("base_url", "embed_options")}
     finished = bool(state.told.get("finished"))
-    contexts = _fetch_contexts(store, state, folder)
+    for name, files in state.told.get("files", {}).items():
+        if name.startswith("contexts-"):
+            read_files(store.rows, name, files, folder)
+    path = folder / CONTEXTS
+    contexts = path.read_bytes() if path.is_file() else b""
     if state.generation and not force:
         find_lost(store)
         index = _opened(url, store, state, folder, asked["embed"], asked["parser"], llm, **options)
         return ClusterWriter(index, lease, contexts, temporary, hidden=not finished)
     made, model = made_anew(folder, asked["embed"], asked["parser"], llm, **options)
     store.begin(anew=True)
-    index = Index(folder, Manifest(describe_parser(made)), made, model, ClusterParts(store, made), store)
-    index.place, index.parts.catalogue = url, Catalogue()
+    index = Index(folder, Manifest(describe_parser(made)), made, model, store, partial(_catalogue, store, {}))
+    index.place, index.written = url, Catalogue()
     return ClusterWriter(index, lease, contexts, temporary, fresh=True, hidden=not finished)
-
-
-def _fetch_contexts(store: ClusterStore, state: ClusterState, folder: Path) -> bytes:
-    "Download the contexts that a model wrote."
-    for name, files in state.told.get("files", {}).items():
-        if name.startswith("contexts-"):
-            read_files(store.rows, name, files, folder)
-    path = folder / CONTEXTS
-    return path.read_bytes() if path.is_file() else b""

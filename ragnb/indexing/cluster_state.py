@@ -8,20 +8,18 @@ from __future__ import annotations
 import base64
 import contextlib
 import getpass
-import json
 import os
 import re
 import socket
 import threading
 import time
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 # %% auto #0
-__all__ = ['Files', 'on_cluster', 'write_files', 'read_files', 'remove_files', 'remove_others', 'Entry', 'read_entries',
-           'Entries', 'WriterLease']
+__all__ = ['Files', 'on_cluster', 'write_files', 'read_files', 'remove_others', 'Entry', 'read_entries', 'WriterLease']
 
 # %% ../../nbs/70_indexing/07_cluster_state.ipynb #d06e0eab
 from ..documents.atomic import LockedError
@@ -29,7 +27,6 @@ from ..documents.servers import rebuild, ServerAddress
 from ..documents.span import InputError, RagnbError
 from ..retrieval.cluster_rows import ClusterRows
 from ..retrieval.cluster_store import ClusterStore, make_state
-from ..retrieval.unit_source import SHIFT
 from ..storage.opensearch import send_bulk, server_errors
 
 # %% ../../nbs/70_indexing/07_cluster_state.ipynb #3f24812b
@@ -66,10 +63,6 @@ def write_files(
     return out
 
 
-def _names(group: str, files: Files) -> list[str]:
-    return [f"file-{group}-{name}-{n}" for name, pieces in files.items() for n in range(pieces)]
-
-
 def read_files(
     rows: ClusterRows,
     group: str,
@@ -78,7 +71,7 @@ def read_files(
 ) -> None:             # `InputError` if a piece is missing
     "Read files into a folder."
     for name, n in files.items():
-        ids = _names(group, {name: n})
+        ids = [f"file-{group}-{name}-{i}" for i in range(n)]
         with server_errors(rows.where):
             found = rows.client.mget(index=f"{rows.name}-state", body={"ids": ids})["docs"]
         if not all(row.get("found") for row in found):
@@ -86,16 +79,6 @@ def read_files(
             raise InputError(f"{told}: {rebuild(rows.where)} builds it again")
         data = b"".join(base64.b64decode(row["_source"]["data"]) for row in found)
         Path(folder, Path(name).name).write_bytes(zlib.decompress(data))
-
-
-def remove_files(
-    rows: ClusterRows,
-    group: str,
-    files: Files,
-) -> None:
-    "Remove files that are in no state any more."
-    actions = [({"delete": {"_index": f"{rows.name}-state", "_id": i}}, None) for i in _names(group, files)]
-    send_bulk(rows.client, actions, rows.where)
 
 
 def remove_others(
@@ -116,14 +99,6 @@ class Entry(NamedTuple):
     told: str         # JSON
     holding: str      # Packed; '' for a document that is not cited and cites nothing
 
-    def row(
-        self,
-        doc_id: str,
-    ) -> dict[str, Any]:
-        "Return the row."
-        row = {"kind": "e", "doc": self.number, "pos": self.number << SHIFT, "id": doc_id, "told": self.told}
-        return row | ({"data": self.holding, "facts": ["holding"]} if self.holding else {})
-
 
 def read_entries(
     store: ClusterStore,
@@ -135,28 +110,6 @@ def read_entries(
         found = store.rows.scan(view.state.live({"term": {"kind": "e"}}), fields)
         return dict(sorted((row["id"], Entry(row["doc"], row["told"], row.get("data", ""))) for row in found))
 
-
-class Entries(Mapping):
-    "The entries of a state, read on first access."
-
-    def __init__(self, store: ClusterStore, size: int) -> None:
-        self.store, self.size = store, size
-        self.read: dict[str, dict[str, Any]] | None = None
-
-    def _all(self) -> dict[str, dict[str, Any]]:
-        if self.read is None:
-            self.read = {i: json.loads(e.told) for i, e in read_entries(self.store).items()}
-        return self.read
-
-    def __getitem__(self, doc_id: str) -> dict[str, Any]:
-        return self._all()[doc_id]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._all())
-
-    def __len__(self) -> int:
-        return self.size
-
 # %% ../../nbs/70_indexing/07_cluster_state.ipynb #11d0d8b7
 def _machine() -> str:
     "Identify the boot and the namespace of process ids; '' if unknown."
@@ -167,35 +120,24 @@ def _machine() -> str:
         return ""
 
 
-def _note(
-    until: float,    # End of the lease by the clock of the cluster
-) -> dict[str, Any]:
+def _note() -> dict[str, Any]:
     "Describe the process that writes."
     try:
         user = getpass.getuser()
     except (KeyError, OSError, ImportError):  # a user without a name
         user = "?"
     return {"host": socket.gethostname(), "pid": os.getpid(), "user": user, "machine": _machine(),
-            "since": time.strftime("%H:%M:%S", time.gmtime()), "until": until, "key": os.urandom(8).hex()}
+            "since": time.strftime("%H:%M:%S", time.gmtime()), "key": os.urandom(8).hex()}
 
 
-def _holder(note: Mapping[str, Any]) -> str:
-    "Describe a writer in words."
-    return f"process {note['pid']} of {note['user']} on {note['host']}, since {note['since']} UTC"
-
-
-def _alive(
-    note: Mapping[str, Any],
-    now: float,      # Time by the clock of the cluster
-) -> bool:
-    "Check whether a writer's lease is still valid."
-    if note["machine"] and note["machine"] == _machine():
-        try:
-            os.kill(note["pid"], 0)
-        except ProcessLookupError:
-            return False
-        except OSError:
-            pass
+def _alive(note: Mapping[str, Any], now: float) -> bool:
+    "Check by the clock of the cluster whether a writer's lease is still valid."
+    with contextlib.suppress(OSError):
+        if note["machine"] and note["machine"] == _machine():
+            try:
+                os.kill(note["pid"], 0)
+            except ProcessLookupError:
+                return False
     return now < note["until"]
 
 # %% ../../nbs/70_indexing/07_cluster_state.ipynb #5168a2be
@@ -249,12 +191,12 @@ class WriterLease:
         while True:
             held, now = self._read(), self._now()
             if held is None or not _alive(held, now):
-                self.renewed, self.note = time.monotonic(), _note(now + self.seconds)
+                self.renewed, self.note = time.monotonic(), _note() | {"until": now + self.seconds}
                 if self._write(self.note):
                     return
             elif time.monotonic() >= until:
-                raise LockedError(f"the index {self.rows.where} is being written by {_holder(held)}: "
-                                  "try again when it is done")
+                by = f"process {held['pid']} of {held['user']} on {held['host']}, since {held['since']} UTC"
+                raise LockedError(f"the index {self.rows.where} is being written by {by}: try again when it is done")
             else:
                 time.sleep(0.2)
 

@@ -10,14 +10,17 @@ import errno
 import re
 import shutil
 import sqlite3
+import tempfile
+import zlib
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from llama_index.core.node_parser import NodeParser
 
 # %% auto #0
-__all__ = ['LOCK', 'claim_folder', 'leave_folder', 'write_error', 'FileWriter', 'remove_file', 'open_or_create']
+__all__ = ['LOCK', 'write_error', 'FileWriter', 'open_or_create']
 
 # %% ../../nbs/70_indexing/03_commits.ipynb #04dd2612
 from ..documents.atomic import why_not_written, WriteError
@@ -25,6 +28,7 @@ from ..documents.catalogue import Catalogue
 from ..documents.atomic import WriteLock
 from ..documents.servers import ServerAddress
 from ..documents.span import IndexMismatchError, InputError, RagnbError
+from ..models.embedding import save_embedding
 from ..models.llm import check_model, resolve_llm, shorten
 from ..chunking.parsers import CONTEXTS, describe_parser
 from ..retrieval.sqlite_store import SqliteStore
@@ -32,8 +36,8 @@ from ..retrieval.sqlite_units import Database, SqliteUnits
 from .cluster_state import on_cluster
 from .folder_index import BROKEN, damaged, follow_file, Index, made_anew, older, open_file, open_index
 from ragnb.indexing.index_file import (
-    clear_tables, FILE, FileParts, is_finished, Manifest, SETTINGS_FILE, SKIPPED, stored_manifest, SUM, TABLES,
-    write_model, write_state, write_sum
+    clear_tables, FILE, Manifest, read_catalogue, setting, SETTINGS_FILE, SKIPPED, stored_manifest, SUM, TABLES,
+    write_state, write_sum
 )
 
 # %% ../../nbs/70_indexing/03_commits.ipynb #d155b19a
@@ -51,11 +55,8 @@ def _discard(path: Path) -> None:
             path.unlink(missing_ok=True)
 
 # %% ../../nbs/70_indexing/03_commits.ipynb #645bf7c4
-def claim_folder(
-    folder: Path,
-    force: bool = False,   # The index is rebuilt: an earlier version is accepted
-) -> list[Path]:  # Created folders, the deepest first; `InputError` for a file or a folder with other contents
-    "Create the folder of an index, or check an existing one."
+def _claim(folder: Path, force: bool = False, wait: float = 10) -> tuple[list[Path], WriteLock]:
+    "Create the folder of an index, or check an existing one, and lock it; return the created folders, deepest first."
     if folder.exists() and not folder.is_dir():
         raise InputError(f"the index needs a folder, {str(folder)!r} is a file")
     names = [p.name for p in folder.iterdir()] if folder.exists() and not (folder / FILE).exists() else []
@@ -68,10 +69,17 @@ def claim_folder(
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"the index folder {str(folder)!r} cannot be made: {error.strerror}") from error
-    return made
+    try:
+        return made, WriteLock(folder / LOCK, f"the index in {str(folder)!r}", wait)
+    except BaseException as error:
+        if made:  # else another process has the lock
+            _leave(folder, made)
+        if isinstance(error, OSError):
+            raise InputError(f"the index in {str(folder)!r} cannot be written: {error.strerror}") from error
+        raise
 
 
-def leave_folder(folder: Path, made: Sequence[Path]) -> None:
+def _leave(folder: Path, made: Sequence[Path]) -> None:
     "Remove the lock of a folder without an index, and the folders created for it."
     if not (folder / FILE).exists():
         _discard(folder / LOCK)
@@ -116,13 +124,9 @@ class FileWriter:
         self.kept = hidden and not fresh      # Continue an earlier run
         self.whole, self.staged, self.saved = not hidden, False, True
         index.store.at_start = None           # No new state is read during the run
+        self.database: Database = index.store.database
         self.lock: WriteLock | None = None
         self.made: list[Path] = []            # Created folders, the deepest first
-
-    @property
-    def database(self) -> Database:
-        "Return the database of the index."
-        return self.index.store.database
 
     def stage(self) -> None:
         "Begin a change of the index."
@@ -136,7 +140,11 @@ class FileWriter:
     ) -> str:          # "embedding-2" after "embedding-1"
         "Write an embedding and return its name."
         self.stage()
-        write_model(self.database, model)
+        with tempfile.TemporaryDirectory() as folder:
+            save_embedding(model, folder)
+            files = [(p.name, zlib.compress(p.read_bytes(), 1)) for p in Path(folder).iterdir()]
+        self.database.connection.execute("DELETE FROM model")
+        self.database.connection.executemany("INSERT INTO model VALUES (?, ?)", files)
         return f"embedding-{int(self.index.manifest.embedding_folder.rpartition('-')[2] or 0) + 1}"
 
     def check_in(self) -> bool:
@@ -149,24 +157,25 @@ class FileWriter:
     def commit(self) -> None:
         "Commit the present state."
         self._commit(finished=True)
-        with contextlib.suppress(sqlite3.Error, OSError):    # no space for it: the index is complete without
-            write_sum(self.database)
         self.saved, self.fresh, self.staged, self.hidden, self.kept = True, False, False, False, False
-        self.index.parts.written = None
-        follow_file(self.index)
+        self.index.written = None
 
     def _commit(self, finished: bool) -> None:
         "Commit the transaction."
         self.stage()
-        write_state(self.database, self.index.manifest, self.index.parts.catalogue, finished)
+        write_state(self.database, self.index.manifest, self.index.catalogue, finished)
         self.database.connection.execute("COMMIT")
+        if finished:
+            with contextlib.suppress(sqlite3.Error, OSError):    # no space for it: the index is complete without
+                write_sum(self.database)
+            follow_file(self.index)
 
     def abandon(self) -> None:
         "Undo uncommitted changes."
         self._take_back()
         if self.fresh and self.hidden and not self.kept:
             self.database.close()
-            remove_file(self.index.folder)
+            _remove_file(self.index.folder)
 
     def _take_back(self) -> None:
         "Roll back the transaction, if there is one."
@@ -178,7 +187,7 @@ class FileWriter:
         self._take_back()
         if self.lock is not None:
             self.lock.release()
-        leave_folder(self.index.folder, self.made)
+        _leave(self.index.folder, self.made)
 
     def tidy(self) -> None:
         "Remove the remains of a killed run and of an index of an earlier version."
@@ -187,9 +196,7 @@ class FileWriter:
                 _discard(item)
 
 # %% ../../nbs/70_indexing/03_commits.ipynb #9249c746
-def remove_file(
-    folder: Path,   # Folder of an index, locked by the caller
-) -> None:
+def _remove_file(folder: Path) -> None:
     "Remove the file of an index and its companion files."
     for name in (SUM, SKIPPED, f"{FILE}-wal", f"{FILE}-shm", FILE):
         _discard(folder / name)
@@ -198,7 +205,7 @@ def remove_file(
 def _begin(folder: Path, embed: Any, parser: Any, llm: Any, force: bool, **options: Any) -> FileWriter:
     "Continue the index in the folder, or start a new one."
     database = _opened(folder, force)
-    finished = is_finished(database)
+    finished = setting(database.connection, "finished") is not None
     if not force and stored_manifest(database) is not None:
         try:
             index = open_index(folder, database, embed, parser=parser, contexts=llm, **options)
@@ -212,13 +219,13 @@ def _begin(folder: Path, embed: Any, parser: Any, llm: Any, force: bool, **optio
         database.connection.execute("BEGIN IMMEDIATE")
         clear_tables(database)
         store = SqliteStore(SqliteUnits(database))
-        index = Index(folder, Manifest(describe_parser(made)), made, model, FileParts(store, made), store)
-        index.parts.catalogue = Catalogue()
+        index = Index(folder, Manifest(describe_parser(made)), made, model, store, partial(read_catalogue, database))
+        index.written = Catalogue()
         return FileWriter(index, fresh=True, hidden=not finished)
     except BaseException:
         if not finished:
             database.close()
-            remove_file(folder)
+            _remove_file(folder)
         raise
 
 
@@ -230,31 +237,15 @@ def _opened(folder: Path, force: bool) -> Database:
             stored_manifest(database)
             return database
     except (IndexMismatchError, *BROKEN) as error:
-        if isinstance(error, sqlite3.OperationalError) and not _is_damage(error):
+        unharmed = any(said in str(error) for said in ("locked", "readonly", "unable to open", "full", "I/O"))
+        if isinstance(error, sqlite3.OperationalError) and unharmed:    # it is in use, or cannot be written
             raise
         if not force:
             raise (error if isinstance(error, RagnbError) else damaged(folder, error)) from error
-        remove_file(folder)
+        _remove_file(folder)
     return Database(folder / FILE, schema=TABLES)
 
-
-def _is_damage(error: sqlite3.Error) -> bool:
-    "Return False for a file that is in use or cannot be written."
-    return not any(said in str(error) for said in ("locked", "readonly", "unable to open", "full", "I/O"))
-
 # %% ../../nbs/70_indexing/03_commits.ipynb #08b96f80
-def _locked(folder: Path, made: Sequence[Path], wait: float) -> WriteLock:
-    "Lock a folder; if that fails, remove the folders created for it."
-    try:
-        return WriteLock(folder / LOCK, f"the index in {str(folder)!r}", wait)
-    except BaseException as error:
-        if made:  # else another process has the lock
-            leave_folder(folder, made)
-        if isinstance(error, OSError):
-            raise InputError(f"the index in {str(folder)!r} cannot be written: {error.strerror}") from error
-        raise
-
-
 def open_or_create(
     folder: str | Path,                         # Folder of the index, or an address on a cluster
     embed: str | Any | None = None,             # See `resolve_embedding`; None: that of the index, or `ngram`
@@ -265,15 +256,14 @@ def open_or_create(
     base_url: str | None = None,                # Server of the embedding, and of a contexts model given by name
     embed_options: Mapping[str, Any] | None = None,  # See `resolve_embedding`
     wait: float = 10,                           # Seconds to wait for another writer, >= 0; then `LockedError`
-) -> FileWriter | Any:                          # It locks the folder until `release`
+) -> FileWriter:                                # It locks the folder until `release`
     "Open the index of a folder for writing, or start a new one."
     if on_cluster(folder):
         from ragnb.indexing.cluster_index import open_writer
         asked = dict(embed=embed, parser=parser, contexts=contexts, base_url=base_url, embed_options=embed_options)
         return open_writer(ServerAddress(folder), force, wait, asked)
     folder = Path(folder)
-    made = claim_folder(folder, force)
-    lock = _locked(folder, made, wait)
+    made, lock = _claim(folder, force, wait)
     try:
         llm = resolve_llm(contexts, base_url)
         check_model(llm)
@@ -281,7 +271,7 @@ def open_or_create(
     except BaseException as error:
         told = write_error(error, folder)
         lock.release()
-        leave_folder(folder, made)
+        _leave(folder, made)
         if told is not None:
             raise told from error
         raise

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import copy
 import sqlite3
+import threading
 import zlib
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
@@ -17,8 +18,8 @@ from typing import Any
 from llama_index.core.node_parser import NodeParser
 
 # %% auto #0
-__all__ = ['BROKEN', 'open_part', 'open_parser', 'needs_fit', 'open_embedding', 'Index', 'older', 'check_there', 'open_file',
-           'open_index', 'damaged', 'made_anew', 'renew', 'follow_file']
+__all__ = ['BROKEN', 'open_parser', 'needs_fit', 'open_embedding', 'Index', 'older', 'check_there', 'open_file', 'open_index',
+           'damaged', 'made_anew', 'follow', 'follow_file']
 
 # %% ../../nbs/70_indexing/02_folder_index.ipynb #3955ebae
 from ..documents.arguments import checked
@@ -35,25 +36,21 @@ from ragnb.models.embedding import (
 from ..models.llm import resolve_llm
 from ..chunking.base import SpanNodeParser
 from ragnb.chunking.parsers import (
-    completed, CONTEXTS, DEFAULT_SPLITTER, describe_parser, parser_from, resolve_parser, with_contexts
+    completed, CONTEXTS, DEFAULT_SPLITTER, describe_parser, makes_units, parser_from, resolve_parser, with_contexts
 )
 from ..storage.store import ChunkStore
 from ..retrieval.sqlite_store import SqliteStore
 from ..retrieval.sqlite_units import Database, SqliteUnits
 from .cluster_state import on_cluster
 from ragnb.indexing.index_file import (
-    check_sum, FILE, FileParts, IndexParts, is_finished, Manifest, model_files, stored_manifest, TABLES
+    check_sum, FILE, Manifest, model_files, read_catalogue, setting, stored_manifest, TABLES
 )
 
 # %% ../../nbs/70_indexing/02_folder_index.ipynb #17b04390
-def open_part(
-    load: Callable[..., Any],
-    folder: Path,              # Argument of the call
-    **options: Any,
-) -> Any:                      # `IndexMismatchError` if it is damaged or missing
-    "Open a part of an index; the error for a damaged part explains what to do."
+def _loaded(folder: Path, **options: Any) -> Any:
+    "Load the embedding of an index; the error for a damaged one explains what to do."
     try:
-        return load(folder, **options)
+        return load_embedding(folder, **options)
     except WriteError:  # no damage
         raise
     except IndexMismatchError as error:
@@ -129,7 +126,7 @@ def open_embedding(
     kind = manifest.embedding.get("kind")
     options = options_for(kind if embed is None else embed, options)
     if _is_named(embed, manifest.embedding) and not (kind == "ngram" and options):
-        model = open_part(load_embedding, made, base_url=base_url, **options)
+        model = _loaded(made, base_url=base_url, **options)
         if hasattr(model, "expect"):
             model.expect(manifest.embedding)
         return model
@@ -143,7 +140,7 @@ def open_embedding(
         called = _short(describe_embedding(wanted))
         called += "" if called != _short(manifest.embedding) else f" ({'; '.join(differ)})"
     else:
-        held = open_part(load_embedding, made) if kind == "ngram" else None
+        held = _loaded(made) if kind == "ngram" else None
         if held is not None and _settings(held) == _settings(wanted):
             return held
         called = f"a {type(wanted).__name__} of other parameters"
@@ -167,19 +164,22 @@ class Index:
         The splitter of its chunks.
     embed_model : BaseEmbedding
         The LlamaIndex embedding of its vectors; questions must be embedded with it too.
-    parts : IndexParts
-        Units, word counts and citations.
     store : ChunkStore
-        Chunks of all levels, their vectors, and outlines.
+        Chunks of all levels, their words, vectors, and outlines.
+    read_catalogue : callable
+        Reads the catalogue of citations from the store.
     """
 
     @checked
-    def __init__(self, folder: Path, manifest: Manifest, parser: SpanNodeParser, embed_model: Any,
-                 parts: IndexParts, store: ChunkStore) -> None:
+    def __init__(self, folder: Path, manifest: Manifest, parser: SpanNodeParser, embed_model: Any, store: ChunkStore,
+                 read_catalogue: Callable[[], Catalogue]) -> None:
         self.folder, self.held, self.parser = folder, manifest, parser
         self.version = 0      # Version of the file when the manifest was read
-        self.embed_model, self.parts, self.store = embed_model, parts, store
+        self.embed_model, self.store, self._read_catalogue = embed_model, store, read_catalogue
         self.place: ServerAddress | Path = folder   # The folder, or the address on a cluster
+        self.multiscale: SqliteUnits | Any | None = store.units if makes_units(parser) else None   # The units
+        self.written: Catalogue | None = None       # Instead of the stored catalogue: of an unfinished update, or a date
+        self._known, self._lock = (-1, Catalogue()), threading.RLock()    # Version, and the catalogue of it
 
     @property
     def manifest(self) -> Manifest:
@@ -195,14 +195,9 @@ class Index:
     def _facts(self) -> dict[str, str]:
         "Describe the contents and the settings of the index."
         made, split = self.manifest.embedding, self.manifest.parser
-        facts = {"documents": f"{len(self.doc_ids):,}", "chunks": f"{self._n_chunks:,}",
+        facts = {"documents": f"{len(self.doc_ids):,}", "chunks": f"{len(self.store.units):,}",
                  "split": str(split.get("kind") or split.get("splitter", "")), "embedding": _short(made)}
         return facts | ({"unfinished": str(len(self.unfinished))} if self.unfinished else {})
-
-    @property
-    def _n_chunks(self) -> int:
-        "Searched chunks."
-        return len(self.store.units)
 
     def __repr__(self) -> str:
         return f"Index({str(self.place)!r}, {', '.join(f'{name}: {fact}' for name, fact in self._facts.items())})"
@@ -211,19 +206,19 @@ class Index:
         return card(f"Index {self.place}", rows=self._facts.items())
 
     @property
-    def multiscale(self) -> SqliteUnits | Any | None:
-        "Return the units; None if the splitter makes none."
-        return self.parts.multiscale
-
-    @property
     def has_units(self) -> bool:
         "Check whether the splitter makes units."
         return self.multiscale is not None
 
     @property
     def catalogue(self) -> Catalogue:
-        "Return the catalogue of statutes: their places and citations."
-        return self.parts.catalogue
+        "Return the catalogue of statutes: their places and citations; it follows the commits of other processes."
+        if self.written is not None:
+            return self.written
+        with self._lock, self.store.snapshot():
+            if self._known[0] != (version := self.store.version):
+                self._known = version, self._read_catalogue()
+            return self._known[1]
 
     def at(
         self,
@@ -231,8 +226,7 @@ class Index:
     ) -> Index:
         "Return the index with its statutes as of a date, see `Catalogue.at`."
         dated = copy.copy(self)
-        dated.parts = copy.copy(self.parts)
-        dated.parts.catalogue = self.catalogue.at(date)
+        dated.written = self.catalogue.at(date)
         return dated
 
     @property
@@ -304,7 +298,14 @@ class Index:
         if on_cluster(folder):
             from ragnb.indexing.cluster_index import open_cluster
             return open_cluster(ServerAddress(folder), embed, **asked)
-        return _open_folder(Path(folder), embed, **asked)
+        try:
+            return open_index(Path(folder), open_file(folder), embed, **asked)
+        except RagnbError:
+            raise
+        except BROKEN as error:
+            if isinstance(error, sqlite3.OperationalError) and "unable to open" in str(error):
+                raise InputError(f"the index in {str(folder)!r} cannot be read: {error}") from error
+            raise damaged(folder, error) from error
 
 # %% ../../nbs/70_indexing/02_folder_index.ipynb #0377f8b0
 def older(
@@ -327,17 +328,18 @@ def check_there(
 
 
 def open_file(
-    folder: Path,             # Folder of an index
+    folder: str | Path,       # Folder of an index
     read_only: bool = True,
 ) -> Database:                # `InputError` without an index, `IndexMismatchError` if it is damaged or older
     "Open the file of an index."
     check_there(folder)
-    database = Database(folder / FILE, schema=TABLES, read_only=True)
+    file = Path(folder) / FILE
+    database = Database(file, schema=TABLES, read_only=True)
     check_sum(database)
     if not read_only:
         database.close()
-        return Database(folder / FILE, schema=TABLES)
-    if not is_finished(database):
+        return Database(file, schema=TABLES)
+    if setting(database.connection, "finished") is None:
         raise InputError(f"the run that makes the index in {str(folder)!r} has not finished: "
                          f"run `ragnb index PATH --index {folder}` again")
     return database
@@ -359,23 +361,9 @@ def open_index(
     with model_files(database) as files:
         model = open_embedding(files, manifest, embed, base_url, embed_options)
     store = SqliteStore(SqliteUnits(database))
-    index = Index(folder, manifest, made, model, FileParts(store, made), store)
+    index = Index(folder, manifest, made, model, store, partial(read_catalogue, database))
     follow_file(index)
     return index
-
-
-def _open_folder(folder: Path, embed: str | Any | None, **asked: Any) -> Index:
-    "Open the index of a folder."
-    try:
-        return open_index(folder, open_file(folder), embed, **asked)
-    except RagnbError:
-        raise
-    except sqlite3.OperationalError as error:
-        if "unable to open" not in str(error):
-            raise damaged(folder, error) from error
-        raise InputError(f"the index in {str(folder)!r} cannot be read: {error}") from error
-    except BROKEN as error:
-        raise damaged(folder, error) from error
 
 
 # Errors from reading a damaged index
@@ -383,7 +371,7 @@ BROKEN = sqlite3.DatabaseError, zlib.error, ValueError, KeyError, TypeError, Att
 
 
 def damaged(
-    folder: Path,           # Folder of an index
+    folder: str | Path,     # Folder of an index
     error: Exception,       # Error of SQLite
 ) -> IndexMismatchError:
     "Build the error for an index that cannot be read."
@@ -406,16 +394,25 @@ def made_anew(
     return made, resolve_embedding(wanted, base_url, **options_for(wanted, embed_options))
 
 # %% ../../nbs/70_indexing/02_folder_index.ipynb #bd13f82d
-def renew(
-    index: Index,
-    manifest: Manifest,      # Manifest of its newest state
-    version: int,
+def follow(
+    index: Index,            # Opened for reading
+    source: Any,             # Its store, or the rows of its cluster: `at_start` is called before every question
+    manifest: Callable[[], Manifest],                    # Reads that of the newest state
     files: Callable[[], AbstractContextManager[Path]],   # Files of its embedding, read after a new fit
-) -> None:                   # `IndexMismatchError` if its splitter or embedding has changed
-    "Update an open index to its newest state."
-    held = index.held
-    refitted = manifest.embedding_folder != held.embedding_folder
-    same = manifest.parser == held.parser and manifest.embedding.get("kind") == held.embedding.get("kind")
+) -> None:
+    "Check at the start of every question whether there is a new state."
+    index.version, source.at_start = index.store.version, partial(_renew, index, manifest, files)
+
+
+def _renew(index: Index, manifest: Callable[[], Manifest], files: Callable[..., AbstractContextManager[Path]]) -> None:
+    "Update an open index to its newest state; `IndexMismatchError` if its splitter or embedding has changed."
+    if (version := index.store.version) == index.version:
+        return
+    if not version:
+        raise InputError(f"the index {index.place} is gone: make one with `ragnb index PATH --index {index.place}`")
+    now, held = manifest(), index.held
+    refitted = now.embedding_folder != held.embedding_folder
+    same = now.parser == held.parser and now.embedding.get("kind") == held.embedding.get("kind")
     if not same or refitted and not isinstance(index.embed_model, NgramEmbedding):
         where = index.place if on_cluster(index.place) else f"in {str(index.folder)!r}"
         told = "was made anew, with another splitter or embedding: open it again"
@@ -423,21 +420,12 @@ def renew(
     if refitted:
         with files() as folder:
             index.embed_model.become(load_embedding(folder))
-    index.manifest, index.version = manifest, version
+    index.manifest, index.version = now, version
 
 
 def follow_file(
     index: Index,   # An index in a file, opened for reading
 ) -> None:
-    "Check at the start of every question whether the file has a new state."
-    index.version = index.store.version
-    index.store.at_start = partial(_follow, index, index.store.database)
-
-
-def _follow(index: Index, database: Database) -> None:
-    "Update an index to the state of its file; `IndexMismatchError` if its splitter or embedding has changed."
-    version = index.store.version
-    if version == index.version:
-        return
-    renew(index, stored_manifest(database), version, partial(model_files, database))
-
+    "Follow the file of an index."
+    database = index.store.database
+    follow(index, index.store, partial(stored_manifest, database), partial(model_files, database))

@@ -10,19 +10,16 @@ import json
 import re
 import sqlite3
 import tempfile
-import threading
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from llama_index.core.schema import TextNode
-
 # %% auto #0
 __all__ = ['FORMAT', 'FILE', 'SETTINGS_FILE', 'SUM', 'SKIPPED', 'TABLES', 'Manifest', 'checksum', 'write_sum', 'setting',
-           'state_of', 'check_sum', 'read_skipped', 'keep_skipped', 'asked_skipped', 'stored_manifest', 'is_finished',
-           'read_catalogue', 'write_state', 'clear_tables', 'write_model', 'model_files', 'IndexParts', 'FileParts']
+           'check_sum', 'read_skipped', 'keep_skipped', 'asked_skipped', 'stored_manifest', 'read_catalogue',
+           'write_state', 'clear_tables', 'model_files']
 
 # %% ../../nbs/70_indexing/01_index_file.ipynb #d5cd161a
 from ..documents.atomic import write_atomically
@@ -30,11 +27,8 @@ from ..documents.catalogue import Catalogue, catalogue_of, catalogue_records
 from ..documents.files import Problem
 from ..documents.halves import composed
 from ..documents.servers import rebuild
-from ..documents.span import IndexMismatchError, Outline
-from ..models.embedding import save_embedding
-from ..chunking.base import SpanNodeParser
-from ..chunking.parsers import makes_units
-from ..retrieval.sqlite_store import packed, SqliteStore, STORED, unpacked
+from ..documents.span import IndexMismatchError
+from ..retrieval.sqlite_store import packed, STORED, unpacked
 from ..retrieval.sqlite_units import Database, read_file, SCHEMA
 
 # %% ../../nbs/70_indexing/01_index_file.ipynb #1ae32217
@@ -50,6 +44,22 @@ class Manifest:
     fitted_on: int = 0                  # Characters that the embedding was fitted on; 0 if it needs no fit
     embedding_folder: str = ""          # "embedding-1": the current embedding of the vectors
     format: int = FORMAT
+
+    @classmethod
+    def of(
+        cls,
+        told: Mapping[str, Any],                  # From `settings`
+        documents: Mapping[str, dict[str, Any]],
+        place: str | Path,                        # Of the index, for the message
+    ) -> Manifest:                                # `IndexMismatchError` for another version
+        "Read the stored settings of an index."
+        if (found := told.get("format")) != FORMAT:
+            raise IndexMismatchError(f"index format is {found!r}, this version reads {FORMAT}: {rebuild(place)}")
+        return cls(**told, documents=documents)
+
+    def settings(self) -> dict[str, Any]:
+        "Return everything but the documents."
+        return {name: value for name, value in vars(self).items() if name != "documents"}
 
 # %% ../../nbs/70_indexing/01_index_file.ipynb #f196a527
 FILE: str = "index.db"    # In the folder of an index
@@ -80,8 +90,7 @@ def write_sum(
     path = Path(database.path)
     busy = database.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
     with database.transaction() as db:
-        state = state_of(db)
-        told = {"state": state, "crc": checksum(path)}
+        told = {"state": int(setting(db, "generation") or 0), "crc": checksum(path)}
         if not busy and _is_alone(path):
             write_atomically(path.with_name(SUM), json.dumps(told))
 
@@ -106,20 +115,13 @@ def setting(
     return found[0] if found else None
 
 
-def state_of(
-    db: sqlite3.Connection,
-) -> int:               # 0: nothing is committed
-    "Read the number of a state."
-    return int(setting(db, "generation") or 0)
-
-
 def check_sum(
     database: Database,
 ) -> None:            # `IndexMismatchError` if the file has changed
     "Compare a file with its checksum."
     path = Path(database.path)
     with database.transaction() as db:
-        state = state_of(db)
+        state = int(setting(db, "generation") or 0)    # 0: nothing is committed
         try:
             told = {"state": 0, "crc": 0} | json.loads(path.with_name(SUM).read_text(encoding="utf-8"))
         except (OSError, ValueError, TypeError):
@@ -172,31 +174,15 @@ def asked_skipped(
     return found
 
 # %% ../../nbs/70_indexing/01_index_file.ipynb #8f8f1b34
-_SETTINGS = ("parser", "embedding", "fitted_on", "embedding_folder", "format")
-
-
 def stored_manifest(
     database: Database,
-    documents: bool = True,   # Also list its documents
 ) -> Manifest | None:   # None if no state is committed; `IndexMismatchError` for another version
     "Read the settings and the documents of an index."
     text = setting(database.connection, "manifest")
     if text is None:
         return None
-    told = json.loads(text)
-    if told.get("format") != FORMAT:
-        found = told.get("format")
-        place = rebuild(Path(database.path).parent)
-        raise IndexMismatchError(f"index format is {found!r}, this version reads {FORMAT}: {place}")
-    rows = database.connection.execute("SELECT id, told FROM entry ORDER BY id") if documents else ()
-    return Manifest(**told, documents={doc_id: json.loads(entry) for doc_id, entry in rows})
-
-
-def is_finished(
-    database: Database,
-) -> bool:
-    "Check whether a complete state is committed."
-    return setting(database.connection, "finished") is not None
+    rows = database.connection.execute("SELECT id, told FROM entry ORDER BY id")
+    return Manifest.of(json.loads(text), {i: json.loads(entry) for i, entry in rows}, Path(database.path).parent)
 
 
 def read_catalogue(
@@ -215,18 +201,17 @@ def write_state(
     finished: bool,          # Readers may open it
 ) -> None:
     "Write the changes of manifest and catalogue."
-    db, held = database.connection, {}
-    for doc_id, told, holding in database.connection.execute("SELECT id, told, holding FROM entry"):
-        held[doc_id] = told, holding
+    db = database.connection
+    held = {doc_id: row for doc_id, *row in db.execute("SELECT id, told, holding FROM entry")}
     records = catalogue_records(catalogue)
-    now = {doc_id: (json.dumps(entry, ensure_ascii=False), packed(records[doc_id]) if doc_id in records else None)
+    now = {doc_id: [json.dumps(entry, ensure_ascii=False), packed(records[doc_id]) if doc_id in records else None]
            for doc_id, entry in manifest.documents.items()}
     db.executemany("DELETE FROM entry WHERE id = ?", [[i] for i in held if i not in now])
     db.executemany("INSERT OR REPLACE INTO entry VALUES (?, ?, ?)",
                    [(i, *row) for i, row in now.items() if held.get(i) != row])
     cited = {"aliases": catalogue.aliases, "cited_with": catalogue.cited_with}
-    told = {"manifest": json.dumps({name: getattr(manifest, name) for name in _SETTINGS}, ensure_ascii=False),
-            "catalogue": json.dumps(cited, ensure_ascii=False), "generation": state_of(db) + 1}
+    told = {"manifest": json.dumps(manifest.settings(), ensure_ascii=False),
+            "catalogue": json.dumps(cited, ensure_ascii=False), "generation": int(setting(db, "generation") or 0) + 1}
     db.executemany("INSERT OR REPLACE INTO about VALUES (?, ?)", [*told.items(), *[("finished", 1)] * finished])
 
 
@@ -240,20 +225,7 @@ def clear_tables(
     db.execute("INSERT INTO unit_words (unit_words) VALUES ('delete-all')")
     db.execute("DELETE FROM about WHERE key != 'generation'")
 
-
 # %% ../../nbs/70_indexing/01_index_file.ipynb #95d9b38e
-def write_model(
-    database: Database,   # In a transaction
-    model: Any,           # A LlamaIndex embedding
-) -> None:
-    "Store the files of an embedding."
-    with tempfile.TemporaryDirectory() as folder:
-        save_embedding(model, folder)
-        files = [(p.name, zlib.compress(p.read_bytes(), 1)) for p in Path(folder).iterdir()]
-    database.connection.execute("DELETE FROM model")
-    database.connection.executemany("INSERT INTO model VALUES (?, ?)", files)
-
-
 @contextlib.contextmanager
 def model_files(
     database: Database,
@@ -263,46 +235,3 @@ def model_files(
         for name, data in database.connection.execute("SELECT name, data FROM model"):
             Path(folder, Path(name).name).write_bytes(zlib.decompress(data))
         yield Path(folder)
-
-# %% ../../nbs/70_indexing/01_index_file.ipynb #31e83e31
-class IndexParts:
-    "Units, word counts and citations of an index."
-
-
-class FileParts(IndexParts):
-    "The parts of an index in a file, apart from its store."
-
-    def __init__(
-        self,
-        store: SqliteStore,
-        parser: SpanNodeParser,   # Decides whether there are units
-    ) -> None:
-        self.store, self.multiscale = store, store.units if makes_units(parser) else None
-        self._lock = threading.RLock()
-        self._catalogue = -1, Catalogue()
-        self.written: Catalogue | None = None     # Written by an unfinished update
-
-    @property
-    def catalogue(self) -> Catalogue:
-        "Return the catalogue of citations."
-        if self.written is not None:
-            return self.written
-        with self._lock, self.store.snapshot():
-            if self._catalogue[0] != self.store.version:
-                self._catalogue = self.store.version, read_catalogue(self.store.database)
-            return self._catalogue[1]
-
-    @catalogue.setter
-    def catalogue(self, catalogue: Catalogue) -> None:
-        self.written = catalogue
-
-    def add(self, nodes: Sequence[TextNode], outlines: Sequence[Outline]) -> None:
-        "Do nothing: the store has written the chunks."
-
-    renew_units = add
-
-    def forget(self, doc_ids: Iterable[str]) -> None:
-        "Remove documents from the catalogue; the store removes the rest."
-        self.written = self.catalogue
-        for doc_id in doc_ids:
-            self.written.remove(doc_id)

@@ -12,9 +12,9 @@ import json
 import time
 from array import array
 from collections import Counter, deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from functools import cached_property, partial
+from functools import cached_property
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,7 @@ __all__ = ['Batch', 'IndexReport', 'document_hash', 'fit_pieces', 'IndexUpdate',
            'remove_documents']
 
 # %% ../../nbs/70_indexing/04_update.ipynb #85fac133
-from ..documents.catalogue import updated_catalogue, holding_of, Holding
+from ..documents.catalogue import updated_catalogue, holding_of
 from ..documents.files import Problem, read_documents
 from ..documents.halves import replace_halves, replace_halves_in
 from ..documents.span import DuplicateIdError, InputError, Outline, parse_address, SEARCHED
@@ -94,58 +94,33 @@ def _verdict(index: Index, document: Document, root: str, held: bool) -> str:
     same = entry["hash"] == whole or entry["hash"] == f"retry-{whole}" and index.parser.llm is None
     return "unchanged" if held and same else "changed"
 
-# %% ../../nbs/70_indexing/04_update.ipynb #6ad016ca
-def _entry(index: Index, document: Document, root: str) -> dict[str, Any]:
-    "Build the manifest's entry of a document."
-    incomplete = document.id_ in getattr(index.parser, "incomplete", ())
-    return {
-        "hash": ("retry-" if incomplete else "") + document_hash(document),
-        "root": root,
-        "file": document.metadata.get("file_name", document.id_),
-        "characters": len(document.text),
-        "embedding": index.manifest.embedding_folder,
-    }
-
 # %% ../../nbs/70_indexing/04_update.ipynb #f93d70ec
 @dataclass
 class _Plan:
     "The work of an update."
-    todo: list[Document]    # New or changed
-    gone: list[str]         # Of this root, but no longer given
-    lost: list[str]         # In the manifest, not in the store
-    unknown: list[str]      # In the store, not in the manifest: from a run killed before its commit
-    stale: list[str]        # With vectors of an older embedding
-
-    def __bool__(self) -> bool:
-        return bool(self.todo or self.gone or self.lost or self.unknown or self.stale)
+    gone: list[str]                                       # Of this root, but no longer given
+    todo: list[Document] = field(default_factory=list)    # New or changed
+    lost: list[str] = field(default_factory=list)         # In the manifest, not in the store
+    unknown: list[str] = field(default_factory=list)      # In the store, not in the manifest: from a killed run
+    stale: list[str] = field(default_factory=list)        # With vectors of an older embedding
 
 # %% ../../nbs/70_indexing/04_update.ipynb #39e5002b
-def _is_left(root: str) -> bool:
-    "Check for a missing or empty folder; a batch of documents has a name, not a path."
-    path = Path(root)
-    return path.is_absolute() and not path.is_file() and not any(p.is_file() for p in path.rglob("*"))
-
-
 def _take_over(manifest: Manifest, documents: Sequence[Document], root: str) -> list[str]:
     "Assign the documents of moved folders to their new root; return the old roots."
     given, by_root = {d.id_ for d in documents}, {}
     for doc_id, entry in manifest.documents.items():
         by_root.setdefault(entry["root"], []).append(doc_id)
-    moved = [old for old, ids in by_root.items()
-             if old != root and 2 * len(given.intersection(ids)) >= len(ids) and _is_left(old)]
-    for doc_id in (i for old in moved for i in by_root[old]):
-        manifest.documents[doc_id]["root"] = root
+    moved = []
+    for old, ids in by_root.items():
+        path = Path(old)    # a batch of documents has a name, not a path
+        if path.is_absolute() and old != root and 2 * len(given.intersection(ids)) >= len(ids):
+            if not path.is_file() and not any(p.is_file() for p in path.rglob("*")):
+                moved.append(old)
+                for doc_id in ids:
+                    manifest.documents[doc_id]["root"] = root
     return moved
 
 # %% ../../nbs/70_indexing/04_update.ipynb #f0fd1071
-def _note_others(known: Mapping[str, Any], verdicts: Mapping[str, str], root: str, report: IndexReport) -> None:
-    "Report which documents of other roots stay, and which are replaced."
-    for doc_id, entry in known.items():
-        if entry["root"] != root:
-            noted = report.replaced if verdicts.get(doc_id) == "changed" else report.others
-            noted.setdefault(entry["root"], []).append(doc_id)
-
-
 def _plan(index: Index, documents: Sequence[Document], root: str, report: IndexReport) -> _Plan:
     "Compare documents with manifest and store; report the counts."
     known, held = index.manifest.documents, set(index.store.doc_ids())
@@ -153,11 +128,14 @@ def _plan(index: Index, documents: Sequence[Document], root: str, report: IndexR
     for document in documents:
         if verdicts[document.id_] == "refused":
             owner, where = known[document.id_], document.metadata.get("file_name", document.id_)
-            file, root = owner["file"], owner["root"]
-            taken = (f"the document id {document.id_!r} is already indexed from {file!r} of {root!r}, which is still "
+            file, home = owner["file"], owner["root"]
+            taken = (f"the document id {document.id_!r} is already indexed from {file!r} of {home!r}, which is still "
                      "there; give this folder its own index (--index OTHER), or index the folder above both")
             report.problems.append(Problem(where, taken, kind="taken"))
-    _note_others(known, verdicts, root, report)
+    for doc_id, entry in known.items():
+        if entry["root"] != root:
+            noted = report.replaced if verdicts.get(doc_id) == "changed" else report.others
+            noted.setdefault(entry["root"], []).append(doc_id)
     counts = Counter(verdicts.values())
     report.added, report.changed, report.unchanged = (counts[v] for v in ("added", "changed", "unchanged"))
     gone = [i for i, entry in known.items() if entry["root"] == root and i not in verdicts]
@@ -166,21 +144,21 @@ def _plan(index: Index, documents: Sequence[Document], root: str, report: IndexR
     if todo:
         needs_parser(index.parser)
     stale = [i for i, e in known.items() if e["embedding"] != index.manifest.embedding_folder]
-    return _Plan(todo, gone, [i for i in known if i not in held], sorted(held - set(known)), stale)
+    return _Plan(gone, todo, [i for i in known if i not in held], sorted(held - set(known)), stale)
 
 # %% ../../nbs/70_indexing/04_update.ipynb #47e71214
 def _clear(writer: FileWriter, plan: _Plan) -> None:
     "Mark the documents to be replaced or removed; then remove the missing ones."
     index, entries = writer.index, writer.index.manifest.documents
-    marked = [*plan.gone, *plan.lost, *(d.id_ for d in plan.todo if d.id_ in entries)]
-    if marked:
-        for doc_id in marked:
-            entries[doc_id]["hash"] = ""
+    removed = [*plan.gone, *plan.unknown]
+    for doc_id in [*plan.gone, *plan.lost, *(d.id_ for d in plan.todo if d.id_ in entries)]:
+        entries[doc_id]["hash"] = ""
         writer.saved = False
-    index.parts.forget(plan.lost)
-    if removed := [*plan.gone, *plan.unknown]:
+    index.written = index.catalogue
+    for doc_id in [*plan.lost, *removed]:
+        index.written.remove(doc_id)
+    if removed:
         index.store.delete(removed)
-        index.parts.forget(removed)
         for doc_id in removed:
             entries.pop(doc_id, None)
         writer.saved = False
@@ -196,24 +174,22 @@ def fit_pieces(
     step = max(1, -(-len(pieces) // most))
     return pieces[::step]
 
-# %% ../../nbs/70_indexing/04_update.ipynb #8d9eefa3
-def _outgrown(manifest: Manifest, todo: Sequence[Document]) -> bool:
-    "Check whether a fitted embedding has seen at most half of the corpus."
-    new = {d.id_: len(d.text) for d in todo}
-    old = sum(e["characters"] for i, e in manifest.documents.items() if i not in new)
-    return 0 < 2 * manifest.fitted_on <= old + sum(new.values())
-
 # %% ../../nbs/70_indexing/04_update.ipynb #21a0a171
+def _searched(store: ChunkReader, doc_ids: Iterable[str]) -> tuple[list[Outline], dict[str, TextNode]]:
+    "Read the outlines and the searched chunks of documents."
+    outlines = list(store.get_outlines(doc_ids).found.values())
+    addresses = [a for o in outlines for a in o.addresses() if parse_address(a).level in SEARCHED]
+    return outlines, store.get_chunks(addresses).found
+
+
 def _fit(writer: FileWriter, documents: Sequence[Document]) -> None:
     "Fit the embedding, if it can be fitted, and save it under a new name."
     index, manifest = writer.index, writer.index.manifest
     if manifest.fitted_on or needs_fit(index.embed_model):
         new = {d.id_ for d in documents}
-        others = index.store.get_outlines(i for i in manifest.documents if i not in new).found.values()
-        searched = [a for o in others for a in o.addresses() if parse_address(a).level in SEARCHED]
-        texts = [n.text for n in index.store.get_chunks(searched).found.values()]
+        others, chunks = _searched(index.store, (i for i in manifest.documents if i not in new))
         index.embed_model = copy.copy(index.embed_model)  # never the caller's object
-        index.embed_model.fit(fit_pieces(documents) + texts)
+        index.embed_model.fit(fit_pieces(documents) + [n.text for n in chunks.values()])
         manifest.fitted_on = sum(len(d.text) for d in documents) + sum(o.n_characters for o in others)
     manifest.embedding = describe_embedding(index.embed_model)
     manifest.embedding_folder = writer.keep_model(index.embed_model)
@@ -235,13 +211,6 @@ def _batches(parsed: Iterable[tuple[list[TextNode], Outline]], size: int = 500) 
     if batch:
         yield batch
 
-# %% ../../nbs/70_indexing/04_update.ipynb #93c95358
-def _stored(store: ChunkReader, doc_id: str) -> tuple[list[TextNode], Outline]:
-    "Read the searched chunks of a document from the store."
-    outline = store.get_outlines([doc_id]).all()[doc_id]
-    searched = [a for a in outline.addresses() if parse_address(a).level in SEARCHED]
-    return list(store.get_chunks(searched).all().values()), outline
-
 # %% ../../nbs/70_indexing/04_update.ipynb #5b24c3d5
 def _count_contexts(parser: SpanNodeParser, report: IndexReport) -> None:
     "Report which contexts the model wrote, and which are missing."
@@ -252,33 +221,7 @@ def _count_contexts(parser: SpanNodeParser, report: IndexReport) -> None:
     report.contexts_written, report.contexts_cached = asked.calls - len(asked.failures), asked.cached
     report.contexts_missing = [f"{i}: {asked.failures.get(i, why)}" for i in asked.missing]
 
-# %% ../../nbs/70_indexing/04_update.ipynb #3a479159
-def _without_vectors(index: Index, nodes: Sequence[TextNode]) -> list[TextNode]:
-    "Return the chunks to embed; the others get the vector of the same text in their document."
-    manifest, store = index.manifest, index.store
-    ids = {parse_address(n.node_id).doc_id for n in nodes}
-    known = [i for i in ids if manifest.documents.get(i, {}).get("embedding") == manifest.embedding_folder]
-    outlines = store.get_outlines(known).found.values() if known else ()
-    held = [a for o in outlines for a in o.addresses() if parse_address(a).level in SEARCHED]
-    vectors, chunks = store.get_vectors(held), store.get_chunks(held).found
-    by_text = {chunks[a].get_content(MetadataMode.EMBED): v for a, v in vectors.items() if a in chunks}
-    for node in nodes:
-        node.embedding = by_text.get(node.get_content(MetadataMode.EMBED))
-    return [n for n in nodes if n.embedding is None]
-
 # %% ../../nbs/70_indexing/04_update.ipynb #ef99f46d
-def _remarks(index: Index) -> list[Problem]:
-    "Return the warnings about the embedding of a new index."
-    told = index.embed_model.remarks() if hasattr(index.embed_model, "remarks") else ()
-    return [Problem("embedding", remark, n=0) for remark in told]
-
-
-def _note_dims(manifest: Manifest, nodes: Sequence[TextNode]) -> None:
-    "Record the length of the vectors if it was unknown before the first call."
-    if nodes and not manifest.embedding.get("dims"):
-        manifest.embedding["dims"] = len(nodes[0].embedding)
-
-
 class _Embedder:
     "Embed the batches of an update, and save the vectors between two commits."
 
@@ -308,43 +251,29 @@ class _Embedder:
                 embed_nodes(part := todo[at:min(at + step, n)], model, cache)
                 for node in part:
                     vars(node)["embedding"] = array("f", node.embedding)   # an eighth of the list that a node makes
-            _note_dims(self.index.manifest, todo[:n])
+            if n and not self.index.manifest.embedding.get("dims"):    # it was unknown before the first call
+                self.index.manifest.embedding["dims"] = len(todo[0].embedding)
             todo, ready = todo[n:], ready + n
             while waiting and waiting[0][1] <= ready:
                 done = waiting.popleft()[0]
                 yield done, [n for _, _, new in waiting for n in new if n.embedding is not None]
 
     def _new(self, batch: Batch, renew: bool) -> list[TextNode]:
-        "Return the chunks of a batch without a vector."
-        searched = [n for ns, _ in batch for n in ns if parse_address(n.node_id).level in SEARCHED]
-        new = searched if renew else _without_vectors(self.index, searched)
+        "Return the chunks to embed; the others get the vector of the same text in their document."
+        manifest, store = self.index.manifest, self.index.store
+        searched = new = [n for ns, _ in batch for n in ns if parse_address(n.node_id).level in SEARCHED]
+        ids = [] if renew else {parse_address(n.node_id).doc_id for n in searched}
+        known = [i for i in ids if manifest.documents.get(i, {}).get("embedding") == manifest.embedding_folder]
+        if known:
+            chunks = _searched(store, known)[1]
+            by_text = {chunks[a].get_content(MetadataMode.EMBED): v for a, v in store.get_vectors(chunks).items()}
+            for node in searched:
+                node.embedding = by_text.get(node.get_content(MetadataMode.EMBED))
+            new = [n for n in searched if n.embedding is None]
         self.report.vectors_kept += len(searched) - len(new)
         return new
 
 # %% ../../nbs/70_indexing/04_update.ipynb #8d0ed600
-def _split(parser: SpanNodeParser, documents: Iterable[Document],
-           read: dict[str, Holding]) -> Iterator[tuple[list[TextNode], Outline]]:
-    "Split documents one after the other, and record the names and articles of each."
-    for document in documents:
-        found = parser.parse(document)
-        read[document.id_] = holding_of(document)
-        yield found
-
-
-def _put(writer: FileWriter, nodes: list[TextNode], outlines: list[Outline]) -> None:
-    "Write documents, inside the transaction."
-    writer.stage()
-    for outline in outlines:
-        writer.index.manifest.documents.get(outline.doc_id, {})["hash"] = ""    # until it is written
-    writer.index.store.put(nodes, outlines)
-
-
-def _put_vectors(writer: FileWriter, nodes: list[TextNode], _: list[Outline]) -> None:
-    "Write vectors, inside the transaction."
-    writer.stage()
-    writer.index.store.set_vectors(nodes)
-
-
 class IndexUpdate:
     "One update of an index: plan, split, embed and store in batches, commit."
 
@@ -394,11 +323,14 @@ class IndexUpdate:
         writer = self.writer
         if writer.fresh:
             _fit(writer, self.documents)
-            self.report.problems += _remarks(self.index)
+            remarks = getattr(self.index.embed_model, "remarks", list)()
+            self.report.problems += [Problem("embedding", remark, n=0) for remark in remarks]
         self.report.moved = _take_over(self.index.manifest, self.documents, self.root)
         plan = _plan(self.index, self.documents, self.root, self.report)
-        outgrown = _outgrown(self.index.manifest, plan.todo)
-        if plan or outgrown or self.report.moved:
+        new = {d.id_: len(d.text) for d in plan.todo}
+        old = sum(e["characters"] for i, e in self.index.manifest.documents.items() if i not in new)
+        outgrown = 0 < 2 * self.index.manifest.fitted_on <= old + sum(new.values())
+        if any(vars(plan).values()) or outgrown or self.report.moved:
             writer.stage()
             writer.saved = False
         _clear(writer, plan)
@@ -423,7 +355,7 @@ class IndexUpdate:
         silent = not (show_progress and total)
         with tqdm(total=total, desc="index: split, embed, store", unit="char", unit_scale=True, disable=silent) as bar:
             if todo:
-                self.uncited, catalogue = todo[-1].id_, self.index.parts.catalogue
+                self.uncited, catalogue = todo[-1].id_, self.index.catalogue
                 known, catalogue.cited_with = catalogue.cited_with, ""   # stays empty if the run ends early
                 self._write_new(todo, bar)
                 self._cite(known)
@@ -431,36 +363,50 @@ class IndexUpdate:
 
     def _write_new(self, todo: Sequence[Document], bar: Any) -> None:
         "Split, embed and store documents."
-        given, put = {d.id_: d for d in todo}, partial(_put, self.writer)
-        for batch in self._in_turn(_batches(_split(self.index.parser, todo, self.read)), len(todo), put, bar):
-            self.index.parts.add([n for nodes, _ in batch for n in nodes], [o for _, o in batch])
+        given, parser, manifest = {d.id_: d for d in todo}, self.index.parser, self.index.manifest
+
+        def split() -> Iterator[tuple[list[TextNode], Outline]]:
+            for document in todo:
+                found = parser.parse(document)
+                self.read[document.id_] = holding_of(document)    # names and articles, for the citations
+                yield found
+        for batch in self._in_turn(_batches(split()), len(todo), bar):
             for _, outline in batch:
-                entry = _entry(self.index, given[outline.doc_id], self.root)
-                self.index.manifest.documents[outline.doc_id] = entry
+                document = given[outline.doc_id]
+                retry = "retry-" if outline.doc_id in getattr(parser, "incomplete", ()) else ""
+                manifest.documents[outline.doc_id] = {
+                    "hash": retry + document_hash(document), "root": self.root,
+                    "file": document.metadata.get("file_name", outline.doc_id), "characters": len(document.text),
+                    "embedding": manifest.embedding_folder}
                 self.report.characters += outline.n_characters
 
     def _renew_vectors(self, stale: Sequence[str], bar: Any) -> None:
         "Embed documents again, with their texts from the store."
-        manifest, save = self.index.manifest, partial(_put_vectors, self.writer)
-        stored = (_stored(self.index.store, i) for i in stale)
-        for batch in self._in_turn(_batches(stored), len(stale), save, bar, True):
-            self.index.parts.renew_units([n for nodes, _ in batch for n in nodes], [o for _, o in batch])
+        manifest, found = self.index.manifest, (_searched(self.index.store, [i]) for i in stale)
+        stored = ((list(chunks.values()), outline) for (outline,), chunks in found)
+        for batch in self._in_turn(_batches(stored), len(stale), bar, True):
             for _, outline in batch:
                 manifest.documents[outline.doc_id]["embedding"] = manifest.embedding_folder
 
     def _cite(self, known: str) -> None:
         "Record the citations of this root; earlier ones were parsed with the names of `known`."
         own = [d for d in self.documents if self.index.manifest.documents[d.id_]["root"] == self.root]
-        self.index.parts.catalogue = updated_catalogue(self.index.parts.catalogue, own, self.read, known)
+        self.index.written = updated_catalogue(self.index.catalogue, own, self.read, known)
         self.writer.saved, self.uncited = False, ""
 
-    def _in_turn(self, batches: Iterable[Batch], n_documents: int, save: Callable[..., None], bar: Any,
-                 renew: bool = False, every: int = 4_000, seconds: float = 30) -> Iterator[Batch]:
+    def _in_turn(self, batches: Iterable[Batch], n_documents: int, bar: Any, renew: bool = False,
+                 every: int = 4_000, seconds: float = 30) -> Iterator[Batch]:
         "Embed, save and yield batches; check in after a tenth or many seconds, but not after the last batch."
-        since, last, done, took = 0, time.monotonic(), 0, 0.0
+        since, last, done, took, store = 0, time.monotonic(), 0, 0.0, self.index.store
         for batch, ahead in self.embedder.embedded(batches, renew):
             self.writer.saved, nodes = False, [n for ns, _ in batch for n in ns]
-            save(nodes, [o for _, o in batch])
+            self.writer.stage()
+            if renew:
+                store.set_vectors(nodes)
+            else:
+                for _, outline in batch:
+                    self.index.manifest.documents.get(outline.doc_id, {})["hash"] = ""    # until it is written
+                store.put(nodes, [o for _, o in batch])
             yield batch
             self.report.chunks += len(nodes)
             bar.update(sum(o.n_characters for _, o in batch))
@@ -470,7 +416,6 @@ class IndexUpdate:
                 if self.writer.check_in():
                     self.embedder.cache.keep_only([n.get_content(MetadataMode.EMBED) for n in ahead])
                 since, last, took = 0, time.monotonic(), time.monotonic() - now
-
 
 # %% ../../nbs/70_indexing/04_update.ipynb #ac0b9e14
 def update_index(path: str | Path, folder: str | Path = ".ragnb", *, embed: str | Any | None = None,
@@ -618,7 +563,7 @@ def remove_documents(
                              f"`ragnb ls --index {folder}` lists those it has")
         if ids:
             writer.stage()
-            _clear(writer, _Plan([], ids, [], [], []))
+            _clear(writer, _Plan(ids))
             writer.commit()
     except BaseException:
         if not writer.kept:

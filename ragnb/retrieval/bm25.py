@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 from llama_index.core.base.base_retriever import BaseRetriever
-from llama_index.core.callbacks import CallbackManager
 from llama_index.core.schema import BaseNode, NodeWithScore, QueryBundle, TextNode
 from rank_bm25 import BM25Okapi
 
@@ -104,12 +103,6 @@ class Bm25Retriever(BaseRetriever):
     where : dict, str or MetadataFilters, optional
         What the metadata of a node must fulfil, see `resolve_where`; `top_k` among those. Words are weighed by all
         nodes.
-    k1 : float
-        How slowly repeated words saturate, > 0.
-    b : float
-        Share of length normalisation, in [0, 1).
-    callback_manager : CallbackManager, optional
-        Of LlamaIndex.
 
     Raises
     ------
@@ -126,18 +119,15 @@ class Bm25Retriever(BaseRetriever):
         tokenizer: Callable[[str], Sequence[str]] | None = None,
         top_k: int = 10,
         where: Any = None,
-        k1: float = 1.5,
-        b: float = 0.75,
-        callback_manager: CallbackManager | None = None,
     ) -> None:
         check_counts(top_k=top_k)
         self.nodes, self.tokenizer, self.top_k = _in_order(nodes), tokenizer or word_tokens, top_k
         texts = [node.text for node in self.nodes]
-        self.okapi = PositiveOkapi(map(tokenizer, texts) if tokenizer else word_tokens_batch(texts), k1, b)
+        self.okapi = PositiveOkapi(map(tokenizer, texts) if tokenizer else word_tokens_batch(texts))
         self.where = resolve_where(where)
         self._among = _let_through(self.nodes, self.where)
         self._known: tuple[frozenset[str] | None, IndexWords | None] = (None, None)
-        super().__init__(callback_manager=callback_manager)
+        super().__init__()
 
     def __repr__(self) -> str:
         return f"Bm25Retriever({len(self.nodes)} nodes, top_k={self.top_k})"
@@ -152,11 +142,8 @@ class Bm25Retriever(BaseRetriever):
         other._among = _let_through(self.nodes, other.where)
         return other
 
-    def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        return self._find(query_bundle.query_str)
-
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        return await asyncio.to_thread(self._find, query_bundle.query_str)
+        return await asyncio.to_thread(self._retrieve, query_bundle)
 
     def words_within(
         self,
@@ -169,8 +156,8 @@ class Bm25Retriever(BaseRetriever):
             self._known = allowed, IndexWords.of_texts(held, lambda texts: map(self.tokenizer, texts))
         return self._known[1]
 
-    def _find(self, query: str) -> list[NodeWithScore]:
-        "The best nodes that share a word with a question."
+    def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        query = query_bundle.query_str
         if not query or not query.strip():
             raise InputError(f"query must hold text, got {query!r}")
         scores = np.where(self._among, self.okapi.get_scores(self.tokenizer(query)), 0.0)

@@ -5,7 +5,6 @@
 # %% ../../nbs/40_retrieval/14_by_name.ipynb #5ba4adb6
 from __future__ import annotations
 
-import asyncio
 import copy
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -14,7 +13,7 @@ from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 
 # %% auto #0
-__all__ = ['chunks_at', 'lead_by_name', 'ByNameRetriever']
+__all__ = ['lead_by_name', 'ByNameRetriever']
 
 # %% ../../nbs/40_retrieval/14_by_name.ipynb #2ea6fdd7
 from ..documents.markup import one_line
@@ -22,16 +21,12 @@ from ..documents.span import Address, needed, SEARCHED, Span, Why
 from ..storage.filtered import filtered_store
 from ..storage.store import ChunkReader
 from .arguments import check_counts, filtered_retriever
-from .hybrid import afind_hits, check_question, find_hits, Hits, HitsRetriever, question_bundle
+from .hybrid import check_question, find_hits, Hits, HitsRetriever, question_bundle
 from .multiscale import BY_NAME, KnownPlace, places_apart
 
 # %% ../../nbs/40_retrieval/14_by_name.ipynb #da051e07
-def chunks_at(
-    places: Sequence[tuple],   # (document id, span, …), in the order asked
-    store: ChunkReader,        # Read at most twice: outlines, chunks
-    most: int = 20,            # Chunks, at most
-) -> list[TextNode]:           # Each once; a document that the store does not hold brings none
-    "Read the chunks that cover some places."
+def _chunks_at(places: Sequence[tuple], store: ChunkReader, most: int = 20) -> list[TextNode]:
+    "Read the chunks that cover places, each once and at most so many; the store is read at most twice."
     if not places:
         return []
     outlines = store.get_outlines(dict.fromkeys(doc_id for doc_id, *_ in places)).found
@@ -54,7 +49,7 @@ def lead_by_name(
     follow: Callable[[str, Span], Sequence[tuple]] | None = None,   # (Document id, span) -> (…, label) that it cites
 ) -> Hits:                     # As it was when nothing is named, or may be read
     "Put what a question names ahead of the hits of a fusion, and what that cites behind it."
-    nodes, n_cited = chunks_at(named, store, most), 0
+    nodes, n_cited = _chunks_at(named, store, most), 0
     if not nodes:
         return found
     first = {n.node_id: (n, BY_NAME) for n in nodes}
@@ -65,7 +60,7 @@ def lead_by_name(
         why = Why("cited", "citations", 1, nodes[0].node_id, label[0] if label else "cited by the first hit")
         if (doc_id, span) not in [p[:2] for p in places] and n_cited < most:
             places.append(KnownPlace(doc_id, span, why))
-            cited = {n.node_id: (n, why) for n in chunks_at([(doc_id, span)], store, most - n_cited)}
+            cited = {n.node_id: (n, why) for n in _chunks_at([(doc_id, span)], store, most - n_cited)}
             first, n_cited = first | {i: c for i, c in cited.items() if i not in first}, n_cited + len(cited)
     top = found.hits[0].score if found.hits else 0.0
     hits = [NodeWithScore(node=n.model_copy(deep=True), score=top) for n, _ in first.values()]
@@ -135,13 +130,3 @@ class ByNameRetriever(HitsRetriever):
         named = self.leads(check_question(bundle.query_str))
         found = find_hits(own, bundle)
         return lead_by_name(found, named, self.store, self.most, self.follow)
-
-    async def afuse(
-        self,
-        question: str | QueryBundle,   # `InputError` when empty
-    ) -> Hits:                       # That of `fuse`
-        "Retrieve without blocking, and put first what is asked for by name."
-        bundle, own = question_bundle(question), self.retriever
-        named = await asyncio.to_thread(self.leads, check_question(bundle.query_str))
-        found = await afind_hits(own, bundle)
-        return await asyncio.to_thread(lead_by_name, found, named, self.store, self.most, self.follow)

@@ -72,7 +72,6 @@ class ClusterState:
 class ClusterDocument(NamedTuple):
     "What the row of a document says."
     own: StoredDocument           # Its number, its id, and where its chunks are
-    n_units: int
     title: str                    # Words, joined by spaces
     counts: Mapping[str, int]     # Its share of the totals
 
@@ -83,8 +82,7 @@ class ClusterDocument(NamedTuple):
     ) -> ClusterDocument:
         "Read the row of a document."
         own = StoredDocument(row["doc"], row["id"], json.loads(row["levels"]))
-        counts = json.loads(row["counts"])
-        return cls(own, counts["units"], row["title"], counts)
+        return cls(own, row["title"], json.loads(row["counts"]))
 
 
 DOCUMENT: tuple[str, ...] = ("doc", "id", "levels", "title", "counts")   # Fields of the row of a document
@@ -104,28 +102,29 @@ def stepped_outline(
 
 # %% ../../nbs/40_retrieval/17_cluster_rows.ipynb #6afbdf1a
 class Looked(Mapping):
-    "Something of each document of a state, by its number."
+    "A mapping of a state that is read on first access."
 
     def __init__(
         self,
-        one: Callable[[int], Any],            # `KeyError` for an unknown number
-        every: Callable[[], Mapping[int, Any]],
-        size: int,                            # Documents
+        one: Callable[[Any], Any],            # Key -> value; `KeyError` for an unknown key
+        every: Callable[[], Mapping[Any, Any]],
+        size: int | None = None,              # None: counted when it is asked for
     ) -> None:
         self.one, self.every, self.size = one, every, size
 
-    def __getitem__(self, number: int) -> Any:
-        return self.one(number)
+    def __getitem__(self, key: Any) -> Any:
+        return self.one(key)
 
     def __iter__(self) -> Iterator[int]:
         return iter(self.every())
 
     def __len__(self) -> int:
-        return self.size
+        return len(self.every()) if self.size is None else self.size
 
 # %% ../../nbs/40_retrieval/17_cluster_rows.ipynb #117cda76
 _PAUSES = (0.1, 0.2, 0.4, 0.8, 1.6, 3.2)  # Seconds
 _STALLED: float = 5                        # Seconds without an answer, then other nodes are asked; then twice as long
+_KEEP = "2m"                               # How long the server keeps a point in time that nobody asks
 _PATIENCE: float = 8                       # Seconds after which nothing is asked again: an error comes within 15
 NOTHING: dict[str, Any] = {"hits": {"hits": [], "total": {"value": 0}}, "aggregations": {}}   # Found without an index
 
@@ -189,9 +188,8 @@ class States:
         client: Any,        # opensearchpy.OpenSearch
         name: str,          # Of the index; the state is in NAME-state
         where: str,         # For messages
-        keep: str = "2m",   # How long the server keeps a point in time that nobody asks
     ) -> None:
-        self.client, self.name, self.where, self.keep = client, name, where, keep
+        self.client, self.name, self.where = client, name, where
         self.requests = 0                                      # So far
         self.steady = False      # This process alone writes: the state is read once
         self.at_start: Callable[[], None] | None = None        # Called at the start of a snapshot
@@ -223,7 +221,7 @@ class States:
             return ""
         self.requests += 1
         with server_errors(self.where):
-            return self.client.create_pit(index=state.rows, keep_alive=self.keep)["pit_id"]
+            return self.client.create_pit(index=state.rows, keep_alive=_KEEP)["pit_id"]
 
     def look(
         self,
@@ -269,11 +267,6 @@ class States:
             with suppress(Exception):      # it has expired, or the server is gone
                 self.client.delete_pit(body={"pit_id": [pit]})
 
-    def hold(self) -> None:
-        "Read the state once, from now on: nobody else writes."
-        self.look()
-        self.steady = True
-
     def replace(self, state: ClusterState) -> None:
         "Go on from a state that this process has written."
         with self._lock:
@@ -287,12 +280,6 @@ class States:
 # %% ../../nbs/40_retrieval/17_cluster_rows.ipynb #5f478b3a
 class Snapshots(States):
     "Questions of one thread that are answered from one state."
-
-    def _last(self) -> View:
-        "The state as it was when it was last looked at."
-        with self._lock:
-            self._view.users += 1
-            return self._view
 
     def in_one_state(
         self,
@@ -318,7 +305,12 @@ class Snapshots(States):
         if getattr(own, "view", None) is not None:
             yield own.view
             return
-        own.view, own.sure = (self.look(1) if sure else self._last()), sure
+        if sure:
+            own.view = self.look(1)
+        else:
+            with self._lock:
+                own.view, self._view.users = self._view, self._view.users + 1
+        own.sure = sure
         own.found, own.kept = {}, {}
         try:
             if self.at_start is not None:
@@ -351,13 +343,6 @@ class Searches(Snapshots):
                 found.clear()
             return out
 
-    def _open_again(self, state: ClusterState) -> str:
-        "Open another point in time of a state; it is the same only while the state is in force."
-        pit = self._open(state)
-        if self.read_state() != state:
-            raise ServerError(f"the index at {self.where} was changed while it was read: ask again")
-        return pit
-
     def _sent(self, body: str, seconds: float) -> list[dict[str, Any]] | None:
         "Send searches; None when no answer came in so many seconds, which is an error in the end."
         from opensearchpy import ConnectionTimeout
@@ -369,11 +354,6 @@ class Searches(Snapshots):
             if seconds > 4 * _STALLED or not isinstance(error.__cause__, ConnectionTimeout):
                 raise
             return None
-
-    def _state_query(self) -> str:
-        "Ask which state is in force, as a part of a request."
-        body = {"size": 1, "_source": ["generation", "rows"], "query": {"ids": {"values": ["state"]}}}
-        return f"{json.dumps({'index': f'{self.name}-state'})}\n{json.dumps(body)}\n"
 
     def _check_state(self, view: View, answer: Mapping[str, Any]) -> str:
         "Say why it is not known that a state is still in force; '' when it is, `StateMoved` when it is over."
@@ -390,10 +370,15 @@ class Searches(Snapshots):
         if not view.state.rows:
             return [NOTHING] * len(lines)
         began, seconds = time.monotonic(), _STALLED
+        body = {"size": 1, "_source": ["generation", "rows"], "query": {"ids": {"values": ["state"]}}}
+        state = f"{json.dumps({'index': f'{self.name}-state'})}\n{json.dumps(body)}\n"   # Which one is in force?
         for pause in (*_PAUSES, None):
-            view.pit = view.pit or self._open_again(view.state)
-            asked = () if self._own.sure else (self._state_query(),)
-            at = json.dumps({"pit": {"id": view.pit, "keep_alive": self.keep}})[1:]
+            if not view.pit:
+                view.pit = self._open(view.state)
+                if self.read_state() != view.state:    # a new point in time is the same only while the state is in force
+                    raise ServerError(f"the index at {self.where} was changed while it was read: ask again")
+            asked = () if self._own.sure else (state,)
+            at = json.dumps({"pit": {"id": view.pit, "keep_alive": _KEEP}})[1:]
             self.requests += 1
             body = "".join((*asked, *(f"{{}}\n{line[:-1]}, {at}\n" for line in lines)))
             if (answers := self._sent(body, seconds)) is None:

@@ -7,19 +7,16 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import json
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from functools import lru_cache, partial
+from contextlib import AbstractContextManager
+from functools import cache, lru_cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 # %% auto #0
-__all__ = ['BLOCK', 'TEXTS', 'UnitBlock', 'joined', 'heard', 'heard_script', 'letters', 'ordered_tokens', 'held_words_queries',
-           'best_units_queries', 'nearest_units_query', 'compared', 'keyed', 'FoundUnit', 'own_bm25', 'best_candidates',
-           'Vocabulary', 'ClusterUnits']
+__all__ = ['BLOCK', 'TEXTS', 'UnitBlock', 'joined', 'heard', 'nearest_units_query', 'keyed', 'FoundUnit', 'ClusterUnits']
 
 # %% ../../nbs/40_retrieval/18_cluster_source.ipynb #5c1f61ad
 from ..documents.markup import one_line
@@ -109,26 +106,19 @@ return out.toString();
 _GAP = ord("`")      # The letter before that of the first word
 
 
-def heard_script(
-    words: Sequence[str],     # Written tokens, see `ordered_tokens`
-    size: bool = False,       # Also how many tokens a unit has, first
-) -> dict[str, Any]:          # A script that gives '3 ab`a', or 'ab`a' without the size
-    "Find words in units, on the server."
+def _heard_script(words: Sequence[str], size: bool = False) -> dict[str, Any]:
+    "Find ordered words in units, on the server: the script gives 'ab`a', or '3 ab`a' with the size of the unit."
     params = {"words": [_token_number(w) for w in words], "size": size}
     return {"lang": "painless", "source": _HEARD, "params": params}
 
 
-def letters(
-    texts: Sequence[str],     # From the script, without sizes
-) -> np.ndarray:              # Of all texts: 0 for a gap, else 1 + the number of the word
-    "Convert texts of the script to numbers."
+def _letters(texts: Sequence[str]) -> np.ndarray:
+    "Convert texts of the script, without sizes, to numbers: 0 for a gap, else 1 + the number of the word."
     return np.frombuffer("".join(texts).encode("utf-32-le"), np.uint32) - np.uint32(_GAP)
 
 # %% ../../nbs/40_retrieval/18_cluster_source.ipynb #ff6ebcc3
-def ordered_tokens(
-    words: Iterable[str],     # Written tokens
-) -> list[str]:
-    "Put words in the order of their numbers, each once."
+def _ordered_tokens(words: Iterable[str]) -> list[str]:
+    "Put written tokens in the order of their numbers, each once."
     return sorted(dict.fromkeys(words), key=_token_number)
 
 # %% ../../nbs/40_retrieval/18_cluster_source.ipynb #8739ea77
@@ -136,10 +126,7 @@ _TITLE, _NAME, _UNIT = "title", "name", "tokens"
 _CLAUSES = 1_000    # Of a query; a server takes 1,024
 
 
-def held_words_queries(
-    terms: Sequence[str],      # Written tokens
-    live: Callable[..., dict[str, Any]],   # `ClusterState.live`
-) -> list[dict[str, Any]]:     # One for each thousand counts
+def _held_words_queries(terms: Sequence[str], live: Callable[..., dict[str, Any]]) -> list[dict[str, Any]]:
     "Count units with words and with pairs of words in a row, titles with words, and headings with words."
     words, pairs = list(dict.fromkeys(terms)), list(dict.fromkeys(zip(terms, terms[1:])))
     fields = _UNIT, _TITLE, _NAME
@@ -151,16 +138,12 @@ def held_words_queries(
             for lot in lots]
 
 
-def best_units_queries(
-    weights: Mapping[str, float],   # Written token -> boost, see `ordered_tokens`
-    n: int,
-    live: dict[str, Any],
-) -> list[dict[str, Any]]:          # One for each thousand words
-    "Find units by the server's own BM25, with the words in them."
+def _best_units_queries(weights: Mapping[str, float], n: int, live: dict[str, Any]) -> list[dict[str, Any]]:
+    "Find units by the server's own BM25, with the words in them: a boost for each of the ordered tokens."
     should = [{"term": {_UNIT: {"value": w, "boost": b}}} for w, b in weights.items()]
     lots = (should[at:at + _CLAUSES] for at in range(0, len(should), _CLAUSES))
     return [{"size": n, "_source": False, "stored_fields": "_none_", "track_total_hits": False,
-             "docvalue_fields": ["id"], "script_fields": {"heard": {"script": heard_script(list(weights), True)}},
+             "docvalue_fields": ["id"], "script_fields": {"heard": {"script": _heard_script(list(weights), True)}},
              "sort": ["_score", "pos"],
              "query": {"bool": {"should": lot, "minimum_should_match": 1, "filter": live}}} for lot in lots]
 
@@ -172,16 +155,13 @@ def nearest_units_query(
     exact: bool,                # Compare every unit; else by the graph
 ) -> dict[str, Any]:
     "Find the units nearest to a vector."
-    query = compared(vector, live) if exact else nearest_rows(vector, n, live)
+    query = _compared(vector, live) if exact else nearest_rows(vector, n, live)
     return {"size": n, "_source": False, "stored_fields": "_none_", "track_total_hits": False,
             "docvalue_fields": ["id"], "sort": ["_score", "pos"], "query": query}
 
 
-def compared(
-    vector: Sequence[float],
-    among: dict[str, Any],      # Query
-) -> dict[str, Any]:            # Query; its score is the product
-    "Compare a vector with every row that a query finds."
+def _compared(vector: Sequence[float], among: dict[str, Any]) -> dict[str, Any]:
+    "Compare a vector with every row that a query finds; the score is the product."
     params = {"field": "vector", "query_value": vector, "space_type": "innerproduct"}
     rows = {"bool": {"filter": [{"exists": {"field": "vector"}}, among]}}
     return {"script_score": {"query": rows, "script": {"source": "knn_score", "lang": "knn", "params": params}}}
@@ -215,16 +195,11 @@ class FoundUnit(NamedTuple):
         return cls(int(hit["sort"][1]), fields.get("id", [""])[0], float(hit["sort"][0]), int(length), heard)
 
 
-def own_bm25(
-    found: Sequence[FoundUnit],
-    terms: Mapping[str, int],        # Written token -> how often the question holds it, as it was asked for
-    known: Mapping[str, int],        # The same -> units with it
-    n_units: int,
-    mean_length: float,
-) -> np.ndarray:                     # Of each
-    "Compute BM25 from the words of units."
+def _own_bm25(found: Sequence[FoundUnit], terms: Mapping[str, int], known: Mapping[str, int], n_units: int,
+              mean_length: float) -> np.ndarray:
+    "Compute BM25 of units from the words in them: `terms` are counts in the question, `known` units with a word."
     weights = [times * lucene_idf(n, n_units) if (n := known.get(w)) else 0.0 for w, times in terms.items()]
-    marks = letters([c.heard for c in found]).astype(np.int64)
+    marks = _letters([c.heard for c in found]).astype(np.int64)
     units = np.repeat(np.arange(len(found)), [len(c.heard) for c in found])
     pair, counts = np.unique(((units << 32) + marks - 1)[marks > 0], return_counts=True)
     unit, lengths = pair >> 32, np.array([c.length for c in found], np.int64)
@@ -232,58 +207,12 @@ def own_bm25(
     return np.bincount(unit, earned, len(found))
 
 
-def best_candidates(
-    found: Sequence[FoundUnit],
-    scores: np.ndarray,
-    k: int,
-    digits: int,              # Scores that are equal to so many decimals are ordered by address
-) -> np.ndarray:              # Keys, rising
-    "Take the k best."
+def _best_candidates(found: Sequence[FoundUnit], scores: np.ndarray, k: int, digits: int) -> np.ndarray:
+    "Take the keys of the k best, rising; scores that are equal to so many decimals are ordered by address."
     order = sorted(range(len(found)), key=lambda i: (-round(float(scores[i]), digits), found[i].doc_id, found[i].key))
     return np.sort(np.array([found[i].key for i in order[:k] if scores[i] != 0 or digits == 6], np.int64))
 
-# %% ../../nbs/40_retrieval/18_cluster_source.ipynb #7f22983c
-class Vocabulary(Mapping):
-    "The words of a state, and how many units hold each: 0 for a word of titles and headings only."
-
-    def __init__(
-        self,
-        counts: Callable[[Sequence[str]], Mapping[str, int]],   # Of the words that are there
-        every: Callable[[], Iterable[str]],
-    ) -> None:
-        self.counts, self.every = counts, every
-        self.known: dict[str, int | None] = {}      # Looked up so far; None for a word that is not there
-        self.all: dict[str, None] | None = None
-
-    def __getitem__(self, word: str) -> int:
-        if word not in self.known:
-            self.known[word] = self.counts([word]).get(word)
-        if (n := self.known[word]) is None:
-            raise KeyError(word)
-        return n
-
-    def note(
-        self,
-        words: Iterable[str],              # That were counted
-        found: Mapping[str, int],          # Those that are there
-    ) -> None:
-        "Keep counts."
-        self.known.update({w: found.get(w) for w in words})
-
-    def __iter__(self) -> Iterator[str]:
-        if self.all is None:
-            self.all = dict.fromkeys(self.every())
-        return iter(self.all)
-
-    def __len__(self) -> int:
-        return sum(1 for _ in self)
-
 # %% ../../nbs/40_retrieval/18_cluster_source.ipynb #6e1874c9
-def _asked_for(k: int) -> int:
-    "How many units are asked for at first, for k of them."
-    return max(400, 4 * k)
-
-
 def _short(vector: np.ndarray) -> list[float]:
     "A vector in as few digits as a server keeps."
     return [round(float(x), 8) for x in vector]
@@ -301,7 +230,7 @@ class _Question:
 
     def begin(self, words: Iterable[str], vector: np.ndarray | None) -> None:
         "Go on with another question."
-        words, short = ordered_tokens(words), None if vector is None else _short(vector)
+        words, short = _ordered_tokens(words), None if vector is None else _short(vector)
         if (words, short) != (self.words, self.vector):
             self.words, self.vector, self.units = words, short, {}
         self.begins = True
@@ -309,14 +238,14 @@ class _Question:
     def look_for(self, words: Iterable[str]) -> None:
         "Look for more words."
         if not set(self.words).issuperset(words := list(words)):
-            self.words, self.units = ordered_tokens([*self.words, *words]), {}
+            self.words, self.units = _ordered_tokens([*self.words, *words]), {}
 
     def heard_query(self, ranges: np.ndarray) -> dict[str, Any]:
         "Compare units with the question, and find its words in them."
         inside = [{"range": {"pos": {"gte": a, "lt": b}}} for a, b in ranges.tolist()]
         among = {"bool": {"filter": [{"term": {"kind": "u"}}, {"bool": {"should": inside}}]}}
-        scored = {"query": among} if self.vector is None else {"query": compared(self.vector, among)}
-        words = {"_script": {"type": "string", "script": heard_script(self.words)}}
+        scored = {"query": among} if self.vector is None else {"query": _compared(self.vector, among)}
+        words = {"_script": {"type": "string", "script": _heard_script(self.words)}}
         return {"size": 10_000, "_source": False, "stored_fields": "_none_", "track_total_hits": False,
                 "sort": ["pos", words] if self.vector is None else ["pos", words, "_score"], **scored}
 
@@ -352,12 +281,9 @@ class _ClusterReads(WordSource):
     scales: tuple[int, ...]
     _numbers: dict[str, int]
 
-    def _question(self, view: View) -> _Question:
+    def _question(self) -> _Question:
         "What was fetched in this snapshot."
-        kept = self.rows.kept
-        if "question" not in kept:
-            kept["question"] = _Question()
-        return kept["question"]
+        return self.rows.kept.setdefault("question", _Question())
 
     def _number(self, words: str) -> np.ndarray:
         "Numbers of words; 0 for words that no question had."
@@ -383,7 +309,7 @@ class _ClusterReads(WordSource):
 
     def read(self, ranges: np.ndarray, whole: bool = True, scored: np.ndarray | None = None) -> Units:
         with self.rows.snapshot() as view:
-            held, ranges = self._question(view), np.asarray(ranges, np.int64).reshape(-1, 2)
+            held, ranges = self._question(), np.asarray(ranges, np.int64).reshape(-1, 2)
             begins, held.begins = held.begins, False
             half, small = self.scales[-1] // 2, view.state.totals.get("units", 0) <= _SMALL
             reach = half if small else 1      # Neighbors of a scored unit that need a block, too
@@ -420,7 +346,7 @@ class _ClusterReads(WordSource):
         own = {n: self.rows.known[n] for n in dict.fromkeys((keys >> SHIFT).tolist())}
         tokens, dots = (np.zeros(0, np.uint32), None) if ranges is None else self._heard(held, keys, table["length"])
         return Units(keys, table, tokens, np.zeros((len(keys), 0), np.int8), norms,
-                     {n: d.own.id for n, d in own.items()}, {n: d.n_units for n, d in own.items()}, dots,
+                     {n: d.own.id for n, d in own.items()}, {n: d.counts["units"] for n, d in own.items()}, dots,
                      len(keys) > len(at))
 
     def _heard(self, held: _Question, keys: np.ndarray, lengths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -430,7 +356,7 @@ class _ClusterReads(WordSource):
         sizes = np.array([len(text) for text in texts], np.int64)
         np.maximum(lengths, sizes, out=lengths, casting="unsafe")     # That of a unit without a block is not known
         starts = np.cumsum(lengths, dtype=np.int64) - lengths
-        tokens, marks = np.zeros(int(lengths.sum()), np.uint32), letters(texts)
+        tokens, marks = np.zeros(int(lengths.sum()), np.uint32), _letters(texts)
         at = np.repeat(starts - (np.cumsum(sizes) - sizes), sizes) + np.arange(len(marks))
         tokens[at] = np.array([0, *(self._numbers[w] for w in held.words)], np.uint32)[marks]
         return tokens, np.array([dot for dot, _ in found], np.float32)
@@ -439,18 +365,18 @@ class _ClusterReads(WordSource):
 class _ClusterFinds(_ClusterReads):
     "What counts words and finds candidates."
     exact: bool
-    _words: Callable[[View], Vocabulary]
+    _words: Callable[[View], tuple[dict[str, int | None], Looked]]
 
     def expect(self, terms: Sequence[str], vector: np.ndarray | None, k: int | None,
                allowed: np.ndarray | None = None) -> None:
         "Ask for all that a question begins with, in one request."
         with self.rows.snapshot() as view:
             searches, written = [], self._noted(terms)
-            self._question(view).begin(written, vector)
+            self._question().begin(written, vector)
             if terms:
-                searches += held_words_queries(written, view.state.live)
+                searches += _held_words_queries(written, view.state.live)
             if k and terms:
-                searches += self._words_queries(view, written, _asked_for(k), allowed)
+                searches += self._words_queries(view, written, max(400, 4 * k), allowed)
             if k and vector is not None:
                 searches.append(self._near_query(view, vector, k, allowed))
             self.rows.ask(*searches)
@@ -465,8 +391,8 @@ class _ClusterFinds(_ClusterReads):
     def counts(self, terms: Sequence[str]) -> QuestionCounts:
         with self.rows.snapshot() as view:
             totals, written = view.state.totals, dict(zip(terms, self._noted(terms)))
-            self._question(view).look_for(written.values())
-            queries = held_words_queries([written[t] for t in terms], view.state.live) if terms else ()
+            self._question().look_for(written.values())
+            queries = _held_words_queries([written[t] for t in terms], view.state.live) if terms else ()
             answers = self.rows.ask(*queries)
             lots = [answer.get("aggregations", {}).get("n", {}).get("buckets", {}) for answer in answers]
             found = {key: b["doc_count"] for buckets in lots for key, b in buckets.items()}
@@ -476,16 +402,13 @@ class _ClusterFinds(_ClusterReads):
             pairs = {(a, b): n for a, b in zip(terms, terms[1:]) if (n := found.get(f"pair {written[a]} {written[b]}"))}
             held = {t: by_field[_UNIT][t] for t in dict.fromkeys(terms) if t in by_field[_UNIT]}
             known = {t for texts in by_field.values() for t in texts}
-            self._words(view).note(terms, {t: held.get(t, 0) for t in known})
+            self._words(view)[0].update({t: held.get(t, 0) if t in known else None for t in terms})
             numbers = {t: self._numbers[written[t]] for t in dict.fromkeys(terms) if t in known}
-            n_units, fields = totals.get("units", 0), (_TITLE, _NAME)
-            return QuestionCounts(n_units, totals.get("tokens", 0) / max(n_units, 1), numbers, {**held, **pairs},
-                                  {f: self._field_counts(totals, f, by_field[f]) for f in fields})
-
-    @staticmethod
-    def _field_counts(totals: Mapping[str, int], field: str, texts_with: Mapping[str, int]) -> FieldCounts:
-        n = totals.get(f"{field}s", 0)
-        return FieldCounts(n, totals.get(f"{field}_tokens", 0) / max(n, 1), texts_with)
+            n_units, fields = totals.get("units", 0), {}
+            for field in (_TITLE, _NAME):
+                n = totals.get(f"{field}s", 0)
+                fields[field] = FieldCounts(n, totals.get(f"{field}_tokens", 0) / max(n, 1), by_field[field])
+            return QuestionCounts(n_units, totals.get("tokens", 0) / max(n_units, 1), numbers, {**held, **pairs}, fields)
 
     def _among(self, view: View, allowed: np.ndarray | None) -> dict[str, Any]:
         "Units that may be found."
@@ -494,27 +417,27 @@ class _ClusterFinds(_ClusterReads):
     def _words_queries(self, view: View, written: Sequence[str], n: int,
                        allowed: np.ndarray | None) -> list[dict[str, Any]]:
         counts = Counter(written)
-        asked = {w: counts[w] for w in ordered_tokens(counts)}
-        return best_units_queries(asked, min(n, 10_000), self._among(view, allowed))
+        asked = {w: counts[w] for w in _ordered_tokens(counts)}
+        return _best_units_queries(asked, min(n, 10_000), self._among(view, allowed))
 
     def _near_query(self, view: View, vector: np.ndarray, k: int, allowed: np.ndarray | None) -> dict[str, Any]:
         return nearest_units_query(_short(vector), min(k + 20, 10_000), self._among(view, allowed), self.exact)
 
     def best_by_words(self, terms: Sequence[str], k: int, known: QuestionCounts,
                       allowed: np.ndarray | None = None) -> np.ndarray:
-        written, n = self._noted(terms), _asked_for(k)
+        written, n = self._noted(terms), max(400, 4 * k)
         times, held = Counter(written), {written_token(t): n for t, n in known.units_with.items() if isinstance(t, str)}
-        times = {w: times[w] for w in ordered_tokens(times)}
+        times = {w: times[w] for w in _ordered_tokens(times)}
         with self.rows.snapshot() as view:
             while held:
                 answers = self.rows.ask(*self._words_queries(view, written, n, allowed))
                 lots = [[FoundUnit.of(hit) for hit in hits_of(answer)] for answer in answers]
                 found = list({c.key: c for lot in lots for c in lot}.values())
-                scores, last = (own_bm25(some, times, held, known.n_units, known.mean_length)
+                scores, last = (_own_bm25(some, times, held, known.n_units, known.mean_length)
                                 for some in (found, [lot[-1] for lot in lots if len(lot) >= min(n, 10_000)]))
                 least = np.partition(scores, len(scores) - k)[len(scores) - k] if len(scores) > k else 0
                 if not len(last) or n >= 10_000 or last.sum() < 0.9 * least:
-                    return best_candidates(found, scores, k, 9)
+                    return _best_candidates(found, scores, k, 9)
                 n = min(4 * n, 10_000)
         return np.zeros(0, np.int64)
 
@@ -524,33 +447,44 @@ class _ClusterFinds(_ClusterReads):
                 return np.zeros(0, np.int64)
             answer = self.rows.ask(self._near_query(view, vector, k, allowed))[0]
         found = [FoundUnit.of(hit) for hit in hits_of(answer)]
-        return best_candidates(found, np.array([inner_product(c.score) for c in found]), k, 6)
+        return _best_candidates(found, np.array([inner_product(c.score) for c in found]), k, 6)
 
 # %% ../../nbs/40_retrieval/18_cluster_source.ipynb #27fcbe3f
 class _ClusterWords(_ClusterFinds):
     "What is known of words."
 
-    def _words(self, view: View) -> Vocabulary:
-        "The words of the state."
+    def _words(self, view: View) -> tuple[dict[str, int | None], Looked]:
+        "The words of the state that were counted, None for one that is not there; and all of them."
         if "words" not in view.notes:
-            def counted(words: Sequence[str]) -> dict[str, int]:
-                known = self.counts(words)
-                return {w: known.units_with.get(w, 0) for w in known.numbers}
-            view.notes["words"] = Vocabulary(counted, self._every_word)
-        return view.notes["words"]
+            known: dict[str, int | None] = {}
 
-    def _every_word(self) -> Iterator[str]:
-        "Read all words, from the documents that contain them."
-        with self.rows.snapshot() as view:
-            words = self.rows.counts("words", view.state.live({"term": {"kind": "d"}}))
-            yield from (word.replace("\u2581", " ") for word, _ in words)
+            def one(word: str) -> int:
+                if word not in known:
+                    found = self.counts([word])
+                    known[word] = found.units_with.get(word, 0) if word in found.numbers else None
+                if (n := known[word]) is None:
+                    raise KeyError(word)
+                return n
+
+            @cache
+            def every() -> dict[str, None]:
+                with self.rows.snapshot() as now:
+                    words = self.rows.counts("words", now.state.live({"term": {"kind": "d"}}))
+                    return dict.fromkeys(word.replace("\u2581", " ") for word, _ in words)
+            view.notes["words"] = known, Looked(one, every)
+        return view.notes["words"]
 
     def vocabulary(self, allowed: np.ndarray | None = None) -> Mapping[str, int]:
         with self.rows.snapshot() as view:
             if allowed is None:
-                return self._words(view)
+                return self._words(view)[1]
             units = self.read(np.stack([allowed, allowed + 1], axis=1), whole=False)
-            blocks, out, words = self._question(view).blocks, Counter(), self._words_in(allowed)
+            blocks, out, words = self._question().blocks, Counter(), {}    # Words of sixteen units in a row
+            wanted = np.unique(allowed // TEXTS * TEXTS).tolist()
+            for at in range(0, len(wanted), 1_000):
+                query = {"bool": {"filter": [{"term": {"kind": "w"}}, keyed(wanted[at:at + 1_000])]}}
+                for row in self.rows.scan(query, ["pos", "data"], 1_000):
+                    words[row["pos"]] = unpacked(base64.b64decode(row["data"]))
             for key in allowed.tolist():
                 out.update(set(words[key // TEXTS * TEXTS][key % TEXTS].split(" ")))
             rows = units.rows_of(allowed)
@@ -560,15 +494,6 @@ class _ClusterWords(_ClusterFinds):
                        if (k >> SHIFT << SHIFT) + int(part) in parts]
             out.update(dict.fromkeys((w for text in shared for w in text.split(" ")), 0))
             return {w.replace("\u2581", " "): n for w, n in out.items() if w}
-
-    def _words_in(self, keys: np.ndarray) -> dict[int, list[str]]:
-        "Read the words of sixteen units in a row, by key of the first one."
-        blocks, out = np.unique(keys // TEXTS * TEXTS).tolist(), {}
-        for at in range(0, len(blocks), 1_000):
-            query = {"bool": {"filter": [{"term": {"kind": "w"}}, keyed(blocks[at:at + 1_000])]}}
-            for row in self.rows.scan(query, ["pos", "data"], 1_000):
-                out[row["pos"]] = unpacked(base64.b64decode(row["data"]))
-        return out
 
     def holding(self, words: Sequence[str]) -> np.ndarray:
         with self.rows.snapshot() as view:
@@ -598,11 +523,6 @@ class ClusterUnits(_ClusterWords):
         return one_line(self, "rows")
 
     def __len__(self) -> int:
-        return self.n_units
-
-    @property
-    def n_units(self) -> int:
-        "How many units there are."
         return self._total("units")
 
     def _total(self, name: str) -> int:
@@ -632,13 +552,11 @@ class ClusterUnits(_ClusterWords):
     @property
     def sizes(self) -> Mapping[int, int]:
         "Number of a document -> how many units it has."
-        return self._looked("sizes", lambda d: d.n_units)
+        return self._looked("sizes", lambda d: d.counts["units"])
 
-    @contextmanager
-    def snapshot(self) -> Iterator[None]:
+    def snapshot(self) -> AbstractContextManager[Any]:
         "Answer all calls inside from one state."
-        with self.rows.snapshot():
-            yield
+        return self.rows.snapshot()
 
     def outlines(
         self,
@@ -664,10 +582,10 @@ class ClusterUnits(_ClusterWords):
         return inside + (found.own.doc << SHIFT)
 
     def texts(self, field: str, keys: Collection[int]) -> dict[int, np.ndarray]:
-        with self.rows.snapshot() as view:
+        with self.rows.snapshot():
             if field == _TITLE:
                 return {n: self._number(d.title) for n, d in self.rows.numbered(keys).items()}
-            known = {(k >> SHIFT << SHIFT) + int(part): words for k, block in self._question(view).blocks.items()
+            known = {(k >> SHIFT << SHIFT) + int(part): words for k, block in self._question().blocks.items()
                      if block is not None for part, words in block.names.items()}
             if new := [k for k in keys if k >= 0 and k not in known]:
                 hits = hits_of(self.rows.ask(rows_query("n", "pos", new, ("pos", "name")))[0])

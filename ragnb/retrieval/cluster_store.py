@@ -10,7 +10,7 @@ import contextlib
 import json
 import os
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -26,11 +26,11 @@ __all__ = ['FORMAT', 'rows_body', 'DocumentWords', 'DocumentRows', 'ClusterChunk
 # %% ../../nbs/40_retrieval/19_cluster_store.ipynb #c74f9189
 from ..documents.atomic import LockedError
 from ..documents.markup import one_line
-from ..documents.span import IndexMismatchError, InputError, Outline, parse_address, SEARCHED, try_address
-from ..storage.facts import facts_of, server_where
+from ..documents.span import IndexMismatchError, InputError, Outline, parse_address, SEARCHED
 from ..storage.filters import Filter, seen_metadata
 from ragnb.storage.opensearch import (
-    Action, checked_name, cluster_place, inner_product, open_client, send_bulk, server_errors, vector_field
+    Action, checked_name, cluster_place, facts_of, inner_product, open_client, send_bulk, server_errors, server_where,
+    vector_field
 )
 from ..storage.store import best_first, outline_to_json, T
 from .cluster_rows import ClusterRows, ClusterState, hits_of, rows_query, stepped_outline
@@ -38,7 +38,7 @@ from ragnb.retrieval.cluster_source import (
     BLOCK, ClusterUnits, heard, joined, keyed, nearest_units_query, TEXTS, UnitBlock
 )
 from .scoring import question_vector
-from .sqlite_store import levels_of, packed, SearchedByWords, StoredDocument, unpacked
+from .sqlite_store import levels_of, packed, packed_nodes, SearchedByWords, StoredDocument, unpacked
 from .unit_source import SHIFT
 from .unit_table import counted_text, stored_units, units_by_document
 from .unit_vectors import from_codes, node_vectors, to_codes, window_norms
@@ -101,7 +101,10 @@ class DocumentRows:
 
     def rows(self) -> list[dict[str, Any]]:
         "All rows; that of the document comes last."
-        made = [*self._unit_rows(), *self._blocks(), *self._chunks(), *self._names()]
+        chunks = [(at, base64.b64encode(data).decode()) for at, data in
+                  packed_nodes(self.own.addresses(), self.nodes, BLOCK)]
+        made = [*self._unit_rows(), *self._blocks(), *(self._row("c", at, {"data": data}) for at, data in chunks),
+                *(self._row("n", i, {"name": name}) for i, name in enumerate(self.words.names))]
         counts = self.words.counts() | {"rows": len(made) + 1}
         told = zlib.compress(stepped_outline(outline_to_json(self.outline)).encode())
         last = {"id": self.own.id, "levels": json.dumps(self.own.levels), "title": self.words.title,
@@ -129,16 +132,6 @@ class DocumentRows:
             data = packed(self.words.units[at:at + TEXTS])
             yield self._row("w", at, {"data": base64.b64encode(data).decode()})
 
-    def _chunks(self) -> Iterator[dict[str, Any]]:
-        names, keep = self.own.addresses(), dict(mode="json", exclude={"embedding"}, exclude_defaults=True)
-        for at in range(0, len(names), BLOCK):
-            held = {i: self.nodes[a] for i, a in enumerate(names[at:at + BLOCK]) if a in self.nodes}
-            found = {i: node.model_dump(**keep) for i, node in held.items()}
-            yield self._row("c", at, {"data": base64.b64encode(packed(found)).decode()})
-
-    def _names(self) -> Iterator[dict[str, Any]]:
-        return (self._row("n", i, {"name": name}) for i, name in enumerate(self.words.names))
-
 # %% ../../nbs/40_retrieval/19_cluster_store.ipynb #c13c3e60
 class ClusterChunks(SearchedByWords):
     "What is read of a `ClusterStore`."
@@ -150,13 +143,10 @@ class ClusterChunks(SearchedByWords):
         return one_line(self, "rows")
 
     @property
-    def version(self) -> int:  # type: ignore[override]
+    def version(self) -> int:
         "Goes up with every commit."
         with self.rows.snapshot() as view:
             return view.state.generation
-
-    @version.setter
-    def version(self, _: int) -> None: pass    # the state row counts
 
     @property
     def documents(self) -> dict[str, StoredDocument]:
@@ -178,15 +168,8 @@ class ClusterChunks(SearchedByWords):
             found = self.rows.client.indices.stats(index=f"{self.rows.name}-rows-*", metric="store")
         return int(found["_all"].get("total", {}).get("store", {}).get("size_in_bytes", 0))
 
-    def keys_of(
-        self,
-        addresses: Iterable[str],
-    ) -> dict[str, int]:   # Those of chunks that are held
-        "Find the keys of chunks."
-        known = {a: at for a in addresses if (at := try_address(a)) is not None}
-        held = self.rows.documents(at.doc_id for at in known.values())
-        found = {a: held[at.doc_id].own.key(at) for a, at in known.items() if at.doc_id in held}
-        return {a: key for a, key in found.items() if key is not None}
+    def _owners(self, doc_ids: Collection[str]) -> dict[str, StoredDocument]:
+        return {i: d.own for i, d in self.rows.documents(doc_ids).items()}
 
     def _nodes(self, addresses: Sequence[str], outlines: bool = False) -> dict[str, TextNode]:
         "Read chunks that are held."
@@ -208,9 +191,6 @@ class ClusterChunks(SearchedByWords):
             self.rows.keep_outline(row)
         return {h["_source"]["pos"]: unpacked(base64.b64decode(h["_source"]["data"]))
                 for h in hits_of(answer)}
-
-    def _document(self, doc_id: str) -> StoredDocument:
-        return self.rows.documents([doc_id])[doc_id].own
 
     def _addresses(self, keys: np.ndarray) -> dict[int, str]:
         held = self.rows.numbered(dict.fromkeys((keys >> SHIFT).tolist()))
@@ -280,16 +260,6 @@ class Pending:
         for name, n in counts.items():
             self.totals[name] = self.totals.get(name, 0) + sign * n
 
-    def state(
-        self,
-        told: Mapping[str, Any] | None,   # None: as before
-    ) -> ClusterState:
-        "Make the state that follows."
-        before = self.before
-        old = (*before.old, before.rows) if before.rows not in ("", self.rows) else before.old
-        return ClusterState(before.generation + 1, self.rows, self.next, tuple(self.gone), dict(self.totals),
-                            before.told if told is None else told, old)
-
 # %% ../../nbs/40_retrieval/19_cluster_store.ipynb #6f101295
 class _ClusterChanges(ClusterChunks):
     "Changes, and what makes them count."
@@ -308,23 +278,20 @@ class _ClusterChanges(ClusterChunks):
         if self.pending is None:
             with self.rows.snapshot() as view:
                 state = view.state
-                self._clean(state)
+                if state.rows:      # remove rows that do not count
+                    self.refresh(state.rows)
+                    late = {"range": {"pos": {"gte": state.limit << SHIFT}}}
+                    self._delete(state.rows, {"bool": {"should": [late, {"terms": {"doc": list(state.gone)}}]}})
+                with server_errors(self.rows.where):     # and indexes of earlier states
+                    indices = self.rows.client.indices
+                    there = indices.get_alias(index=f"{self.rows.name}-rows-*", ignore_unavailable=True)
+                    for index in there.keys() - {state.rows}:
+                        indices.delete(index=index, ignore_unavailable=True)
                 self.pending = Pending(state, state.rows, max(1, state.limit), dict(state.totals))
         if (anew or not self.pending.rows) and not self.pending.fresh:
             self.pending.rows, self.pending.fresh = f"{self.rows.name}-rows-{os.urandom(4).hex()}", True
             self.pending.totals, self.pending.gone = {}, []
         return self.pending
-
-    def _clean(self, state: ClusterState) -> None:
-        "Remove rows that do not count, and indexes of earlier states."
-        if state.rows:
-            self.refresh(state.rows)
-            late = {"range": {"pos": {"gte": state.limit << SHIFT}}}
-            self._delete(state.rows, {"bool": {"should": [late, {"terms": {"doc": list(state.gone)}}]}})
-        with server_errors(self.rows.where):
-            there = self.rows.client.indices.get_alias(index=f"{self.rows.name}-rows-*", ignore_unavailable=True)
-            for index in there.keys() - {state.rows}:
-                self.rows.client.indices.delete(index=index, ignore_unavailable=True)
 
     def refresh(self, index: str) -> None:
         "Let searches see what was written."
@@ -365,8 +332,11 @@ class _ClusterChanges(ClusterChunks):
             self.prepare()
             self.refresh(change.rows)
         self.check()
-        state = change.state(told)
-        replace_state(self.rows, change.before, state)
+        before = change.before
+        old = (*before.old, before.rows) if before.rows not in ("", change.rows) else before.old
+        state = ClusterState(before.generation + 1, change.rows, change.next, tuple(change.gone), dict(change.totals),
+                             before.told if told is None else told, old)
+        replace_state(self.rows, before, state)
         self.rows.replace(state)
         self.pending = None
         if state.gone:
@@ -452,11 +422,9 @@ class ClusterStore(_ClusterChanges):
         return [i for i in super().doc_ids() if i not in self.lost]
 
     def _dims(self) -> int | None:
-        if self.pending is not None:
-            totals = self.pending.totals
-            return totals.get("dims") or None if totals.get("units") else None
-        with self.rows.snapshot() as view:
-            return view.state.totals.get("dims") or None if view.state.totals.get("units") else None
+        with contextlib.nullcontext() if self.pending is not None else self.rows.snapshot() as view:
+            totals = self.pending.totals if view is None else view.state.totals
+        return totals.get("dims") or None if totals.get("units") else None
 
     @contextlib.contextmanager
     def _change(self) -> Iterator[Pending]:
@@ -480,22 +448,16 @@ class ClusterStore(_ClusterChanges):
         with self._change() as change:
             self.prepare(vectors.shape[1])
             self.supersede([o.doc_id for o in outlines])
-            self._write(change, zip(outlines, words), found, by_id, vectors)
-
-    def _write(self, change: Pending, documents: Iterable[tuple[Outline, DocumentWords]],
-               found: Mapping[str, Sequence[TextNode]], by_id: Mapping[str, Mapping[str, TextNode]],
-               vectors: np.ndarray) -> None:
-        "Write the rows of documents."
-        at = 0
-        for outline, said in documents:
-            own = found[outline.doc_id]
-            codes = to_codes(vectors[at:at + len(own)])
-            norms = window_norms(codes, self.units.scales)
-            made = DocumentRows(change.next, outline, own, by_id[outline.doc_id], codes, norms, said)
-            rows, at = made.rows(), at + len(own)
-            self.write_rows(rows)
-            change.add(json.loads(rows[-1]["counts"]))
-            change.next += 1
+            at = 0
+            for outline, said in zip(outlines, words):
+                own = found[outline.doc_id]
+                codes = to_codes(vectors[at:at + len(own)])
+                norms = window_norms(codes, self.units.scales)
+                made = DocumentRows(change.next, outline, own, by_id[outline.doc_id], codes, norms, said)
+                rows, at = made.rows(), at + len(own)
+                self.write_rows(rows)
+                change.add(json.loads(rows[-1]["counts"]))
+                change.next += 1
 
     def _words(self, outlines: Sequence[Outline], found: Mapping[str, Sequence[TextNode]]) -> list[DocumentWords]:
         "The tokens of documents."
@@ -553,7 +515,8 @@ def replace_state(
             make_state(rows)
         try:
             found = rows.client.get(index=f"{rows.name}-state", id="state")
-            held, only = ClusterState.of(found["_source"]), {k: found[f"_{v}"] for k, v in _COMPARED.items()}
+            held = ClusterState.of(found["_source"])
+            only = {"if_seq_no": found["_seq_no"], "if_primary_term": found["_primary_term"]}
         except NotFoundError:
             held, only = ClusterState(), {"op_type": "create"}
         try:
@@ -582,6 +545,3 @@ def make_state(
         if (mark := held.get("_meta", {}).get("ragnb")) != FORMAT:
             told = "was made by an earlier version: use another name" if mark else "was not made by this package"
             raise IndexMismatchError(f"the index {rows.name!r} at {rows.where} {told}") from error
-
-
-_COMPARED = {"if_seq_no": "seq_no", "if_primary_term": "primary_term"}

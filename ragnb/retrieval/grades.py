@@ -38,10 +38,6 @@ _GRADE = rf"(?P<grade>{_WORD})(?!{_DENIED})(?!{_HEDGED})"
 # %% ../../nbs/40_retrieval/03_grades.ipynb #47fb7a2f
 _VALUE = re.compile(rf"[\W_]*(?:(?:very|매우|아주)\s+)?{_GRADE}(?=\s*(?:$|[^\w\s]))", re.I)
 
-def _normal(text: str) -> str:
-    "A text whose ①, １ and ： are 1, 1 and :."
-    return unicodedata.normalize("NFKC", text)
-
 def _named(word: str) -> str:
     "The grade that a word stands for."
     word = word.lower()
@@ -52,7 +48,7 @@ def grade_of(
     value: Any,    # Anything of an answer
 ) -> str | None:  # HIGH, MEDIUM or LOW; None when it is no grade
     "Read one grade."
-    found = _VALUE.match(_normal(value[:200]).strip()) if isinstance(value, str) else None
+    found = _VALUE.match(unicodedata.normalize("NFKC", value[:200]).strip()) if isinstance(value, str) else None
     return _named(found["grade"]) if found else None
 
 # %% ../../nbs/40_retrieval/03_grades.ipynb #736412b5
@@ -68,7 +64,7 @@ def number_of(
         return int(value) if math.isfinite(value) and value == int(value) else None
     if not isinstance(value, str):
         return None
-    text = _normal(value[:60]).strip()
+    text = unicodedata.normalize("NFKC", value[:60]).strip()
     if re.fullmatch(r"-\d{1,4}", text):
         return int(text)
     found = _NUMBER.fullmatch(text)
@@ -144,7 +140,7 @@ def _only_numbers(line: str) -> list[int] | None:
 def _in_text(text: str) -> Iterator[tuple[int, str | None]]:
     "Numbers and grades of a text, line by line."
     heading, waiting = None, None
-    for line in filter(str.strip, _normal(text).splitlines()):
+    for line in filter(str.strip, unicodedata.normalize("NFKC", text).splitlines()):
         first, alone = _VALUE.match(line), _only_numbers(line)
         rest = line[first.end():] if first else ""
         if first and (numbers := _only_numbers(rest)):                  # HIGH: 1, 3
@@ -170,7 +166,7 @@ class GradeReading:
 def _in_order(value: Any) -> list[str] | None:
     "The grades of a bare list; None when there is anything else in it."
     if isinstance(value, str):
-        value = [v for v in re.split(r"[\n,;]+", _normal(value)) if v.strip()]
+        value = [v for v in re.split(r"[\n,;]+", unicodedata.normalize("NFKC", value)) if v.strip()]
     if isinstance(value, dict):
         return _in_order(next(iter(value.values()))) if len(value) == 1 else None
     if not isinstance(value, (list, tuple)) or not value:
@@ -192,19 +188,6 @@ def _pairs(answer: Any, n: int) -> list[tuple[int, str | None]]:
     ordered = next((g for g in map(_in_order, values) if g and len(g) == n), [])
     return list(enumerate(ordered, 1))
 
-# %% ../../nbs/40_retrieval/03_grades.ipynb #42c466f6
-def _problems(found: Mapping[int, set], pairs: Sequence[tuple[int, str | None]], n: int) -> Iterator[tuple[str, str]]:
-    "What is wrong with the pairs of a readable answer."
-    def listed(numbers: Sequence[int]) -> str:
-        return shorten(", ".join(map(str, sorted(set(numbers)))))
-    counts = Counter(number for number, _ in pairs if 1 <= number <= n)
-    checks = {"invented": [i for i, _ in pairs if not 1 <= i <= n],
-              "repeated": [i for i, c in counts.items() if c > 1],
-              "contradiction": [i for i, g in found.items() if len(g - {None}) > 1],
-              "unknown": [i for i, g in found.items() if g == {None}],
-              "missing": [i for i in range(1, n + 1) if i not in found]}
-    yield from ((kind, listed(numbers)) for kind, numbers in checks.items() if numbers)
-
 # %% ../../nbs/40_retrieval/03_grades.ipynb #d5195de0
 def read_grades(
     answer: Any,      # Text of a model, or what was parsed from it
@@ -225,4 +208,11 @@ def read_grades(
         if 1 <= number <= n:
             found.setdefault(number, set()).add(grade)
     grades = {i: next(iter(g)) for i, g in sorted(found.items()) if len(g) == 1 and None not in g}
-    return GradeReading(grades, tuple(_problems(found, pairs, n)))
+    counts = Counter(number for number, _ in pairs)
+    checks = {"invented": {i for i in numbers if not 1 <= i <= n},
+              "repeated": {i for i in found if counts[i] > 1},
+              "contradiction": {i for i, g in found.items() if len(g - {None}) > 1},
+              "unknown": {i for i, g in found.items() if g == {None}},
+              "missing": {i for i in range(1, n + 1) if i not in found}}
+    problems = [(kind, shorten(", ".join(map(str, sorted(them))))) for kind, them in checks.items() if them]
+    return GradeReading(grades, tuple(problems))

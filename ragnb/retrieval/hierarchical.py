@@ -225,17 +225,16 @@ class HierarchicalRetriever(BaseRetriever):
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         question, embedding = check_question(query_bundle.query_str), query_bundle.embedding
-        return self._ranked(question, embedding or self.embed_model.get_query_embedding(self._readable(question)))
+        if not embedding:
+            shown = question    # an embedding that learned from these units may see only what a reader may read
+            if not self._among.all() and hasattr(self.embed_model, "fit"):
+                texts = (node.text for node, may in zip(self.tree.units, self._among.tolist()) if may)
+                shown = readable_question(question, words_as_written(texts))
+            embedding = self.embed_model.get_query_embedding(shown)
+        return self._ranked(question, embedding)
 
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         return await asyncio.to_thread(self._retrieve, query_bundle)
-
-    def _readable(self, question: str) -> str:
-        "Return the question as an embedding that learned from these units may see it."
-        if self._among.all() or not hasattr(self.embed_model, "fit"):
-            return question
-        texts = (node.text for node, may_be_read in zip(self.tree.units, self._among.tolist()) if may_be_read)
-        return readable_question(question, words_as_written(texts))
 
     def _ranked(self, question: str, embedding: Sequence[float]) -> list[NodeWithScore]:
         "Return the best units that take part, then those that match at all, by words and cosine."

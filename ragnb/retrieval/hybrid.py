@@ -9,7 +9,7 @@ import asyncio
 import copy
 import math
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -286,13 +286,7 @@ def fuse_hits(
 # %% ../../nbs/40_retrieval/02_hybrid.ipynb #aceed2f5
 class HitsRetriever(BaseRetriever):
     "A retriever that keeps what its rankers said."
-
-    def fuse(
-        self,
-        question: str | QueryBundle,   # `InputError` when empty
-    ) -> Hits:
-        "Retrieve, and keep the rank and score that each ranker gave."
-        raise NotImplementedError
+    fuse: Callable[[str | QueryBundle], Hits]    # Retrieves, and keeps the rank and score that each ranker gave
 
     async def afuse(
         self,

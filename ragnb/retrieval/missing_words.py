@@ -9,7 +9,6 @@ import re
 from collections import ChainMap, Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import chain
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
@@ -89,20 +88,6 @@ def spelled_alike(
             found.append((-dice, other))
     return [other for _, other in sorted(found)[:3]]
 
-# %% ../../nbs/40_retrieval/16_missing_words.ipynb #5b0c7e1b
-def _in_shared_text(source: WordSource, allowed: np.ndarray | None, tokens: Sequence[str]) -> bool:
-    "Check that a title or a heading of the units that may be read contains all tokens."
-    numbers = set(source.counts(tokens).numbers.values())
-    if len(numbers) < len(set(tokens)):
-        return False
-    every = [np.arange(n << SHIFT, (n << SHIFT) + size) for n, size in source.sizes.items()]
-    keys = np.sort(np.concatenate([np.zeros(0, np.int64), *every])) if allowed is None else allowed
-    units = source.read(np.stack([keys, keys + 1], axis=1), whole=False)
-    rows = units.rows_of(keys)
-    texts = [*source.texts("title", np.unique(units.doc[rows]).tolist()).values(),
-             *source.texts("name", np.unique(units.part[rows]).tolist()).values()]
-    return any(numbers <= set(words.tolist()) for words in texts)
-
 # %% ../../nbs/40_retrieval/16_missing_words.ipynb #c6617757
 @dataclass(frozen=True, eq=False)
 class IndexWords:
@@ -135,8 +120,20 @@ class IndexWords:
             keys = source.holding(tokens)
             return len(keys if allowed is None else np.intersect1d(keys, allowed)) > 0
 
+        def in_one_text(tokens: Sequence[str]) -> bool:
+            numbers = set(source.counts(tokens).numbers.values())
+            if len(numbers) < len(set(tokens)):
+                return False
+            every = [np.arange(n << SHIFT, (n << SHIFT) + size) for n, size in source.sizes.items()]
+            keys = np.sort(np.concatenate([np.zeros(0, np.int64), *every])) if allowed is None else allowed
+            units = source.read(np.stack([keys, keys + 1], axis=1), whole=False)
+            rows = units.rows_of(keys)
+            shared = [source.texts("title", np.unique(units.doc[rows]).tolist()),
+                      source.texts("name", np.unique(units.part[rows]).tolist())]
+            return any(numbers <= set(words.tolist()) for texts in shared for words in texts.values())
+
         return cls(source.vocabulary(allowed), len(source) if allowed is None else len(allowed), source.tokenizer,
-                   in_a_row, partial(_in_shared_text, source, allowed))
+                   in_a_row, in_one_text)
 
     @classmethod
     def joined(
@@ -314,19 +311,6 @@ class Common(NamedTuple):
         return f"little in common with the question: it and the units beside it share none of «{words}»"
 
 
-def _where(word: str, source: WordSource, words: IndexWords, units: Units,
-           allowed: np.ndarray | None) -> tuple[np.ndarray, list[int], list[int]]:
-    "Find the units that contain a word or one of its parts; the documents and parts whose title or heading does."
-    wanted = {t for t in words.tokens(word) if t in words.counts}
-    wanted |= {other for other in words.counts if word in other} if _HANGUL.search(word) else set()
-    numbers = set(source.counts(sorted(wanted)).numbers.values())
-    keys = np.unique(np.concatenate([np.zeros(0, np.int64), *(source.holding([w]) for w in wanted)]))
-    rows = units.rows_of(keys if allowed is None else np.intersect1d(keys, allowed))
-    found = [[key for key, own in source.texts(field, np.unique(of).tolist()).items() if numbers & set(own.tolist())]
-             for field, of in (("title", units.doc), ("name", units.part))]
-    return rows[rows >= 0], *found
-
-
 def common_words(
     question: str,
     source: WordSource,
@@ -340,7 +324,14 @@ def common_words(
     asked = content_words(question) if words.n_texts <= SMALL else []
     shared: dict[int, list[str]] = {row: [] for row in rows.tolist()} if asked else {}
     for word in asked:
-        found, titles, headings = _where(word, source, words, units, allowed)
+        wanted = {t for t in words.tokens(word) if t in words.counts}     # the word, or one of its parts
+        wanted |= {other for other in words.counts if word in other} if _HANGUL.search(word) else set()
+        numbers = set(source.counts(sorted(wanted)).numbers.values())
+        keys = np.unique(np.concatenate([np.zeros(0, np.int64), *(source.holding([w]) for w in wanted)]))
+        found = units.rows_of(keys if allowed is None else np.intersect1d(keys, allowed))
+        titles, headings = ([key for key, own in source.texts(field, np.unique(of).tolist()).items()
+                             if numbers & set(own.tolist())] for field, of in (("title", units.doc), ("name", units.part)))
+        found = found[found >= 0]
         if not (len(found) or titles or headings):
             found = rows[[n for n, text in enumerate(texts()) if _begins(word, text)]]
         near = steps_to(units, found, rows) <= _NEAR

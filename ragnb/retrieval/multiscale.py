@@ -5,7 +5,6 @@
 # %% ../../nbs/40_retrieval/07_multiscale.ipynb #8ac010b8
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -34,7 +33,7 @@ from ..storage.filtered import filtered_store, FilteredStore
 from ..storage.store import ChunkReader
 from .arguments import check_counts, is_number, StoreRetriever
 from .missing_words import Common, common_words, IndexWords, missing_words, question_for
-from .hybrid import check_question, Hits, question_bundle
+from .hybrid import check_question, Hits, HitsRetriever, question_bundle
 from .scoring import question_vector, score_units, ScoredUnits, Signs, UnitQuestion, UnitScores
 from .unit_source import SHIFT, Units, UnitSource, WordSource
 
@@ -327,15 +326,6 @@ def places_apart(
 _KINDS = {"title": "document title", "name": "heading"}   # Signals, as a reader calls them
 
 
-def _unscored(corpus: Units, piece: Piece) -> str:
-    "Why a unit is ranked that no signal tells from the others."
-    if not piece.score:
-        return "matches the question, but no better than most texts do"
-    if corpus.in_short_records(np.array([piece.row]), 1 << 30)[0]:
-        return f"in the same article or answer as a match ({piece.score:.1f})"
-    return f"matches the question ({piece.score:.1f}); too few texts to compare it with"
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class MultiScaleRanking(Hits):
     "Units in the order in which they deserve to be read; single `hits` are read when they are looked at."
@@ -441,7 +431,13 @@ class MultiScaleRanking(Hits):
             at, common = np.searchsorted(self.scores.rows, row), self.common.get(row)
             sums = {_KINDS.get(kind, kind): float(z[at]) for kind, z in self.scores.by_kind.items()}
             told = ", ".join(f"{kind} {z:.1f}" for kind, z in sums.items() if z > 0)
-            detail = "; ".join(filter(None, (str(common or ""), told))) or _unscored(corpus, piece)
+            detail = "; ".join(filter(None, (str(common or ""), told)))
+            if not detail and not piece.score:
+                detail = "matches the question, but no better than most texts do"
+            elif not detail:     # no signal tells it from the others
+                inside = corpus.in_short_records(np.array([row]), 1 << 30)[0]
+                detail = (f"in the same article or answer as a match ({piece.score:.1f})" if inside
+                          else f"matches the question ({piece.score:.1f}); too few texts to compare it with")
             why = Why("hit", "multi-scale", self.ranks[row], detail=detail, unlike=bool(common and not common.words))
         if span is None or len(span) == len(corpus.span(row)):
             return why
@@ -498,15 +494,14 @@ def _told(corpus: Units, doc_id: str, span: Span, among: np.ndarray | None) -> l
 
 def known_places(
     corpus: Units,
-    question: str,
+    named: Sequence[tuple],                                        # (document id, span, …) that a question names
     pieces: Sequence[Piece],                                       # By score
-    leads: Callable[[str], Sequence[tuple]] | None = None,         # Question -> (document id, span, …) that it names
     follow: Callable[[str, Span], Sequence[tuple]] | None = None,  # (Document id, span) -> (…, label) that it cites
     among: np.ndarray | None = None,                               # Of each unit: True when it may be read
     whole: int = 800,   # Characters; a record that is not longer is read whole where the best unit is in it
 ) -> list[KnownPlace]:                                             # In the order of reading; those named are held
     "Find what is read ahead of the ranking."
-    places = [KnownPlace(doc_id, span, BY_NAME) for doc_id, span, *_ in (leads(question) if leads else ())]
+    places = [KnownPlace(doc_id, span, BY_NAME) for doc_id, span, *_ in named]
     places = [p for p in places if _readable(corpus, p.doc_id, p.span, among)]
     if not follow or not places and not pieces:
         return places
@@ -514,7 +509,9 @@ def known_places(
     if not places:
         if not corpus.in_short_records(np.array([row]), whole)[0]:
             return []
-        places.append(KnownPlace(*corpus.part_span(row), Why("hit", "part", detail=WITH_FIRST)))
+        own = corpus.table[row]
+        part = Span(int(own["part_start"]), int(own["part_end"]))
+        places.append(KnownPlace(corpus.place(row)[0], part, Why("hit", "part", detail=WITH_FIRST)))
     doc_id, span, _ = places[0]
     source = corpus.address(row)
     for part in _told(corpus, doc_id, span, among):
@@ -543,16 +540,6 @@ def extended(
     scores = replace(found.scores, rows=moved[rows])
     return ScoredUnits(read, scores), [p._replace(row=int(moved[p.row])) for p in pieces]
 
-# %% ../../nbs/40_retrieval/07_multiscale.ipynb #5b091ed2
-def _passage_node(passage: Passage) -> TextNode:
-    "A passage as a node for a stock query engine."
-    metadata = dict(passage.metadata) | ({"page": passage.pages[0]} if passage.pages else {})
-    source = {NodeRelationship.SOURCE: RelatedNodeInfo(node_id=passage.doc_id)}
-    node = TextNode(id_=passage.id, text=passage.text, metadata=metadata, relationships=source,
-                    start_char_idx=passage.span.start, end_char_idx=passage.span.end)
-    set_prefix(node, passage.prefix, {})
-    return node
-
 # %% ../../nbs/40_retrieval/07_multiscale.ipynb #44ab5835
 def _keys_of(source: UnitSource, addresses: Iterable[str]) -> np.ndarray:
     "Find the keys of the units that a filter lets through, rising; other addresses are left out."
@@ -563,7 +550,7 @@ def _keys_of(source: UnitSource, addresses: Iterable[str]) -> np.ndarray:
     return np.sort(np.array(out, np.int64))
 
 # %% ../../nbs/40_retrieval/07_multiscale.ipynb #20204ce7
-class MultiScaleRetriever(StoreRetriever):
+class MultiScaleRetriever(StoreRetriever, HitsRetriever):
     """Retrieve units scored on every scale, from any source and any store.
 
     It reads units and outlines at most once each for a question.
@@ -640,12 +627,14 @@ class MultiScaleRetriever(StoreRetriever):
         ranking = self.rank(query_bundle)
         if self.budget is None:
             return ranking.best(self.top_k)
-        return [NodeWithScore(node=_passage_node(p), score=p.score) for p in ranking.at(self.budget)]
-
-    @property
-    def reads(self) -> int:
-        "Keyed reads of the store so far."
-        return self.store.reads
+        hits = []
+        for p in ranking.at(self.budget):     # a passage as a node for a stock query engine
+            source = {NodeRelationship.SOURCE: RelatedNodeInfo(node_id=p.doc_id)}
+            node = TextNode(id_=p.id, text=p.text, metadata=p.metadata | ({"page": p.pages[0]} if p.pages else {}),
+                            relationships=source, start_char_idx=p.span.start, end_char_idx=p.span.end)
+            set_prefix(node, p.prefix, {})
+            hits.append(NodeWithScore(node=node, score=p.score))
+        return hits
 
     def rank(self, question: str | QueryBundle) -> MultiScaleRanking:
         """Rank the units of the corpus for a question.
@@ -672,11 +661,7 @@ class MultiScaleRetriever(StoreRetriever):
                 embedding = self.embed_model.get_query_embedding(shown)
         return self._ranked(text, embedding)
 
-    async def arank(self, question: str | QueryBundle) -> MultiScaleRanking:
-        "Rank without blocking; see `rank`."
-        return await asyncio.to_thread(self.rank, question)
-
-    fuse, afuse = rank, arank    # As every retriever that keeps what its rankers said
+    fuse = rank    # As every retriever that keeps what its rankers said
 
     def _ranked(self, text: str, embedding: Sequence[float] | None) -> MultiScaleRanking:
         "Score, order, and put first what is asked for by name; all from one state of the source."
@@ -686,16 +671,20 @@ class MultiScaleRetriever(StoreRetriever):
             terms, vector = query_terms(text, source.tokenizer), question_vector(embedding, source.dims)
             question = UnitQuestion(terms, vector, self.candidates, self.grow, self.whole, allowed)
             found = score_units(source, question)
-            named = [KnownPlace(doc_id, span, None) for doc_id, span, *_ in (self.leads(text) if self.leads else ())]
-            wanted = [source.place(p.doc_id, p.span) for p in named]
-            found, _ = extended(source, found, wanted)
-            common, by_spelling = self._common(text, found, allowed), isinstance(self.embed_model, NgramEmbedding)
+            named = self.leads(text) if self.leads else ()
+            found, _ = extended(source, found, [source.place(doc_id, span) for doc_id, span, *_ in named])
+            words, reader, rows = self.words_within(), UnitReader(found.units, self.store), found.scores.rows
+            common = common_words(text, source, words, found.units, rows, allowed, lambda: [
+                unit.text for unit in reader.read_units(rows.tolist())]) if words else {}
+            by_spelling = isinstance(self.embed_model, NgramEmbedding)
             pieces = cut_pieces(pieces_by_score(found.units, found.scores), self.cut, common, by_spelling)
-            if self.cut and by_spelling and not common and not self._has_words(text, found, pieces):
-                pieces = []
+            if self.cut and by_spelling and not common and words:
+                own = missing_words(text, words, [unit.text for unit in reader.read_units(p.row for p in pieces[:20])])
+                if own.asked and len(own.missing) == len(own.asked):     # no word of the question is in any document
+                    pieces = []
             among = None if allowed is None else np.isin(found.units.keys, allowed)
             pieces = with_headers(found.units, pieces, among)
-            places = known_places(found.units, text, pieces, lambda _: named, self.follow, among, self.whole)
+            places = known_places(found.units, named, pieces, self.follow, among, self.whole)
             cited = [source.place(p.doc_id, p.span) for p in places if not found.units.holds(p.doc_id, p.span)]
             before, (found, pieces) = found.units.keys, extended(source, found, cited, pieces)
         common = dict(zip(found.units.rows_of(before[list(common)]).tolist(), common.values())) if common else {}
@@ -704,15 +693,6 @@ class MultiScaleRetriever(StoreRetriever):
         reader = UnitReader(found.units, self.store)
         signs = found.scores.signs if by_spelling and allowed is None else None   # Hidden documents must not show
         return MultiScaleRanking(source, reader, led, found.scores, places_apart(places), common, self.top_k, signs)
-
-    def _has_words(self, text: str, found: ScoredUnits, pieces: Sequence[Piece]) -> bool:
-        "Check that a word of the question occurs in a document; True also where that is not known."
-        words, reader = self.words_within(), UnitReader(found.units, self.store)
-        if not words:
-            return True
-        texts = [unit.text for unit in reader.read_units(p.row for p in pieces[:20])]
-        own = missing_words(text, words, texts)
-        return not own.asked or len(own.missing) < len(own.asked)
 
     def words_within(
         self,
@@ -729,10 +709,3 @@ class MultiScaleRetriever(StoreRetriever):
             keys = wanted if allowed is None else _keys_of(source, allowed)
             self._known = wanted, source.ids, IndexWords.of_source(source, keys)
         return self._known[2]
-
-    def _common(self, text: str, found: ScoredUnits, allowed: np.ndarray | None) -> dict[int, Common]:
-        "Find the words that units of a small corpus share with the question."
-        reader, rows, words = UnitReader(found.units, self.store), found.scores.rows, self.words_within()
-        return common_words(text, self.index, words, found.units, rows, allowed,
-                            lambda: [unit.text for unit in reader.read_units(rows.tolist())]) if words else {}
-

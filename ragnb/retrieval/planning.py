@@ -61,16 +61,12 @@ def _texts(value: Any) -> list[str]:
 # %% ../../nbs/40_retrieval/05_planning.ipynb #8aafa405
 _BULLET = re.compile(r"(?<!\s)\s*(?:[-*•·]\s+|\(?\d{1,2}[.):]\s*|Q\d{1,2}[.:)]\s*)")
 
-def _is_item(line: str) -> bool:
-    "True for a line that may be an item: not blank, not a fence, not an announcement."
-    text = line.strip()
-    return bool(text) and not text.startswith("```") and not text.endswith((":", "："))
-
 def _lines(text: str) -> list[str]:
     "The items of a written list; all lines when none is marked as an item."
     if text.lstrip().startswith(("[", "{")):  # JSON that was cut off: its whole strings that are no keys
         return [s for s, colon in re.findall(r'"((?:[^"\\]|\\.)*)"(\s*:)?', text) if not colon]
-    lines = list(filter(_is_item, text.splitlines()))
+    lines = [line for line in text.splitlines()     # without blank ones, fences and announcements
+             if line.strip() and not line.strip().startswith("```") and not line.strip().endswith((":", "："))]
     items = [line for line in lines if _BULLET.match(line)]
     return [_BULLET.sub("", line, count=1) for line in items or lines]
 
@@ -84,7 +80,6 @@ def read_queries(
     answer: Any,              # Text of a model
     question: str,            # Left out of the result
     n: int = 3,               # Wordings at most, >= 1
-    size: int = 300,          # Characters; what is longer is no question
 ) -> list[str]:               # Distinct, in order; [] when there is none
     "Read the wordings that a model gave."
     text = strip_thinking(answer) if isinstance(answer, str) else ""
@@ -94,7 +89,7 @@ def read_queries(
         found = []
     out: dict[str, str] = {}
     for query in (" ".join(t.split()).strip("\"'“”‘’`* ") for t in found):
-        if re.search(r"[^\W\d_]", query) and len(query) <= size:
+        if re.search(r"[^\W\d_]", query) and len(query) <= 300:    # what is longer is no question
             out.setdefault(_same(query), query)
     out.pop(_same(question), None)
     return list(out.values())[:n]
@@ -123,13 +118,6 @@ HYDE_PROMPT: str = """아래 질문에 답하는 문서가 있다면 그 문단�
 문단만 쓰세요.
 """
 
-# %% ../../nbs/40_retrieval/05_planning.ipynb #d14afc05
-def _checked(text: str, name: str) -> PromptTemplate:
-    "A prompt with a place for the question."
-    if "{query_str}" not in text:
-        raise InputError(f"{name} needs {{query_str}}, got {shorten(text)!r}")
-    return PromptTemplate(text)
-
 # %% ../../nbs/40_retrieval/05_planning.ipynb #78b5069f
 _COUNTING = threading.Lock()
 _log = logging.getLogger(__name__)
@@ -137,6 +125,7 @@ _log = logging.getLogger(__name__)
 
 class PlanningRetriever(BaseRetriever):
     "Base of retrievers that ask a model before they retrieve."
+    read: Callable[[Any, str], list[str]]    # The usable texts of an answer to a question; [] when there is none
 
     def __init__(
         self,
@@ -155,9 +144,11 @@ class PlanningRetriever(BaseRetriever):
         check_counts(n=n)
         if timeout is not None and not (is_number(timeout) and timeout):
             raise InputError(f"timeout must be a number of seconds > 0, got {timeout!r}")
+        if "{query_str}" not in prompt:
+            raise InputError(f"prompt needs {{query_str}}, got {shorten(prompt)!r}")
         self.retriever, self.llm, self.n = filtered_retriever(retriever, where), llm, n
         self.timeout, self.on_plan = timeout, on_plan
-        self._template, self._calls = _checked(prompt, "prompt"), 0
+        self._template, self._calls = PromptTemplate(prompt), 0
 
     def __repr__(self) -> str:
         return one_line(self, "retriever")
@@ -175,14 +166,6 @@ class PlanningRetriever(BaseRetriever):
         other = copy.copy(self)
         other.retriever = filtered_retriever(self.retriever, where)
         return other
-
-    def read(
-        self,
-        answer: Any,     # Of the model
-        question: str,
-    ) -> list[str]:      # [] when there is none
-        "The usable texts of an answer."
-        raise NotImplementedError
 
     def _begin(self, question: str) -> dict[str, str]:
         "Count a call; what goes into its prompt."
@@ -319,20 +302,16 @@ class MultiQueryRetriever(PlanningRetriever, HitsRetriever):
         return self._fused(plan, found)
 
 # %% ../../nbs/40_retrieval/05_planning.ipynb #bd1a1077
-def _mean(passage: Sequence[float], question: Sequence[float], share: float) -> list[float] | None:
-    "The mean of two directions; None when the passage has none."
+def _toward(bundle: QueryBundle, passage: Sequence[float], question: Sequence[float], share: float) -> QueryBundle:
+    "The question with the mean of two directions; as it is when the passage has none."
     a, b = (np.asarray(v, dtype=np.float64) for v in (passage, question))
     lengths = np.linalg.norm(a), np.linalg.norm(b)
     if not np.isfinite(lengths).all() or not lengths[0]:
-        return None
-    mean = (1 - share) * a / lengths[0] + share * b / (lengths[1] or 1.0)
-    return (mean / length).tolist() if (length := np.linalg.norm(mean)) else None
-
-def _with_vector(bundle: QueryBundle, vector: list[float] | None) -> QueryBundle:
-    "The same question with a vector."
-    if vector is None:
         return bundle
-    return QueryBundle(bundle.query_str, bundle.image_path, bundle.custom_embedding_strs, vector)
+    mean = (1 - share) * a / lengths[0] + share * b / (lengths[1] or 1.0)
+    if not (length := np.linalg.norm(mean)):
+        return bundle
+    return QueryBundle(bundle.query_str, bundle.image_path, bundle.custom_embedding_strs, (mean / length).tolist())
 
 # %% ../../nbs/40_retrieval/05_planning.ipynb #e0996771
 class HydeRetriever(PlanningRetriever):
@@ -348,8 +327,6 @@ class HydeRetriever(PlanningRetriever):
         Of LlamaIndex, the one the store was filled with.
     question_share : float
         The question's part of the vector, in [0, 1).
-    text_size : int
-        Characters of the passage that are embedded, >= 1.
     prompt : str
         With `{query_str}`.
     timeout : float, optional
@@ -372,21 +349,19 @@ class HydeRetriever(PlanningRetriever):
         llm: str | Any,
         embed_model: Any,
         question_share: float = 0.5,
-        text_size: int = 1_000,
         prompt: str = HYDE_PROMPT,
         timeout: float | None = None,
         on_plan: Callable[[Plan], Any] | None = None,
         where: Any = None,
     ) -> None:
         super().__init__(retriever, llm, prompt, 1, timeout, on_plan, where)
-        check_counts(text_size=text_size)
         if not is_number(question_share, 0, 1):
             raise InputError(f"HyDE needs question_share in [0, 1), got {question_share!r}")
-        self.embed_model, self.question_share, self.text_size = embed_model, question_share, text_size
+        self.embed_model, self.question_share = embed_model, question_share
 
     def read(self, answer: Any, question: str) -> list[str]:
         "The passage in an answer."
-        text = " ".join(strip_thinking(answer).split())[:self.text_size] if isinstance(answer, str) else ""
+        text = " ".join(strip_thinking(answer).split())[:1_000] if isinstance(answer, str) else ""
         return [text] if re.search(r"\w", text) and _same(text) != _same(question) else []
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
@@ -414,7 +389,7 @@ class HydeRetriever(PlanningRetriever):
             return bundle
         own = bundle.embedding or self.embed_model.get_query_embedding(bundle.query_str)
         passage = self.embed_model.get_text_embedding(texts[0])
-        return _with_vector(bundle, _mean(passage, own, self.question_share))
+        return _toward(bundle, passage, own, self.question_share)
 
     async def abundle(self, question: str | QueryBundle) -> QueryBundle:
         "Make the vector without blocking; see `bundle`."
@@ -424,4 +399,4 @@ class HydeRetriever(PlanningRetriever):
             return bundle
         own = bundle.embedding or await self.embed_model.aget_query_embedding(bundle.query_str)
         passage = await self.embed_model.aget_text_embedding(texts[0])
-        return _with_vector(bundle, _mean(passage, own, self.question_share))
+        return _toward(bundle, passage, own, self.question_share)

@@ -7,13 +7,15 @@ from __future__ import annotations
 
 from pathlib import Path
 import asyncio
+import contextlib
 import logging
 import math
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Annotated, Any
 
 from llama_index.core.bridge.pydantic import (
@@ -25,7 +27,7 @@ import numpy as np
 
 # %% auto #0
 __all__ = ['RERANK_PROMPT', 'RerankedNode', 'RerankReport', 'Reranked', 'Reranker', 'passage_list', 'Grades', 'LLMReranker',
-           'WrappedReranker', 'wrap_reranker', 'OnnxReranker', 'resolve_reranker']
+           'WrappedReranker', 'OnnxReranker', 'resolve_reranker']
 
 # %% ../../nbs/40_retrieval/04_rerank.ipynb #98d3a58d
 from ..documents.arguments import KnownArguments
@@ -87,14 +89,8 @@ def _placed(nodes: Sequence[NodeWithScore], grades: Sequence[str | None]) -> lis
 # %% ../../nbs/40_retrieval/04_rerank.ipynb #5e772bbf
 class Reranker(KnownArguments, BaseNodePostprocessor):
     "Postprocessor that orders nodes and loses none."
-    top_n: int | None = Field(default=None, description="Nodes returned; all when None")
+    top_n: int | None = Field(default=None, ge=1, description="Nodes returned; all when None")
     on_report: Any = Field(default=None, exclude=True, description="Called with each RerankReport")
-
-    @model_validator(mode="after")
-    def _check_top_n(self) -> Reranker:
-        if self.top_n is not None and self.top_n < 1:
-            raise InputError(f"top_n must be >= 1, got {self.top_n}")
-        return self
 
     @property
     def llm_calls(self) -> int:
@@ -156,24 +152,16 @@ RERANK_PROMPT: str = """질문에 답하는 데 각 자료가 얼마나 도움�
 def passage_list(
     nodes: Sequence[NodeWithScore],
     text_size: int = 800,  # Characters of one passage, >= 1
-    title: bool = True,    # Put the metadata's title above the text
 ) -> str:                  # <자료 1> … </자료>, <자료 2> …
-    "Lay out passages between numbered marks."
+    "Lay out passages between numbered marks, each with its title above the text."
     parts = []
     for number, hit in enumerate(nodes, 1):
         text = hit.node.get_content(MetadataMode.NONE).strip()
         text = text if len(text) <= text_size else text[:text_size] + "…"
-        name = shorten(str(hit.node.metadata.get("title") or "")) if title else ""
+        name = shorten(str(hit.node.metadata.get("title") or ""))
         inside = guard_marks(f"({name})\n{text}" if name else text, "자료", "자료목록")
         parts.append(f"<자료 {number}>\n{inside}\n</자료>")
     return "\n".join(parts)
-
-# %% ../../nbs/40_retrieval/04_rerank.ipynb #e2724fcc
-def _dealt(indices: Sequence[int], size: int) -> list[list[int]]:
-    "As few pools as possible, of equal size."
-    n = math.ceil(len(indices) / size)
-    cuts = [round(len(indices) * i / n) for i in range(n + 1)] if n else []
-    return [list(indices[a:b]) for a, b in zip(cuts, cuts[1:])]
 
 # %% ../../nbs/40_retrieval/04_rerank.ipynb #42c396aa
 class Grades(BaseModel):
@@ -184,13 +172,6 @@ class Grades(BaseModel):
         "items": {"type": "object", "required": ["number", "grade"], "additionalProperties": False,
                   "properties": {"number": {"type": "integer", "description": "Number of the passage"},
                                  "grade": {"type": "string", "enum": list(GRADES)}}}})] = None
-
-# %% ../../nbs/40_retrieval/04_rerank.ipynb #6d0fa794
-def _refused(error: BaseException) -> Any:
-    "The answer that a validator refused as a whole; None when it is not known."
-    causes = [error, error.__cause__, error.__context__]
-    details = next((e.errors(include_url=False) for e in causes if isinstance(e, ValidationError)), [])
-    return next((d["input"] for d in details if not d["loc"]), None)
 
 # %% ../../nbs/40_retrieval/04_rerank.ipynb #69935537
 @dataclass
@@ -225,7 +206,11 @@ class _Run:
             self.events.append(error_event(error, call))
             self.reachable = self.reachable and not unreachable(error)
             return True
-        value = answer if error is None else _refused(error)
+        value = answer
+        if error is not None:     # a validator may have refused an answer as a whole: then the error has it
+            causes = [error, error.__cause__, error.__context__]
+            details = next((e.errors(include_url=False) for e in causes if isinstance(e, ValidationError)), [])
+            value = next((d["input"] for d in details if not d["loc"]), None)
         value = value.model_dump() if isinstance(value, BaseModel) else value
         reading = read_grades(value, len(pool))
         if structured and not reading.grades:
@@ -261,8 +246,6 @@ class LLMReranker(Reranker):
         Passages graded, from the first, >= 1; all when None.
     text_size : int
         Characters of a passage in the prompt, at most, >= 1.
-    title : bool
-        Show the title in the metadata above the passage.
     prompt : str
         With `{context_str}`, `{query_str}` and, if wanted, `{count}`.
     structured : bool, optional
@@ -283,22 +266,17 @@ class LLMReranker(Reranker):
         Nothing that the model does raises.
     """
     llm: str | Any = Field(description="LlamaIndex LLM, or its name")
-    pool_size: int = Field(default=20, description="Passages in one call, at most")
-    depth: int | None = Field(default=None, description="Passages graded, from the first; all when None")
-    text_size: int = Field(default=800, description="Characters of a passage in the prompt, at most")
-    title: bool = Field(default=True, description="Show the title in the metadata")
+    pool_size: int = Field(default=20, ge=1, description="Passages in one call, at most")
+    depth: int | None = Field(default=None, ge=1, description="Passages graded, from the first; all when None")
+    text_size: int = Field(default=800, ge=1, description="Characters of a passage in the prompt, at most")
     prompt: str = Field(default=RERANK_PROMPT, description="With {context_str}, {query_str} and, if wanted, {count}")
     structured: bool | None = Field(default=None, description="Ask for a structure; None: if the model calls functions")
-    timeout: float | None = Field(default=None, description="Seconds for all calls of one question; no limit when None")
-    workers: int = Field(default=4, description="Calls at once; only of arerank")
+    timeout: float | None = Field(default=None, ge=0, description="Seconds for all calls of one question; None: no limit")
+    workers: int = Field(default=4, ge=1, description="Calls at once; only of arerank")
     _calls: int = PrivateAttr(default=0)
 
     @model_validator(mode="after")
     def _check(self) -> LLMReranker:
-        for name in ("pool_size", "text_size", "workers", "depth", "timeout"):
-            value, least = getattr(self, name), 0 if name == "timeout" else 1
-            if value is not None and not value >= least:
-                raise InputError(f"{name} must be >= {least}, got {value}")
         self.llm = resolve_llm(self.llm)
         if self.llm is None:
             raise InputError(f"llm must be a LlamaIndex LLM, got {self.llm!r}")
@@ -314,7 +292,9 @@ class LLMReranker(Reranker):
         "Decide what is asked."
         nodes = list(nodes)
         asked = [i for i, h in enumerate(nodes[:self.depth]) if h.node.get_content(MetadataMode.NONE).strip()]
-        pools = _dealt(asked, self.pool_size) if len(nodes) > 1 else []       # one node needs no order
+        n = math.ceil(len(asked) / self.pool_size) if len(nodes) > 1 else 0   # one node needs no order
+        cuts = [round(len(asked) * i / n) for i in range(n + 1)] if n else []
+        pools = [asked[a:b] for a, b in zip(cuts, cuts[1:])]
         ends = None if self.timeout is None else time.monotonic() + self.timeout
         run = _Run(nodes, check_question(question), pools, bool(self.structured), ends, [None] * len(nodes))
         if self.structured is None and pools:
@@ -325,51 +305,46 @@ class LLMReranker(Reranker):
                 run.reachable = not unreachable(error)
         return run
 
-    def _request(self, run: _Run, pool: list[int]) -> tuple[int, Any, dict[str, Any]]:
-        "Count a call; its number, prompt and arguments."
+    def _asked(self, run: _Run, pool: list[int]) -> Iterator[tuple[bool, Any, dict[str, Any]]]:
+        "Yield what to ask about one pool: as a structure or not, prompt and arguments; the answer is sent in."
         prompt = prompt_template(self.prompt)
-        passages = passage_list([run.nodes[i] for i in pool], self.text_size, self.title)
-        words = {"context_str": passages, "query_str": run.question, "count": str(len(pool))}
-        with _COUNTING:
-            self._calls += 1
-        run.calls += 1
-        run.characters += len(prompt.format(**words))
-        return run.calls, prompt, words
-
-    def _ask(self, structured: bool, prompt: Any, words: dict[str, Any]) -> Any:
-        return self.llm.structured_predict(Grades, prompt, **words) if structured else self.llm.predict(prompt, **words)
-
-    def _aask(self, structured: bool, prompt: Any, words: dict[str, Any]) -> Any:
-        if structured:
-            return self.llm.astructured_predict(Grades, prompt, **words)
-        return self.llm.apredict(prompt, **words)
-
-    def _grade(self, run: _Run, pool: list[int]) -> None:
-        "Ask about one pool."
         for structured in ((True, False) if run.structured else (False,)):
             if run.skip(pool):
                 return
-            call, prompt, words = self._request(run, pool)
-            try:
-                answer = within(run.left(), lambda: self._ask(structured, prompt, words))
-            except Exception as error:
-                answer = error
-            if run.hear(pool, call, structured, answer):
+            passages = passage_list([run.nodes[i] for i in pool], self.text_size)
+            words = {"context_str": passages, "query_str": run.question, "count": str(len(pool))}
+            with _COUNTING:
+                self._calls += 1
+            run.calls += 1
+            run.characters += len(prompt.format(**words))
+            call = run.calls
+            if run.hear(pool, call, structured, (yield structured, prompt, words)):
                 return
+
+    def _grade(self, run: _Run, pool: list[int]) -> None:
+        "Ask about one pool."
+        asked, answer = self._asked(run, pool), None
+        with contextlib.suppress(StopIteration):
+            while True:
+                structured, prompt, words = asked.send(answer)
+                try:
+                    ask = partial(self.llm.structured_predict, Grades) if structured else self.llm.predict
+                    answer = within(run.left(), partial(ask, prompt, **words))
+                except Exception as error:
+                    answer = error
 
     async def _agrade(self, run: _Run, pool: list[int], turn: asyncio.Semaphore) -> None:
         "Ask about one pool, in its turn."
+        asked, answer = self._asked(run, pool), None
         async with turn:
-            for structured in ((True, False) if run.structured else (False,)):
-                if run.skip(pool):
-                    return
-                call, prompt, words = self._request(run, pool)
-                try:
-                    answer = await awithin(run.left(), self._aask(structured, prompt, words))
-                except Exception as error:
-                    answer = error
-                if run.hear(pool, call, structured, answer):
-                    return
+            with contextlib.suppress(StopIteration):
+                while True:
+                    structured, prompt, words = asked.send(answer)
+                    try:
+                        ask = partial(self.llm.astructured_predict, Grades) if structured else self.llm.apredict
+                        answer = await awithin(run.left(), ask(prompt, **words))
+                    except Exception as error:
+                        answer = error
 
     def rerank(self, nodes: Sequence[NodeWithScore], question: str) -> Reranked:
         """Grade nodes and sort them by grade.
@@ -398,44 +373,20 @@ class LLMReranker(Reranker):
         await asyncio.gather(*(self._agrade(run, pool, turn) for pool in run.pools))
         return self._done(*run.finished())
 
-# %% ../../nbs/40_retrieval/04_rerank.ipynb #f72a35e0
-def _copies(nodes: Sequence[NodeWithScore]) -> list[NodeWithScore]:
-    "Nodes that may be changed."
-    copies = [h.node.model_copy(update={"metadata": dict(h.node.metadata)}) for h in nodes]
-    return [NodeWithScore(node=node, score=h.score) for node, h in zip(copies, nodes)]
-
-def _falling(scores: Sequence[Any]) -> bool:
-    "True when scores are finite and never rise."
-    finite = all(isinstance(s, (int, float)) and math.isfinite(s) for s in scores)
-    return finite and all(a >= b for a, b in zip(scores, scores[1:]))
-
 # %% ../../nbs/40_retrieval/04_rerank.ipynb #b867e106
 def _moved(nodes: Sequence[NodeWithScore], order: Sequence[int], scores: Sequence[Any]) -> list[RerankedNode]:
     "Nodes in the order of a reranker, then those it did not return."
     if not order:
         return _placed(nodes, [None] * len(nodes))
-    scores = list(scores) if _falling(scores) else [1 / rank for rank in range(1, len(order) + 1)]
+    falling = all(isinstance(s, (int, float)) and math.isfinite(s) for s in scores)
+    falling = falling and all(a >= b for a, b in zip(scores, scores[1:]))
+    scores = list(scores) if falling else [1 / rank for rank in range(1, len(order) + 1)]
     rest = [i for i in range(len(nodes)) if i not in set(order)]
     scores += [scores[-1] - n for n in range(1, len(rest) + 1)]
     out = []
     for i, score in zip([*order, *rest], scores):
         out.append(RerankedNode(node=nodes[i].node, score=score, given_rank=i + 1, given_score=nodes[i].score))
     return out
-
-# %% ../../nbs/40_retrieval/04_rerank.ipynb #adb2fe06
-def _matched(nodes: Sequence[NodeWithScore], out: Sequence[NodeWithScore]) -> tuple[list[int], list[Any], int]:
-    "(indices into `nodes` in the order of `out`, their scores, how many were extra)."
-    places: dict[str, list[int]] = {}
-    for i, hit in enumerate(nodes):
-        places.setdefault(hit.node_id, []).append(i)
-    order, scores, extra = [], [], 0
-    for hit in out:
-        if places.get(hit.node_id):
-            order.append(places[hit.node_id].pop(0))
-            scores.append(hit.score)
-        else:
-            extra += 1
-    return order, scores, extra
 
 # %% ../../nbs/40_retrieval/04_rerank.ipynb #4983b50d
 class WrappedReranker(Reranker):
@@ -451,36 +402,27 @@ class WrappedReranker(Reranker):
         "Order nodes; `InputError` when the question is empty."
         nodes, query = list(nodes), QueryBundle(check_question(question))
         try:
-            out = self.inner.postprocess_nodes(_copies(nodes), query_bundle=query) if nodes else []
+            copies = [h.node.model_copy(update={"metadata": dict(h.node.metadata)}) for h in nodes]
+            given = [NodeWithScore(node=node, score=h.score) for node, h in zip(copies, nodes)]
+            out = self.inner.postprocess_nodes(given, query_bundle=query) if nodes else []
         except Exception as error:
             out = error
-        return self._take(nodes, out)
-
-    def _take(self, nodes: list[NodeWithScore], out: Any) -> Reranked:
-        "Put what came back in order, and keep what did not."
         events = [error_event(out, 1)] if isinstance(out, Exception) else []
         listed = isinstance(out, (list, tuple)) and all(isinstance(h, NodeWithScore) for h in out)
         if not listed and not events:
             events.append(ModelEvent("unreadable", shorten(repr(out)), 1))
-        order, scores, extra = _matched(nodes, out if listed else ())
+        places: dict[str, list[int]] = {}
+        for i, hit in enumerate(nodes):
+            places.setdefault(hit.node_id, []).append(i)
+        found = [(places[hit.node_id].pop(0), hit.score) for hit in (out if listed else ()) if places.get(hit.node_id)]
+        order, extra = [i for i, _ in found], (len(out) if listed else 0) - len(found)
         if extra:
             detail = f"{extra} nodes that were not given, or given once and returned twice"
             events.append(ModelEvent("invented", detail, 1))
         if listed and len(order) < len(nodes):
             events.append(ModelEvent("dropped", f"{len(nodes) - len(order)} of {len(nodes)} nodes", 1))
         report = RerankReport(len(nodes), len(order), int(bool(nodes)), 0, tuple(events))
-        return self._done(_moved(nodes, order, scores), report)
-
-# %% ../../nbs/40_retrieval/04_rerank.ipynb #3c8cf6e5
-def wrap_reranker(
-    postprocessor: BaseNodePostprocessor,                       # Of LlamaIndex: a cross-encoder, a service
-    top_n: int | None = None,                                   # Nodes returned, >= 1; all when None
-    on_report: Callable[[RerankReport], Any] | None = None,     # Called with each report
-) -> WrappedReranker:
-    "Make any LlamaIndex reranker keep its hands off its input and lose nothing."
-    if not isinstance(postprocessor, BaseNodePostprocessor):
-        raise InputError(f"postprocessor must be a LlamaIndex node postprocessor, got {postprocessor!r}")
-    return WrappedReranker(inner=postprocessor, top_n=top_n, on_report=on_report)
+        return self._done(_moved(nodes, order, [score for _, score in found]), report)
 
 # %% ../../nbs/40_retrieval/04_rerank.ipynb #becd0680
 def _pair_scores(session: Any, pairs: Sequence[Any]) -> np.ndarray:
@@ -574,7 +516,9 @@ def resolve_reranker(
     if spec is None or spec == "none":
         return None
     if not isinstance(spec, str):
-        return spec if isinstance(spec, Reranker) else wrap_reranker(spec)
+        if not isinstance(spec, BaseNodePostprocessor):
+            raise InputError(f"a reranker is a name or a LlamaIndex node postprocessor, got {spec!r}")
+        return spec if isinstance(spec, Reranker) else WrappedReranker(inner=spec)
     kind, colon, size = spec.partition(":")
     if kind == "onnx" and size:
         return OnnxReranker(folder=size, **settings)

@@ -26,14 +26,14 @@ from .unit_vectors import code_dots
 
 # %% ../../nbs/40_retrieval/09_scoring.ipynb #24c2aba6
 K1: float = 0.9   # How slowly repeated words saturate
-B: float = 0.4    # How much a long text is held back, in [0, 1]
+B: float = 0.4    # How strongly long texts are penalised, in [0, 1]
 
 
 def lucene_idf(
     n_with: float,     # Texts with the word
     n_texts: float,
 ) -> float:            # > 0
-    "Weight a word by how few texts hold it."
+    "Weight a word by how few texts contain it."
     return float(np.log1p((n_texts - n_with + 0.5) / (n_with + 0.5)))
 
 
@@ -88,10 +88,10 @@ _FAR = 1 << 40  # Steps, more than any window has
 
 def steps_to(
     corpus: Units,
-    held: np.ndarray,   # Units, rising
+    held: np.ndarray,   # Units with a word, rising
     rows: np.ndarray,   # Units
 ) -> np.ndarray:        # Of the length of `rows`, >= 0; beyond any window where the document has none
-    "How many units away the nearest one of the same document is that is held."
+    "Count the units to the nearest one with a word, in the same document."
     if not len(held):
         return np.full(len(rows), _FAR)
     at, last = np.searchsorted(held, rows.astype(held.dtype)), len(held) - 1
@@ -115,13 +115,13 @@ def covered(
     low: np.ndarray,     # First units of windows, rising
     high: np.ndarray,    # One past their last, rising
 ) -> np.ndarray:         # Rising, each once
-    "The units in any of some windows."
+    "Find the units that lie in any of the windows."
     starts = np.maximum(low, np.concatenate([low[:1], high[:-1]]))
     sizes = np.maximum(high - starts, 0)
     return np.arange(sizes.sum()) + np.repeat(starts - np.cumsum(sizes) + sizes, sizes)
 
 # %% ../../nbs/40_retrieval/09_scoring.ipynb #9f2f13b2
-PHRASE: float = 0.15  # Weight of two words in a row, beside one word
+PHRASE: float = 0.15  # Weight of two words in a row, compared with one word
 
 # %% ../../nbs/40_retrieval/09_scoring.ipynb #12a0f5e2
 def word_windows(
@@ -182,11 +182,11 @@ def field_scores(
 
 # %% ../../nbs/40_retrieval/09_scoring.ipynb #5c1a0b02
 class Signs(NamedTuple):
-    "What the scores of a question show of its answer: is it in the documents at all?"
-    known: float    # Share of the weight of the question's words in words that a scored unit has, in [0, 1]
+    "Signs of whether the documents contain an answer, from the scores of a question."
+    known: float    # Share of the question's words, by weight, that occur in a scored unit, in [0, 1]
     near: float     # The same within three units of the best one, in [0, 1]
     cosine: float   # The largest of a unit, in [-1, 1]; 0 without vectors
-    agree: float    # Share of the rankings, by words or vector on each scale, that begin near the best unit
+    agree: float    # Share of the rankings (words or vector, on each scale) whose first unit is near the best one
 
 
 _NEAR = 3   # Units, on each side
@@ -199,7 +199,7 @@ def best_signs(
     own: np.ndarray,       # Shape (rows,): cosines
     ranks: np.ndarray,     # Shape (rankings, rows): the z-scores that rank the units
 ) -> Signs:
-    "Measure how much the best unit differs from the other units that were scored."
+    "Measure how far the best unit differs from the other scored units."
     best, weight = int(total.argmax()), max(float(weights.sum()), 1e-9)
     known, near = (steps == 0).any(axis=1), steps[:, best] <= _NEAR
     begin = ranks.argmax(axis=1)[ranks.any(axis=1)]
@@ -209,27 +209,18 @@ def best_signs(
 # %% ../../nbs/40_retrieval/09_scoring.ipynb #8aff951b
 @dataclass(frozen=True)
 class UnitScores:
-    "Units scored for one question, and what every signal gave."
+    "Units that were scored for one question, and the score of each signal."
     rows: np.ndarray     # Positions in the index, rising
     total: np.ndarray    # Score of each: the sum of all signals, after `adjusted_totals`
     words: np.ndarray    # Shape (scales, rows): z-scores of the question's words, clipped at 0
     vectors: np.ndarray  # Shape (scales, rows): z-scores of the cosine, clipped at 0
     title: np.ndarray    # z-scores of the document's title
     name: np.ndarray     # z-scores of the part's name
-    raw: np.ndarray      # BM25, cosine above 0, title and name as they are; above 0 for what matched at all
-    signs: Signs | None = None   # Of all of them together; None without units
+    raw: np.ndarray      # BM25, cosine above 0, title and name, not standardised; above 0 if anything matched
+    signs: Signs | None = None   # Of all scored units; None without units
 
     def __repr__(self) -> str:
         return one_line(self, "rows", "total")
-
-    @classmethod
-    def empty(
-        cls,
-        n: int,          # Scales
-    ) -> UnitScores:
-        "No units."
-        none, by_scale = np.zeros(0), np.zeros((n, 0))
-        return cls(np.zeros(0, np.int64), none, by_scale, by_scale, none, none, none)
 
     def position(
         self,
@@ -241,7 +232,7 @@ class UnitScores:
 
     @cached_property
     def by_kind(self) -> dict[str, np.ndarray]:
-        "The sum of each kind of signal: words, vector, title, name; each of shape (rows,)."
+        "Return the sum of each kind of signal: words, vector, title, name; each of shape (rows,)."
         words, vector = self.words.sum(axis=0), self.vectors.sum(axis=0)
         return {"words": words, "vector": vector, "title": self.title, "name": self.name}
 
@@ -250,7 +241,7 @@ class UnitScores:
         at: int,                  # From `position`
         scales: Sequence[int],    # Of the index
     ) -> dict[str, float]:        # 'words 7', 'vector 31', 'title', 'name' -> z-score; those above 0
-        "What every signal gave one unit."
+        "Return the z-scores of one unit, by signal."
         out = {f"words {w}": float(z[at]) for w, z in zip(scales, self.words)}
         out |= {f"vector {w}": float(z[at]) for w, z in zip(scales, self.vectors)}
         out |= {"title": float(self.title[at]), "name": float(self.name[at])}
@@ -261,7 +252,7 @@ def question_vector(
     query: Sequence[float] | None,
     dims: int,                          # Of the vectors of an index; 0 without an embedding
 ) -> np.ndarray | None:                 # Of length 1; None without vectors
-    "The vector of a question; `InputError` when it cannot be one of this index."
+    "Scale the vector of a question to length 1; `InputError` if its length is not that of the index."
     if query is None or not dims:
         return None
     q = np.asarray(query, np.float32)
@@ -305,7 +296,7 @@ def ranges_around(
 
 # %% ../../nbs/40_retrieval/09_scoring.ipynb #d7acdddb
 def _candidates(source: UnitSource, question: UnitQuestion, known: QuestionCounts) -> np.ndarray:
-    "Keys of the units to score, rising: the best ones, their neighbors, and the other units of their short records."
+    "Return the keys of the units to score, rising: the best ones, their neighbors, and the rest of their short records."
     if question.candidates is None:
         every = [np.arange(n << SHIFT, (n << SHIFT) + size) for n, size in sorted(source.sizes.items())]
         keys = np.concatenate([np.zeros(0, np.int64), *every])
@@ -334,7 +325,8 @@ def score_units(
         units = source.read(ranges_around(keys, source.scales[-1] // 2), scored=keys)
         rows = units.rows_of(keys)
         if not len(rows):
-            return ScoredUnits(units, UnitScores.empty(len(source.scales)))
+            none, by_scale = np.zeros(0), np.zeros((len(source.scales), 0))
+            return ScoredUnits(units, UnitScores(np.zeros(0, np.int64), none, by_scale, by_scale, none, none, none))
         part_keys = units.part[rows]
         texts = {"title": source.texts("title", np.unique(units.doc[rows]).tolist()),
                  "name": source.texts("name", np.unique(part_keys[part_keys >= 0]).tolist())}

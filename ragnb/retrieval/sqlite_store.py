@@ -8,9 +8,8 @@ from __future__ import annotations
 import json
 import zlib
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,8 +17,8 @@ import numpy as np
 from llama_index.core.schema import NodeWithScore, TextNode
 
 # %% auto #0
-__all__ = ['CHUNKS', 'STORED', 'packed', 'unpacked', 'StoredDocument', 'levels_of', 'SearchedByWords', 'StoredChunks',
-           'SearchedChunks', 'SqliteStore']
+__all__ = ['CHUNKS', 'STORED', 'packed', 'unpacked', 'StoredDocument', 'levels_of', 'packed_nodes', 'SearchedByWords',
+           'StoredChunks', 'SqliteStore']
 
 # %% ../../nbs/40_retrieval/13_sqlite_store.ipynb #332a8843
 from ..documents.markup import one_line
@@ -88,6 +87,17 @@ def levels_of(
     order = [*SEARCHED, *(level for level in outline.levels if level not in SEARCHED)]
     return {level: len(outline.levels[level]) for level in order if level in outline.levels}
 
+def packed_nodes(
+    addresses: Sequence[str],         # Of all chunks of a document, in the order of their places
+    nodes: Mapping[str, TextNode],    # By address
+    size: int,                        # Chunks of a row
+) -> Iterator[tuple[int, bytes]]:     # Place of the first chunk, and the row
+    "Pack the chunks of a document into rows."
+    keep = dict(mode="json", exclude={"embedding"}, exclude_defaults=True)
+    for at in range(0, len(addresses), size):
+        found = {i: nodes[a] for i, a in enumerate(addresses[at:at + size]) if a in nodes}
+        yield at, packed({i: n.model_dump(**keep) for i, n in found.items()})
+
 # %% ../../nbs/40_retrieval/13_sqlite_store.ipynb #5e41c0d2
 class SearchedByWords(ChunkStore):
     "Searches chunks by the words of the source that their units are in."
@@ -99,12 +109,19 @@ class SearchedByWords(ChunkStore):
             ids = [str(Address(own.id, level, i)) for i in range(own.levels.get(level, 0))]
             yield from ((i, node.text) for i, node in self._nodes(ids).items())
 
-    @abstractmethod
+    def _owners(self, doc_ids: Collection[str]) -> Mapping[str, StoredDocument]:
+        "Find documents by id; there may be others among them."
+        return self.documents
+
     def keys_of(
         self,
         addresses: Iterable[str],
     ) -> dict[str, int]:   # Those of chunks that are held
         "Find the keys of chunks."
+        known = {a: at for a in addresses if (at := try_address(a)) is not None}
+        held = self._owners({at.doc_id for at in known.values()})
+        found = {a: held[at.doc_id].key(at) for a, at in known.items() if at.doc_id in held}
+        return {a: key for a, key in found.items() if key is not None}
 
     @abstractmethod
     def _nodes(self, addresses: Sequence[str]) -> dict[str, TextNode]:
@@ -118,18 +135,11 @@ class SearchedByWords(ChunkStore):
         "Keys of the chunks that a filter lets through, rising; None for all."
         return None if where is None else np.sort(np.array(list(self.keys_of(self.matching(where)).values()), np.int64))
 
-    def _document(self, doc_id: str) -> StoredDocument:
-        "Return where the chunks of a document are."
-        return self.documents[doc_id]
-
-    def _held(self, addresses: Sequence[str]) -> list[str]:
-        return list(self.keys_of(addresses))
-
     def _write_vectors(self, nodes: Sequence[TextNode]) -> None:
         given = {n.node_id: n.embedding for n in nodes}
         for doc_id in dict.fromkeys(parse_address(i).doc_id for i in given):
             with self.units.snapshot():
-                own, outline = self._document(doc_id), self._read_outlines([doc_id])[doc_id]
+                own, outline = self._owners([doc_id])[doc_id], self._read_outlines([doc_id])[doc_id]
                 held = self._nodes(own.addresses())
                 vectors = self._read_vectors(own.addresses(searched=True)) | given
             for address, node in held.items():
@@ -179,7 +189,7 @@ class StoredChunks(SearchedByWords):
 
     def __init__(self, units: SqliteUnits | str | Path = ":memory:") -> None:
         self.units = units if isinstance(units, SqliteUnits) else SqliteUnits(units)
-        self.database = self.units.database
+        self.database, self.writer = self.units.database, UnitWriter(self.units)
         if STORED not in self.database.schema:
             self.database.connection.executescript(STORED)
         self.at_start: Callable[[], None] | None = None    # Called at the start of a snapshot
@@ -187,12 +197,9 @@ class StoredChunks(SearchedByWords):
         self._seen: dict[int, tuple[list[dict[str, Any]], np.ndarray]] = {}   # Number -> metadata; which each chunk has
 
     @property
-    def version(self) -> int:  # type: ignore[override]
+    def version(self) -> int:
         "Goes up with every change of the file."
         return int(self.units.about().get("generation", 0))
-
-    @version.setter
-    def version(self, _: int) -> None: pass    # the file counts
 
     @property
     def documents(self) -> dict[str, StoredDocument]:
@@ -212,19 +219,6 @@ class StoredChunks(SearchedByWords):
 
     def doc_ids(self) -> list[str]:
         return sorted(self.documents)
-
-    def keys_of(
-        self,
-        addresses: Iterable[str],
-    ) -> dict[str, int]:   # Those of chunks that are held
-        "Find the keys of chunks."
-        held, out = self.documents, {}
-        for text in addresses:
-            address = try_address(text)
-            key = held[address.doc_id].key(address) if address is not None and address.doc_id in held else None
-            if key is not None:
-                out[text] = key
-        return out
 
     def _nodes(self, addresses: Sequence[str]) -> dict[str, TextNode]:
         "Read chunks that are held."
@@ -251,20 +245,16 @@ class StoredChunks(SearchedByWords):
         for own in self.documents.values():
             ids = own.addresses(searched=True)
             if where is not None:
-                different, which = self._metadata(own, ids)
+                if own.doc not in self._seen:     # different metadata once, and which of them each chunk has
+                    known: dict[str, int] = {}
+                    told = [json.dumps(seen_metadata(n), ensure_ascii=False) for n in self._nodes(ids).values()]
+                    which = np.array([known.setdefault(t, len(known)) for t in told], np.int64)
+                    self._seen[own.doc] = [json.loads(t) for t in known], which
+                different, which = self._seen[own.doc]
                 passes = np.array([where.holds(m) for m in different], bool)
                 ids = [i for i, there in zip(ids, passes[which].tolist()) if there]
             out += ids
         return out
-
-    def _metadata(self, own: StoredDocument, ids: Sequence[str]) -> tuple[list[dict[str, Any]], np.ndarray]:
-        "The metadata of the searched chunks of a document, different ones once, and which of them each chunk has."
-        if own.doc not in self._seen:
-            known: dict[str, int] = {}
-            told = [json.dumps(seen_metadata(n), ensure_ascii=False) for n in self._nodes(ids).values()]
-            which = np.array([known.setdefault(t, len(known)) for t in told], np.int64)
-            self._seen[own.doc] = [json.loads(t) for t in known], which
-        return self._seen[own.doc]
 
     def _read_vectors(self, addresses: Sequence[str]) -> dict[str, Sequence[float]]:
         keys = {a: k for a, k in self.keys_of(addresses).items() if parse_address(a).level in SEARCHED}
@@ -275,31 +265,7 @@ class StoredChunks(SearchedByWords):
         return {a: vectors[k].tolist() for a, k in keys.items()}
 
 
-class SearchedChunks(StoredChunks):
-    "What is searched in a `SqliteStore`."
-
-    def _search(self, embedding: Sequence[float], top_k: int, where: Filter | None) -> list[NodeWithScore]:
-        units = self.units
-        with units.snapshot():
-            query = question_vector(embedding, units.dims)
-            if query is None or not len(units):
-                return []
-            keys = units.nearest(query, top_k, self._allowed(where))
-            return self._hits(keys, units.cosines(query, keys), top_k)
-
-    def _addresses(self, keys: np.ndarray) -> dict[int, str]:
-        return {k: a for own in self.documents.values() for a, k in self._own_keys(own, keys).items()}
-
-    def _own_keys(self, own: StoredDocument, keys: np.ndarray) -> dict[str, int]:
-        "Address -> key, for the keys of one document."
-        low, high = np.searchsorted(keys, [own.doc << SHIFT, own.doc + 1 << SHIFT])
-        if low == high:
-            return {}
-        names = own.addresses(searched=True)
-        return {names[k - (own.doc << SHIFT)]: k for k in keys[low:high].tolist()}
-
-
-class SqliteStore(SearchedChunks):
+class SqliteStore(StoredChunks):
     """Chunks, outlines, words and vectors in one SQLite file.
 
     Parameters
@@ -311,10 +277,22 @@ class SqliteStore(SearchedChunks):
     def __repr__(self) -> str:
         return one_line(self, "units")
 
-    @cached_property
-    def writer(self) -> UnitWriter:
-        "Writes words and vectors."
-        return UnitWriter(self.units)
+    def _search(self, embedding: Sequence[float], top_k: int, where: Filter | None) -> list[NodeWithScore]:
+        units = self.units
+        with units.snapshot():
+            query = question_vector(embedding, units.dims)
+            if query is None or not len(units):
+                return []
+            keys = units.nearest(query, top_k, self._allowed(where))
+            return self._hits(keys, units.cosines(query, keys), top_k)
+
+    def _addresses(self, keys: np.ndarray) -> dict[int, str]:
+        out: dict[int, str] = {}
+        for own in self.documents.values():
+            low, high = np.searchsorted(keys, [own.doc << SHIFT, own.doc + 1 << SHIFT])
+            names = own.addresses(searched=True) if low < high else []
+            out |= {k: names[k - (own.doc << SHIFT)] for k in keys[low:high].tolist()}
+        return out
 
     def _replace(self, nodes: Sequence[TextNode], outlines: Sequence[Outline]) -> None:
         by_id: dict[str, dict[str, TextNode]] = {o.doc_id: {} for o in outlines}
@@ -328,16 +306,8 @@ class SqliteStore(SearchedChunks):
                 own = StoredDocument(numbers[outline.doc_id], outline.doc_id, levels_of(outline))
                 told = json.dumps(own.levels), zlib.compress(outline_to_json(outline).encode())
                 db.execute("INSERT INTO stored VALUES (?, ?, ?, ?)", [own.doc, own.id, *told])
-                db.executemany("INSERT INTO chunk VALUES (?, ?)", self._blocks(own, by_id[own.id]))
-
-    @staticmethod
-    def _blocks(own: StoredDocument, nodes: Mapping[str, TextNode]) -> Iterator[tuple[int, bytes]]:
-        "The rows of a document."
-        names = own.addresses()
-        for at in range(0, len(names), CHUNKS):
-            found = {i: nodes[a] for i, a in enumerate(names[at:at + CHUNKS]) if a in nodes}
-            keep = dict(mode="json", exclude={"embedding"}, exclude_defaults=True)
-            yield (own.doc << SHIFT) + at, packed({i: n.model_dump(**keep) for i, n in found.items()})
+                blocks = packed_nodes(own.addresses(), by_id[own.id], CHUNKS)
+                db.executemany("INSERT INTO chunk VALUES (?, ?)", [((own.doc << SHIFT) + at, b) for at, b in blocks])
 
     def _drop(self, doc_ids: Sequence[str]) -> None:
         "Remove texts and outlines of documents that are there."

@@ -12,7 +12,7 @@ import threading
 import weakref
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -59,8 +59,6 @@ CREATE VIRTUAL TABLE IF NOT EXISTS unit_words USING fts5(words, content='', toke
 CREATE VIRTUAL TABLE IF NOT EXISTS unit_terms USING fts5vocab(unit_words, instance);
 """
 
-_TOTALS = ("units", "tokens", "titles", "title_tokens", "names", "name_tokens")
-
 # %% ../../nbs/40_retrieval/12_sqlite_units.ipynb #40013440
 class _Connection(sqlite3.Connection):
     "A connection that can be looked up weakly."
@@ -78,8 +76,7 @@ def _close_unused() -> None:
 
 
 def read_file(
-    path: Path,               # Of a database
-    size: int = 1 << 20,      # Bytes of a part
+    path: Path,    # Of a database
 ) -> Iterator[bytes]:
     "Read the bytes of a file that SQLite may have open."
     told = path.stat()
@@ -89,7 +86,7 @@ def read_file(
             _descriptors[file] = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
         os.lseek(_descriptors[file], 0, os.SEEK_SET)
         try:
-            while part := os.read(_descriptors[file], size):
+            while part := os.read(_descriptors[file], 1 << 20):
                 yield part
         finally:
             _close_unused()
@@ -118,7 +115,23 @@ class Database:
                                uri=bool(options), factory=_Connection)
 
     def _open(self) -> sqlite3.Connection:
-        db = self._open_to_read() if self.read_only else self._open_to_write()
+        db = None
+        try:
+            db = self._connect("mode=rw" if self.read_only else "")
+            if self.read_only:
+                db.execute("SELECT count(*) FROM sqlite_master")
+            else:
+                db.execute("PRAGMA journal_mode=WAL")
+                db.execute("PRAGMA synchronous=NORMAL")    # a power cut may lose the last commits, never break the file
+                db.executescript(self.schema)
+        except sqlite3.OperationalError as error:
+            if db is not None:
+                db.close()
+            if "fts5" in str(error):
+                raise RagnbError("an index needs FTS5, which the SQLite of this Python does not have") from error
+            if not self.read_only or "locked" in str(error):
+                raise
+            db = self._connect("immutable=1")    # in a folder where SQLite cannot make the files that readers share
         db.execute("PRAGMA cache_size=-16000")
         with _files:
             if self.path != ":memory:":
@@ -126,29 +139,6 @@ class Database:
                 _connections.setdefault((told.st_dev, told.st_ino), weakref.WeakSet()).add(db)
             _close_unused()
         return db
-
-    def _open_to_read(self) -> sqlite3.Connection:
-        try:
-            db = self._connect("mode=rw")
-            db.execute("SELECT count(*) FROM sqlite_master")
-            return db
-        except sqlite3.OperationalError as error:
-            if "locked" in str(error):
-                raise
-            return self._connect("immutable=1")    # in a folder where SQLite cannot make the files that readers share
-
-    def _open_to_write(self) -> sqlite3.Connection:
-        db = self._connect()
-        try:
-            db.execute("PRAGMA journal_mode=WAL")
-            db.execute("PRAGMA synchronous=NORMAL")    # a power cut may lose the last commits, never break the file
-            db.executescript(self.schema)
-            return db
-        except sqlite3.OperationalError as error:
-            db.close()
-            if "fts5" not in str(error):
-                raise
-            raise RagnbError("an index needs FTS5, which the SQLite of this Python does not have") from error
 
     def close(self) -> None:
         "Close the connection of this thread; another is opened when it is needed."
@@ -301,11 +291,9 @@ class SqliteState:
         "Number of a document -> its id."
         return self.held.ids
 
-    @contextmanager
-    def snapshot(self) -> Iterator[None]:
+    def snapshot(self) -> AbstractContextManager[Any]:
         "Answer all calls inside from one state of the file."
-        with self.database.transaction():
-            yield
+        return self.database.transaction()
 
     @property
     def held(self) -> HeldUnits:
@@ -313,8 +301,7 @@ class SqliteState:
         now = self.database.connection.execute("SELECT value FROM about WHERE key = 'generation'").fetchone()
         with self._lock:
             if self._state is None or self._state[0] != now:
-                known = None if self._state is None else self._state[1]
-                self._state = now, self._read_held(known)
+                self._state = now, self._read_held(None if self._state is None else self._state[1])
             return self._state[1]
 
     def _read_held(self, known: HeldUnits | None) -> HeldUnits:
@@ -361,7 +348,6 @@ class SqliteState:
         at = np.searchsorted(firsts, keys // NEAR * NEAR)
         flat = np.frombuffer(b"".join(codes for _, codes in rows), np.int8).reshape(-1 if held.dims else 0, held.dims)
         return flat[begins[at] + keys % NEAR] if held.dims else np.zeros((len(keys), 0), np.int8)
-
 
 # %% ../../nbs/40_retrieval/12_sqlite_units.ipynb #d9344eb7
 _WORTH = 20_000   # Postings that are left: fewer are simply read
@@ -610,7 +596,7 @@ class UnitWriter:
             db.executemany("INSERT INTO vector VALUES (?, ?)",
                            [(base + i, codes[i:i + NEAR].tobytes()) for i in range(0, len(nodes), NEAR)])
         db.executemany("INSERT INTO unit_words (rowid, words) VALUES (?, ?)",
-                       [(base + i, _written(t)) for i, t in enumerate(tokens)])
+                       [(base + i, " ".join(map(str, t.tolist()))) for i, t in enumerate(tokens)])
 
     def _remove(self, doc_ids: Sequence[str]) -> None:
         "Remove documents that are there; others are passed over."
@@ -622,7 +608,7 @@ class UnitWriter:
             flat = np.frombuffer(b"".join(t for _, t in blocks), np.uint32)
             tokens = np.split(flat, np.cumsum(lengths)[:-1]) if blocks else []
             db.executemany("INSERT INTO unit_words (unit_words, rowid, words) VALUES ('delete', ?, ?)",
-                           [(own[0] + i, _written(t)) for i, t in enumerate(tokens)])
+                           [(own[0] + i, " ".join(map(str, t.tolist()))) for i, t in enumerate(tokens)])
             parts = db.execute("SELECT name FROM part WHERE part >= ? AND part < ?", own)
             names = [np.frombuffer(name, np.uint32) for name, in parts]
             self._count(tokens, [np.frombuffer(title, np.uint32)], names, -1)
@@ -650,8 +636,3 @@ def _texts_with(texts: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
     of = np.repeat(np.arange(len(texts)), [len(t) for t in texts])
     once = np.unique(flat * max(1, len(texts)) + of)
     return np.unique(once // max(1, len(texts)), return_counts=True)
-
-
-def _written(tokens: np.ndarray) -> str:
-    "Numbers of words as FTS5 reads them."
-    return " ".join(map(str, tokens.tolist()))

@@ -6,8 +6,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 # %% auto #0
-__all__ = ['SHIFT', 'UNIT', 'REPEATS', 'RECORD', 'SCALES', 'unit_key', 'Units', 'check_scales', 'QuestionCounts', 'FieldCounts',
-           'UnitSource', 'WordSource']
+__all__ = ['SHIFT', 'UNIT', 'REPEATS', 'RECORD', 'SCALES', 'Units', 'check_scales', 'QuestionCounts', 'FieldCounts', 'UnitSource',
+           'WordSource']
 
 # %% ../../nbs/40_retrieval/08_unit_source.ipynb #c0137665
 from ..documents.markup import one_line
@@ -24,14 +24,6 @@ from ..documents.span import InputError, Span, try_address
 
 # %% ../../nbs/40_retrieval/08_unit_source.ipynb #5d235073
 SHIFT: int = 20   # Bits of the place of a unit in its document
-
-
-def unit_key(
-    doc: int,     # Number of a document, >= 0
-    place: int,   # Of the unit in the document, from 0
-) -> int:
-    "Compute the key of a unit."
-    return (doc << SHIFT) + place
 
 # %% ../../nbs/40_retrieval/08_unit_source.ipynb #d36e0238
 UNIT: np.dtype = np.dtype([
@@ -161,15 +153,6 @@ class Units:
         "Return the characters of a unit."
         return Span(int(self.starts[row]), int(self.ends[row]))
 
-    def part_span(
-        self,
-        row: int,               # Position of a unit
-    ) -> tuple[str, Span]:      # Document id, and characters of the part
-        "Return the part that a unit begins in, or the unit itself when it is in none."
-        at = self.table[row]
-        span = Span(int(at["part_start"]), int(at["part_end"])) if at["part"] >= 0 else self.span(row)
-        return self.ids[int(self.doc[row])], span
-
 # %% ../../nbs/40_retrieval/08_unit_source.ipynb #0657216d
 SCALES: tuple[int, ...] = (1, 3, 7, 31)  # Units of a window, odd
 
@@ -221,10 +204,9 @@ class UnitSource(ABC):
     def ids(self) -> Mapping[int, str]:
         "Number of a document -> its id."
 
-    @contextmanager
-    def snapshot(self) -> Iterator[None]:
+    def snapshot(self) -> AbstractContextManager[Any]:
         "Answer all calls inside from one state of the index."
-        yield
+        return nullcontext()
 
     def expect(
         self,

@@ -6,31 +6,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from functools import partial
 
 import numpy as np
 from llama_index.core.schema import MetadataMode, TextNode
 
 # %% auto #0
-__all__ = ['units_by_document', 'searched_text', 'counted_text', 'stored_units']
+__all__ = ['units_by_document', 'counted_text', 'stored_units']
 
 # %% ../../nbs/40_retrieval/10_unit_table.ipynb #7a4d441b
 from ..documents.span import DuplicateIdError, InputError, Outline, parse_address
 from ..chunking.units import part_of
 from .unit_source import RECORD, REPEATS, UNIT
-
-# %% ../../nbs/40_retrieval/10_unit_table.ipynb #0d744989
-_SAID = 40  # Characters; a shorter text may be said again
-
-def _said_before(texts: Sequence[str]) -> np.ndarray:
-    "True for a text that is equal, but for white space, to an earlier one of the list."
-    seen: set[str] = set()
-    out = np.zeros(len(texts), bool)
-    for i, text in enumerate(texts):
-        key = " ".join(text.split())
-        out[i] = len(key) >= _SAID and key in seen
-        seen.add(key)
-    return out
 
 # %% ../../nbs/40_retrieval/10_unit_table.ipynb #67907ccc
 def units_by_document(
@@ -49,7 +35,8 @@ def units_by_document(
                 raise InputError(f"unit {node.node_id!r} comes without the outline of its document")
             units[address.doc_id].append(node)
     for outline in outlines:
-        found = sorted(units[outline.doc_id], key=partial(_order, levels))
+        own = [(parse_address(n.node_id), n) for n in units[outline.doc_id]]
+        found = [n for _, n in sorted(own, key=lambda one: (levels.index(one[0].level), one[0].index))]
         places = [(n.start_char_idx, n.end_char_idx) for n in found]
         if places != [(s.start, s.end) for level in levels for s in outline.levels.get(level, ())]:
             whose = f"document {outline.doc_id!r} once, as its outline has them"
@@ -57,36 +44,26 @@ def units_by_document(
         units[outline.doc_id] = found
     return units
 
-
-def _order(levels: Sequence[str], node: TextNode) -> tuple[int, int]:
-    "The place of a unit among those of its document."
-    address = parse_address(node.node_id)
-    return levels.index(address.level), address.index
-
-
 # %% ../../nbs/40_retrieval/10_unit_table.ipynb #6247b12f
 def _header_unit(node: TextNode, index: int) -> int:
     "The unit with the header of the table that a unit begins inside of, or -1."
     unit = node.metadata.get("header_unit")
     return unit if isinstance(unit, int) and not isinstance(unit, bool) and 0 <= unit < index else -1
 
-# %% ../../nbs/40_retrieval/10_unit_table.ipynb #10465da8
-def searched_text(
-    unit: TextNode,
-) -> str:
-    "The text whose words are counted for a unit: with its context and the header of its table."
-    above = (unit.metadata.get(key) for key in ("context", "table_header"))
-    return "\n".join([*(str(text) for text in above if text), unit.text])
-
 # %% ../../nbs/40_retrieval/10_unit_table.ipynb #a529f0a7
 def counted_text(
     node: TextNode,   # Of a searched level
 ) -> str:
-    "Return the text whose words are counted: of a unit without the titles above it, which are fields of their own."
-    unit = parse_address(node.node_id).level == "u"
-    return searched_text(node) if unit else node.get_content(MetadataMode.EMBED)
+    "Return the text whose words are counted: of a unit with its context and the header of its table, but no titles."
+    if parse_address(node.node_id).level != "u":
+        return node.get_content(MetadataMode.EMBED)
+    above = (node.metadata.get(key) for key in ("context", "table_header"))
+    return "\n".join([*(str(text) for text in above if text), node.text])
 
 # %% ../../nbs/40_retrieval/10_unit_table.ipynb #91fd77ac
+_SAID = 40  # Characters; a shorter text may be said again
+
+
 def stored_units(
     nodes: Sequence[TextNode],       # Units of one document, in its order
     outline: Outline,                # Its sections are the parts; those inside a group are records
@@ -99,7 +76,10 @@ def stored_units(
     rows["part"] = part_of(spans, rows["start"].tolist())
     rows["header"] = [_header_unit(n, i) for i, n in enumerate(nodes)]
     rows["length"] = [len(t) for t in tokens]
-    rows["flags"] = REPEATS * _said_before([n.text for n in nodes])
+    seen: set[str] = set()
+    for row, key in enumerate(" ".join(n.text.split()) for n in nodes):
+        rows["flags"][row] = REPEATS * (len(key) >= _SAID and key in seen)
+        seen.add(key)
     inside = rows["part"] >= 0
     part, places = rows["part"][inside], np.array([(s.start, s.end) for s in spans], np.int64).reshape(-1, 2)
     rows["part_start"][inside], rows["part_end"][inside] = places[part].T

@@ -246,9 +246,6 @@ class ChromaStore(ChunkStore):
         for part in _parts(self.client, map(_written, given)):
             home.add(part)
 
-    def _held(self, addresses: Sequence[str]) -> list[str]:
-        return [i for part in _parts(self.client, addresses) for i in self.children.client.get(part, include=[])["ids"]]
-
     def _read_vectors(self, addresses: Sequence[str]) -> dict[str, Sequence[float]]:
         found: dict[str, Sequence[float]] = {}
         for part in _parts(self.client, addresses):

@@ -17,8 +17,8 @@ from llama_index.core.schema import BaseNode
 from llama_index.core.vector_stores.types import FilterCondition, MetadataFilter, MetadataFilters
 
 # %% auto #0
-__all__ = ['OPERATORS', 'Value', 'Filter', 'FOLDER_KEYS', 'Condition', 'Group', 'all_of', 'resolve_where', 'how_to_set',
-           'why_nothing', 'asks_folders', 'where_folders', 'seen_metadata', 'chroma_takes', 'chroma_where']
+__all__ = ['OPERATORS', 'Value', 'Filter', 'FOLDER_KEYS', 'Condition', 'Group', 'all_of', 'resolve_where', 'why_nothing',
+           'asks_folders', 'where_folders', 'seen_metadata', 'chroma_takes', 'chroma_where']
 
 # %% ../../nbs/30_storage/02_filters.ipynb #bede38af
 from ..documents.forms import plain_text
@@ -175,20 +175,14 @@ def _conditions(where: Filter) -> list[Condition]:
 FOLDER_KEYS: tuple[str, ...] = ("folder", "path")
 
 
-def how_to_set(
-    key: str,
-) -> str:
-    "Explain how to set a metadata key of a document."
-    return (f"to set {key!r}, begin a .md or .txt file with three lines, ---, {key}: VALUE and ---, or give a .jsonl "
-            f"line a field {key!r}, and index again")
-
-
 def _nothing_fulfils(condition: Condition, documents: Sequence[Mapping[str, Any]], keys: Sequence[str]) -> str:
     "Explain why no document fulfils a comparison; '' when one does."
     if any(condition.holds(d) for d in documents):
         return ""
     if condition.key not in keys:
-        more = "" if condition.key in FOLDER_KEYS else f"; for a folder: folder=NAME; {how_to_set(condition.key)}"
+        more = "" if condition.key in FOLDER_KEYS else (
+            f"; for a folder: folder=NAME; to set {condition.key!r}, begin a .md or .txt file with three lines, ---, "
+            f"{condition.key}: VALUE and ---, or give a .jsonl line a field {condition.key!r}, and index again")
         known = keys if condition.key in FOLDER_KEYS else [*keys, *({"folder"} - {*keys})]
         near = get_close_matches(condition.key, known, 1)
         meant = f" (did you mean {near[0]!r}?)" if near else ""

@@ -182,21 +182,6 @@ def _check_values(name: str, metadata: Mapping[str, Any], text: str = "") -> Non
         bad = error.object[error.start]
         raise InputError(f"text or metadata of {name!r} hold {bad!r}, which is not a character") from error
 
-# %% ../../nbs/30_storage/01_store.ipynb #30d8de39
-def _check_nodes(nodes: Sequence[TextNode], outlines: Mapping[str, Outline]) -> None:
-    "Refuse chunks that could not be read by address."
-    seen: set[str] = set()
-    for node in nodes:
-        address = parse_address(node.node_id)
-        if node.node_id in seen:
-            raise DuplicateIdError(f"two chunks have the address {node.node_id!r}")
-        seen.add(node.node_id)
-        if address.doc_id not in outlines:
-            raise InputError(f"chunk {node.node_id!r} comes without the outline of its document")
-        if address.index >= len(outlines[address.doc_id].levels.get(address.level, ())):
-            raise InputError(f"chunk {node.node_id!r} is not in the outline of its document")
-        _check_values(node.node_id, node.metadata, node.text)
-
 # %% ../../nbs/30_storage/01_store.ipynb #f9515996
 def _check_vectors(nodes: Sequence[TextNode], known: int | None) -> None:
     "Refuse a vector that is missing, not finite, or not as long as the stored ones (else the first)."
@@ -215,32 +200,24 @@ def _check_vectors(nodes: Sequence[TextNode], known: int | None) -> None:
 # %% ../../nbs/30_storage/01_store.ipynb #9400a23d
 def _check_put(nodes: Sequence[TextNode], outlines: Sequence[Outline], known: int | None) -> None:
     "Check a whole write: ids, addresses, values, vectors."
-    by_id = {o.doc_id: o for o in outlines}
+    by_id, seen = {o.doc_id: o for o in outlines}, set[str]()
     if len(by_id) < len(outlines):
         raise DuplicateIdError(f"{len(outlines) - len(by_id)} documents of this put have the id of another one")
     for outline in outlines:
         _check_values(outline.doc_id, outline.metadata)
-    _check_nodes(nodes, by_id)
+    for node in nodes:
+        address = parse_address(node.node_id)
+        if node.node_id in seen:
+            raise DuplicateIdError(f"two chunks have the address {node.node_id!r}")
+        seen.add(node.node_id)
+        if address.doc_id not in by_id:
+            raise InputError(f"chunk {node.node_id!r} comes without the outline of its document")
+        if address.index >= len(by_id[address.doc_id].levels.get(address.level, ())):
+            raise InputError(f"chunk {node.node_id!r} is not in the outline of its document")
+        _check_values(node.node_id, node.metadata, node.text)
     _check_vectors(nodes, known)
 
-# %% ../../nbs/30_storage/01_store.ipynb #f5eaf4b3
-def _check_search(embedding: Sequence[float], top_k: int, known: int | None) -> None:
-    "Refuse a search with invalid arguments."
-    if top_k < 1:
-        raise InputError(f"top_k must be >= 1, got {top_k}")
-    if not len(embedding) or not np.isfinite(np.asarray(embedding, dtype=np.float64)).all():
-        raise InputError("embedding must be a non-empty list of finite numbers")
-    if known and len(embedding) != known:
-        raise InputError(f"embedding must have {known} numbers like those in the store, got {len(embedding)}")
-
 # %% ../../nbs/30_storage/01_store.ipynb #341792ed
-def _named(error: InputError, nodes: Sequence[TextNode]) -> InputError:
-    "Add the chunk's id to an error about its text."
-    text = getattr(error, "text", "").strip()
-    ids = [n.node_id for n in nodes if text and n.get_content(MetadataMode.EMBED).strip() == text]
-    return type(error)(f"chunk {ids[0]!r}: {error}") if ids else error
-
-
 def embed_nodes(
     nodes: Sequence[TextNode],           # `embedding` is set on each
     embed_model: Any,                    # A LlamaIndex `BaseEmbedding`
@@ -251,7 +228,9 @@ def embed_nodes(
     try:
         vectors = embed_texts(embed_model, texts, cache) if texts else []
     except InputError as error:
-        raise _named(error, nodes) from error
+        text = getattr(error, "text", "").strip()
+        ids = [n.node_id for n in nodes if text and n.get_content(MetadataMode.EMBED).strip() == text]
+        raise (type(error)(f"chunk {ids[0]!r}: {error}") if ids else error) from error
     for node, vector in zip(nodes, vectors):
         node.embedding = vector.tolist() if hasattr(vector, "tolist") else vector
 
@@ -259,8 +238,13 @@ def embed_nodes(
 class ChunkStore(ChunkReader):
     "Store chunks by address, outlines by document id, and vectors for similarity search."
     searched: Callable[..., list[NodeWithScore]] | None = None    # Searches vectors stored elsewhere
-    version: int = 0                              # Goes up with every change that this object makes
+    _changes: int = 0                             # That this object has made
     _known: tuple[int, dict[str, frozenset[str]]] | None = None   # Version, and filters -> chunks at that version
+
+    @property
+    def version(self) -> int:
+        "Return a number that goes up with every change."
+        return self._changes
 
     def get_chunks(self, addresses: Iterable[str]) -> Found[TextNode]:
         asked = _asked(addresses)
@@ -271,7 +255,12 @@ class ChunkStore(ChunkReader):
         return Found.of(asked, self._read_outlines(asked))
 
     def search(self, embedding: Sequence[float], top_k: int = 10, where: Any = None) -> list[NodeWithScore]:
-        _check_search(embedding, top_k, None if self.searched else self._dims())
+        if top_k < 1:
+            raise InputError(f"top_k must be >= 1, got {top_k}")
+        if not len(embedding) or not np.isfinite(np.asarray(embedding, dtype=np.float64)).all():
+            raise InputError("embedding must be a non-empty list of finite numbers")
+        if not self.searched and (known := self._dims()) and len(embedding) != known:
+            raise InputError(f"embedding must have {known} numbers like those in the store, got {len(embedding)}")
         search = self._search if self.searched is None else partial(self.searched, self)
         return search(embedding, top_k, resolve_where(where)) if np.any(embedding) else []
 
@@ -304,7 +293,7 @@ class ChunkStore(ChunkReader):
         try:
             self._replace(nodes, outlines)
         finally:
-            self.version += 1
+            self._changes += 1
 
     def set_vectors(self, nodes: Sequence[TextNode]) -> None:
         """Replace the vectors of stored chunks and nothing else.
@@ -320,8 +309,7 @@ class ChunkStore(ChunkReader):
             For a vector of another length or a chunk that is not in the store; the store stays unchanged.
         """
         _check_vectors(nodes, self._dims())
-        ids = [n.node_id for n in nodes]
-        Found.of(ids, dict.fromkeys(self._held(ids))).all()
+        self.get_chunks(n.node_id for n in nodes).all()
         self._write_vectors(nodes)
 
     def get_vectors(self, addresses: Iterable[str]) -> dict[str, Sequence[float]]:
@@ -347,7 +335,7 @@ class ChunkStore(ChunkReader):
         try:
             self._remove(list(gone.values()))
         finally:
-            self.version += bool(gone)
+            self._changes += bool(gone)
         return len(gone)
 
     def add_documents(self, documents: Sequence[Any], parser: Any, embed_model: Any) -> list[TextNode]:
@@ -395,10 +383,6 @@ class ChunkStore(ChunkReader):
         "Write documents and replace those with the same ids."
 
     @abstractmethod
-    def _held(self, addresses: Sequence[str]) -> Iterable[str]:
-        "Return those addresses of searched chunks that are in the store."
-
-    @abstractmethod
     def _read_vectors(self, addresses: Sequence[str]) -> dict[str, Sequence[float]]:
         "Return the stored vectors of searched chunks."
 
@@ -442,24 +426,7 @@ class MemoryStore(ChunkStore):
         self._chunks: dict[str, TextNode] = {}
         self._outlines: dict[str, Outline] = {}
         self._vector: dict[str, np.ndarray] = {}   # Searched chunks only: float32, length 1
-        self._matrix: tuple[list[TextNode], np.ndarray] | None = None
-        self._rows: tuple[frozenset[str], np.ndarray] | None = None   # The last filter and its rows
-
-    @classmethod
-    def of(
-        cls,
-        nodes: Iterable[TextNode],      # Searched ones with their vectors; kept, not copied, and left without vectors
-        outlines: Iterable[Outline],
-    ) -> MemoryStore:
-        "Keep nodes that another store has checked and read."
-        store = cls()
-        store._outlines = {o.doc_id: o for o in outlines}
-        for node in nodes:
-            if parse_address(node.node_id).level in SEARCHED:
-                store._write_vectors([node])
-            node.embedding = None
-            store._chunks[node.node_id] = node
-        return store
+        self._matrix: np.ndarray | None = None     # All vectors, in the order of their addresses in `_vector`
 
     def texts(self, level: str) -> Iterator[tuple[str, str]]:
         return ((a, n.text) for a, n in self._chunks.items() if parse_address(a).level == level)
@@ -478,22 +445,15 @@ class MemoryStore(ChunkStore):
     def _matching(self, where: Filter | None) -> list[str]:
         return [a for a in self._vector if where is None or where.holds(seen_metadata(self._chunks[a]))]
 
-    def _rows_of(self, where: Filter | None, nodes: Sequence[TextNode]) -> np.ndarray:
-        "Return the positions of the searched chunks that pass a filter; the last filter is cached."
-        if where is None:
-            return np.arange(len(nodes))
-        allowed, held = self.matching(where), self._rows
-        if held is None or held[0] is not allowed:
-            rows = [i for i, n in enumerate(nodes) if n.node_id in allowed]
-            held = self._rows = allowed, np.array(rows, dtype=np.intp)
-        return held[1]
-
     def _search(self, embedding: Sequence[float], top_k: int, where: Filter | None) -> list[NodeWithScore]:
-        nodes, matrix = self._vectors()
-        if not nodes:
+        if not self._vector:
             return []
-        scores = matrix @ _unit(np.asarray(embedding, dtype=np.float32))
-        rows = self._rows_of(where, nodes)
+        if self._matrix is None:
+            self._matrix = np.array(list(self._vector.values()), dtype=np.float32)
+        nodes = [self._chunks[a] for a in self._vector]
+        scores = self._matrix @ _unit(np.asarray(embedding, dtype=np.float32))
+        allowed = self._vector if where is None else self.matching(where)
+        rows = np.flatnonzero([n.node_id in allowed for n in nodes])
         if len(rows) > top_k:  # keep equal scores; address order decides between them
             last = np.partition(scores[rows], len(rows) - top_k)[len(rows) - top_k] - 1e-6
             rows = rows[scores[rows] >= last]
@@ -507,9 +467,6 @@ class MemoryStore(ChunkStore):
             bare = node.model_copy(update={"embedding": None})
             self._chunks[node.node_id] = bare.model_copy(deep=True)
         self._outlines |= {o.doc_id: o for o in outlines}
-
-    def _held(self, addresses: Sequence[str]) -> list[str]:
-        return [a for a in addresses if a in self._chunks]
 
     def _read_vectors(self, addresses: Sequence[str]) -> dict[str, Sequence[float]]:
         return {a: self._vector[a].tolist() for a in addresses if a in self._vector}
@@ -528,13 +485,6 @@ class MemoryStore(ChunkStore):
 
     def _dims(self) -> int | None:
         return next(map(len, self._vector.values()), None)
-
-    def _vectors(self) -> tuple[list[TextNode], np.ndarray]:
-        "Return the searched nodes and their vectors as one matrix."
-        if self._matrix is None:
-            vectors = np.array(list(self._vector.values()), dtype=np.float32)
-            self._matrix = [self._chunks[a] for a in self._vector], vectors
-        return self._matrix
 
 # %% ../../nbs/30_storage/01_store.ipynb #f69c4059
 def outline_to_json(

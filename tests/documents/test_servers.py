@@ -1,17 +1,15 @@
 """Logins of servers: in no output, repr, page, error, log or file, however the password is spelt."""
 from __future__ import annotations
 
-import json
 import logging
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import quote
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from http_handler import Handler, serving
 from strategies import examples
 
 from ragnb.documents.servers import HidesKeys, ServerAddress, without_logins
@@ -38,30 +36,16 @@ def test_a_model_shows_stars_for_its_keys_only() -> None:
     assert repr(Model(name="m", api_key=HEAD)).endswith("(name='m', api_key='***')") and "api_key=''" in repr(Model(name="m"))
 
 
-class Refuses(BaseHTTPRequestHandler):
+class Refuses(Handler):
     """A server that knows nobody."""
-    def _answer(self) -> None:
-        self.rfile.read(int(self.headers.get("Content-Length") or 0))
-        body = json.dumps({"error": "who are you"}).encode()
-        self.send_response(401)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(b"" if self.command == "HEAD" else body)
-
-    do_GET = do_POST = do_PUT = do_HEAD = do_DELETE = _answer
-
-    def log_message(self, *args) -> None:
-        pass
+    def answer(self, body: bytes) -> None:
+        self.tell(401, {"error": "who are you"})
 
 
 @pytest.fixture(scope="module")
 def port() -> Iterator[int]:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Refuses)
-    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
-    yield server.server_port
-    server.shutdown()
-    server.server_close()
+    with serving(Refuses) as (host, _):
+        yield int(host.partition(":")[2])
 
 
 def complaint(call) -> str:
@@ -146,7 +130,7 @@ def test_a_login_in_the_address_of_a_model_server_is_sent(port, monkeypatch):
     """As before: an address with a user works behind a proxy that asks for one."""
     from ragnb.models.llm import resolve_llm
     told = []
-    monkeypatch.setattr(Refuses, "send_response", lambda self, *a: told.append(self.headers.get("Authorization")) or BaseHTTPRequestHandler.send_response(self, *a))
+    monkeypatch.setattr(Refuses, "send_response", lambda self, *a: told.append(self.headers.get("Authorization")) or Handler.send_response(self, *a))
     with pytest.raises(Exception):
         resolve_llm("openai-like:m", f"http://ann:geheim@127.0.0.1:{port}/v1", max_retries=0).complete("?")
     assert told and told[0].startswith("Basic ")
@@ -172,7 +156,7 @@ def test_nothing_that_a_real_index_gives_shows_a_password(run, opensearch_url, o
         index = Index.open(place)
         pipeline = Pipeline.from_index(index)
         answer = pipeline.ask("연차는 며칠인가?")
-        shown = [index, index.store, index.multiscale, pipeline, answer, trace(answer), index.place, index.parts, index.catalogue]
+        shown = [index, index.store, index.multiscale, pipeline, answer, trace(answer), index.place, index.catalogue]
         texts = [text for x in shown for text in (repr(x), str(x), getattr(x, "_repr_html_", str)())]
         assert not [t[:300] for t in texts if seen(t)] and not seen(caplog.text)
         assert not [p for p in Path(tmp_path).rglob("*") if p.is_file() and seen(p.read_text(errors="ignore"))]

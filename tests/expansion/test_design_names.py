@@ -24,7 +24,7 @@ from ragnb.expansion.fetch import fetch_chunks
 from ragnb.expansion.policies import adaptive, auto_merge, by_doc_type, llm_window, pages, section, sentence_window, whole_document, with_citations
 from ragnb.expansion.policy import neighbors, resolve_policy, siblings
 from ragnb.expansion.segments import best_segments
-from ragnb.indexing.routing import MINISTRIES, route_record
+from ragnb.indexing.collections import MINISTRIES, route_record
 from ragnb.storage.store import MemoryStore
 
 TEXT = " ".join(f"{i}번째 문장이다." for i in range(40))

@@ -8,24 +8,18 @@ import sys
 from pathlib import Path
 
 import pytest
-from helpers_ingest import ToyEmbedding, many, plain_words, state, text_of, update, vectors, write
+from helpers_ingest import ToyEmbedding, many, plain_words, state, text_of, update, write
 
 from ragnb.cli import main
 from ragnb.documents.span import InputError
 from ragnb.indexing.folder_index import Index
-from ragnb.indexing.update import remove_documents, update_index
-from ragnb.models.embedding import NgramEmbedding
-from ragnb.models.scripted import ScriptedLLM
-from ragnb.storage.store import MemoryStore
+from ragnb.indexing.update import remove_documents
 
 HERE = Path(__file__).resolve().parent
 
 
 def toy(folder: Path) -> Index:
     return Index.open(folder, ToyEmbedding(embed_dim=32))
-
-
-# --- taken out, moved -------------------------------------------------------------------------------------------------
 
 
 def test_a_removed_document_leaves_every_part(tmp_path, monkeypatch):
@@ -84,9 +78,6 @@ def test_only_new_text_is_embedded(tmp_path, monkeypatch):
     searched = sum(i.startswith("a.md") for i in index.store.matching())
     assert counts == (0, 1, 0, 1) and searched // 2 < report.vectors_kept < searched
     assert state(index) == state(update(source, tmp_path / "j", parser=parser)[0])
-
-
-# --- full, in use ----------------------------------------------------------------------------------------------------
 
 
 LIMITED = """
@@ -155,9 +146,6 @@ def test_asking_while_force_makes_it_anew(tmp_path, monkeypatch):
     write(source, {"000.md": None})
     index, counts, _ = update(source, tmp_path / "i", Asked(embed_dim=32), force=True, parser=parser)
     assert counts == (5, 0, 0, 0) and seen and all(seen) and "000.md" not in toy(tmp_path / "i").doc_ids
-
-
-# --- the command line -------------------------------------------------------------------------------------------------
 
 
 def test_list_and_remove(tmp_path, capsys):

@@ -12,10 +12,10 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+from http_handler import Handler, serving
 
 from ragnb.indexing.folder_index import Index
 from ragnb.indexing.update import update_index
@@ -120,14 +120,13 @@ def test_a_killed_writer_hides_nothing(place, tmp_path, moment, force, opensearc
     assert opensearch_client.count(index=state.rows)["count"] == state.totals["rows"] + state.totals["entries"]
 
 
-class Busy(BaseHTTPRequestHandler):
+class Busy(Handler):
     """Hands requests on to the real server, and refuses every fifth search."""
     real, chance, refused = "", random.Random(7), 0
     kinds, statuses = ("_search", "_msearch", "_mget", "_count"), (429,)
     stalled, waits = "", 0.0        # Of requests like this, the next one waits so many seconds
 
-    def _hand_on(self) -> None:
-        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+    def answer(self, body: bytes) -> None:
         searches = any(kind in self.path for kind in self.kinds)
         if self.stalled and self.stalled in self.path:
             type(self).stalled = ""
@@ -143,35 +142,13 @@ class Busy(BaseHTTPRequestHandler):
                     status, kind, content = answer.status, answer.headers.get("Content-Type"), answer.read()
             except urllib.error.HTTPError as error:
                 status, kind, content = error.code, error.headers.get("Content-Type"), error.read()
-        self.send_response(status)
-        self.send_header("Content-Type", kind or "application/json")
-        self.send_header("Content-Length", str(len(content)))
-        self.end_headers()
-        self.wfile.write(b"" if self.command == "HEAD" else content)
-
-    do_GET = do_POST = do_PUT = do_HEAD = do_DELETE = _hand_on
-
-    def log_message(self, *args) -> None:
-        pass
-
-
-@contextmanager
-def between(url: str, **settings) -> Iterator[tuple[str, type[Busy]]]:
-    """A server between a reader and the real one; its host and port, and its settings."""
-    handler = type("Handler", (Busy,), {"real": url.split(",")[0], **settings})
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
-    try:
-        yield f"127.0.0.1:{server.server_port}", handler
-    finally:
-        server.shutdown()
-        server.server_close()
+        self.tell(status, content, kind or "application/json")
 
 
 @pytest.mark.parametrize("parser, settings", [("units", {"kinds": ("",), "statuses": (429, 503)}), ("parent-child", {})])
 def test_a_busy_server_loses_no_question(place, tmp_path, opensearch_url, parser, settings):
     update_index(write(tmp_path / "docs", 1), place, parser=parser, show_progress=False)
-    with between(opensearch_url, **settings) as (host, handler):
+    with serving(Busy, real=opensearch_url.split(",")[0], **settings) as (host, handler):
         pipeline = Pipeline.from_index(Index.open(f"opensearch://{host}/{place.rpartition('/')[2]}"))
         assert [told for n in [*range(N)] * 3 if (told := lost(pipeline, n))] == []
         assert handler.refused > 3
@@ -180,7 +157,7 @@ def test_a_busy_server_loses_no_question(place, tmp_path, opensearch_url, parser
 def test_a_node_that_stops_holds_a_question_for_seconds_only(place, tmp_path, opensearch_url):
     """A search that gets no answer is sent again, with another point in time."""
     index, _ = update_index(write(tmp_path / "docs", 1), place, show_progress=False)
-    with between(opensearch_url, waits=8.0) as (host, handler):
+    with serving(Busy, real=opensearch_url.split(",")[0], waits=8.0) as (host, handler):
         real = opensearch_url.split(",")[0].partition("://")[2]
         pipeline = Pipeline.from_index(Index.open(f"opensearch://{host},{real}/{place.rpartition('/')[2]}"))
         assert lost(pipeline, 0) == ""

@@ -3,12 +3,11 @@ from __future__ import annotations
 
 import gzip
 import json
-import threading
 import time
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, urlsplit
 
 import pytest
+from http_handler import Handler, serving
 
 from ragnb.documents.atomic import LockedError
 from ragnb.indexing.cluster_state import WriterLease
@@ -16,20 +15,10 @@ from ragnb.retrieval.cluster_rows import ClusterState
 from ragnb.retrieval.cluster_store import ClusterStore, replace_state
 
 
-class Forgetful(BaseHTTPRequestHandler):
+class Forgetful(Handler):
     """Documents of an index, replaced by compare-and-set; `lose` writes are done, and never answered."""
     held: dict[str, tuple[int, dict]]
     lose = 0
-    protocol_version = "HTTP/1.1"
-
-    def _tell(self, status: int, told: object) -> None:
-        body = json.dumps(told).encode()
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        if self.command != "HEAD":
-            self.wfile.write(body)
 
     @classmethod
     def taken(cls, head: str, row: str) -> dict:
@@ -37,27 +26,26 @@ class Forgetful(BaseHTTPRequestHandler):
         cls.held[json.loads(head)["index"]["_id"]] = 0, json.loads(row)
         return {"index": {"status": 200}}
 
-    def _answer(self) -> None:
+    def answer(self, body: bytes) -> None:
         kind, own = urlsplit(self.path).path.split("/")[2:], type(self)
-        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         body = gzip.decompress(body) if self.headers.get("Content-Encoding") == "gzip" else body
         if self.path.startswith("/_bulk"):
-            return self._tell(200, {"errors": False, "items": list(map(own.taken, *[iter(body.decode().splitlines())] * 2))})
+            return self.tell(200, {"errors": False, "items": list(map(own.taken, *[iter(body.decode().splitlines())] * 2))})
         if kind[:1] == ["_mapping"] or not kind:
-            return self._tell(200, {"x": {"mappings": {"_meta": {"ragnb": 2}}}})
+            return self.tell(200, {"x": {"mappings": {"_meta": {"ragnb": 2}}}})
         if self.path.startswith("/_cat/health"):
-            return self._tell(200, [{"epoch": "1000"}])
+            return self.tell(200, [{"epoch": "1000"}])
         if kind[:1] == ["_mget"]:
-            return self._tell(200, {"docs": [{"_id": i, "found": i in own.held, "_source": own.held.get(i, (0, 0))[1]} for i in
+            return self.tell(200, {"docs": [{"_id": i, "found": i in own.held, "_source": own.held.get(i, (0, 0))[1]} for i in
                                              (d["_id"] for d in json.loads(body)["docs"])]})
         name = kind[1]
         seen, row = own.held.get(name, (-1, None))
         told = {"_id": name, "_seq_no": seen, "_primary_term": 1, "_source": row}
         if self.command == "GET":
-            return self._tell(200 if row is not None else 404, told | {"found": row is not None})
+            return self.tell(200 if row is not None else 404, told | {"found": row is not None})
         asked = parse_qs(urlsplit(self.path).query)
         if ("if_seq_no" in asked and int(asked["if_seq_no"][0]) != seen) or "create" in (kind[0].strip("_"), asked.get("op_type", [""])[0]) and row:
-            return self._tell(409, {"error": {"type": "version_conflict_engine_exception", "reason": "another"}})
+            return self.tell(409, {"error": {"type": "version_conflict_engine_exception", "reason": "another"}})
         if self.command == "DELETE":
             del own.held[name]
         else:
@@ -66,23 +54,14 @@ class Forgetful(BaseHTTPRequestHandler):
             own.lose -= 1
             self.close_connection = True
             return self.connection.close()
-        self._tell(200, told | {"_seq_no": seen + 1})
-
-    do_GET = do_POST = do_PUT = do_HEAD = do_DELETE = _answer
-
-    def log_message(self, *args) -> None:
-        pass
+        self.tell(200, told | {"_seq_no": seen + 1})
 
 
 @pytest.fixture
 def forgetful():
     """The handler, and an address."""
-    handler = type("Handler", (Forgetful,), {"held": {}})
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
-    yield handler, f"opensearch://127.0.0.1:{server.server_port}/x"
-    server.shutdown()
-    server.server_close()
+    with serving(Forgetful, held={}) as (host, handler):
+        yield handler, f"opensearch://{host}/x"
 
 
 def test_a_commit_whose_answer_was_lost_is_a_commit(forgetful):

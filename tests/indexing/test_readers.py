@@ -159,9 +159,6 @@ def test_every_answer_is_of_the_old_or_the_new_state(tmp_path, monkeypatch, writ
     assert asked > 5
 
 
-# --- killed -----------------------------------------------------------------------------------------------------------
-
-
 def test_a_run_killed_before_its_first_file_has_a_name_does_not_block_the_folder(tmp_path):
     source = write(tmp_path / "s", {"a.md": text_of(1)})
     write(tmp_path / "i", {"index.db-wal": "", "writer.lock": "", "writer.json": "{}", "index.tmp": "{"})

@@ -75,9 +75,6 @@ def test_hits_of_a_pdf_know_their_pages(manual, tmp_path, splitter):
     assert len(seen) >= 15
 
 
-# --- collections ----------------------------------------------------------------------------------------------------
-
-
 def corpus(root: Path) -> Path:
     for name, text in {
         "hr/a.md": "연차는 15일이다.", "hr2/b.md": "반차는 4시간이다.", "tax/c.md": "세율은 3퍼센트다.", "other/d.md": "그 밖의 글이다.",
@@ -149,9 +146,6 @@ def test_all_collections_from_the_command_line(tmp_path, capsys):
     assert "15일" in capsys.readouterr().out
     assert main(["index", str(root), "--collections", "x.json", "--index", str(tmp_path / "o")]) == 2
     assert capsys.readouterr().err == "ragnb: --collections goes with --all\n"
-
-
-# --- headers and groups ---------------------------------------------------------------------------------------------
 
 
 @pytest.mark.heavy

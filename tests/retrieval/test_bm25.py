@@ -41,9 +41,6 @@ def by_hand(documents: list[list[str]], query: list[str], k1: float, b: float) -
     return out
 
 
-# --- scores
-
-
 @settings(max_examples=200, deadline=None)
 @given(CORPUS, TOKENS, st.floats(0.1, 3), st.floats(0, 0.99))
 def test_scores_are_those_of_the_formula(documents: list, query: list, k1: float, b: float) -> None:
@@ -81,9 +78,6 @@ def test_an_index_scores_its_words_like_rank_bm25(documents: dict, terms: list[s
 def test_bad_parameters(bad: dict) -> None:
     with pytest.raises(InputError, match=next(iter(bad))):
         PositiveOkapi([["가"]], **bad)
-
-
-# --- LlamaIndex
 
 
 @pytest.fixture

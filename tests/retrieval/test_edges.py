@@ -41,9 +41,6 @@ def over(documents: list[Document], **options) -> MultiScaleRetriever:
     return MultiScaleRetriever(store.units, store, model, **options)
 
 
-# --- what matches stays -----------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("n", [1, 2, 3, 6, 12, 24])
 def test_no_document_that_matches_is_left_out(n):
     retriever = over(offices(n), top_k=100)
@@ -78,9 +75,6 @@ def test_hierarchical_keeps_what_matches_too():
     assert [h.score for h in found] == sorted([h.score for h in found], reverse=True)
 
 
-# --- a cut ------------------------------------------------------------------------------------------------------------
-
-
 @examples(60)
 @given(st.lists(st.floats(0, 50), max_size=8), st.sampled_from([None, 0.1, 0.5, 0.9]))
 def test_a_cut_keeps_the_best_and_what_is_near_it(scores, cut):
@@ -101,8 +95,6 @@ def test_a_cut_reads_less_and_never_what_is_named():
     assert named.rank("경조휴가").at(4_000)[0].doc_id == "office2.md"
 
 
-# --- numbers ----------------------------------------------------------------------------------------------------------
-
 NOT_COUNTS = [0, -1, True, 1.5, math.nan, math.inf, "3", [3]]
 NOT_NUMBERS = [-1, True, math.nan, math.inf, -math.inf, "1"]
 
@@ -122,8 +114,7 @@ def made() -> dict[str, object]:
 
 
 COUNTS = [("bm25", "top_k"), ("vector", "top_k"), ("hybrid", "top_k"), ("multi-scale", "top_k"), ("multi-scale", "budget"), ("multi-scale", "candidates"),
-          ("hierarchical", "top_k"), ("hierarchical", "n_documents"), ("hierarchical", "n_sections"), ("multi-query", "top_k"), ("multi-query", "n_queries"),
-          ("hyde", "text_size")]
+          ("hierarchical", "top_k"), ("hierarchical", "n_documents"), ("hierarchical", "n_sections"), ("multi-query", "top_k"), ("multi-query", "n_queries")]
 NUMBERS = [("hybrid", "k"), ("multi-query", "k"), ("multi-query", "weight"), ("multi-query", "timeout"), ("hyde", "question_share"), ("hyde", "timeout"),
            ("multi-scale", "cut"), ("index", "k1"), ("index", "b")]
 
@@ -170,8 +161,6 @@ def test_a_method_goes_before_weights_and_tokens_are_text():
             PositiveOkapi([bad])
     assert is_number(1) and check_counts(1, top_k=1) is None
 
-
-# --- a cross-encoder --------------------------------------------------------------------------------------------------
 
 TEXTS = ["연차는 15일", "병가는 60일 까지", "연차는 해마다 하루 늘어", "출장 여비"]
 

@@ -89,8 +89,6 @@ def units(request):
     return store, model, words, index
 
 
-# --- one meaning ------------------------------------------------------------------------------------------------------
-
 values = st.sampled_from([0, 1, 2, 1.0, 1.5, True, False, "1", "a", "b", ""])
 keys = st.sampled_from(["x", "y"])
 
@@ -169,8 +167,6 @@ def test_filters_that_mean_nothing_are_refused(where, children):
     with pytest.raises(InputError, match="where"):
         Bm25Retriever(children[2], where=where)
 
-
-# --- nothing lost -----------------------------------------------------------------------------------------------------
 
 WHERES = ["doc_type=manual", "doc_type!=manual", "year>=2023", {"doc_type": ["law", "x"]}, "page=3",
           MetadataFilters(condition="not", filters=[MetadataFilter(key="doc_type", value="law")]), ["year<2024", "page in 1,2"],
@@ -275,9 +271,6 @@ def test_a_retriever_that_cannot_be_filtered_is_refused(children):
             return []
     with pytest.raises(InputError, match="Stock cannot be filtered"):
         HybridRetriever({"stock": Stock()}, where="x=1")
-
-
-# --- nothing outside --------------------------------------------------------------------------------------------------
 
 
 def other_documents(store) -> list[Place]:

@@ -10,7 +10,7 @@ from fractions import Fraction
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from llama_index.core import MockEmbedding, VectorStoreIndex
+from llama_index.core import VectorStoreIndex
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 from strategies import examples
@@ -45,8 +45,6 @@ class Fixed(BaseRetriever):
             await other.wait()
         return self.hits
 
-
-# --- the formula ----------------------------------------------------------------------------------------------------
 
 ids = st.one_of(st.builds("{}#{}{}".format, st.sampled_from("ab"), st.sampled_from("cs"), st.integers(0, 12)),
                 st.sampled_from(["n1", "n10", "n2", "#", ""]))
@@ -103,9 +101,6 @@ def test_a_question_must_hold_text(question):
         check_question(question)
     with pytest.raises(InputError, match="question must not be empty"):
         HybridRetriever({"x": Fixed([])}).fuse(question)
-
-
-# --- members --------------------------------------------------------------------------------------------------------
 
 
 def test_members_vote_by_rank_and_the_trace_says_how():
@@ -165,8 +160,6 @@ def test_a_member_that_fails_is_not_passed_over():
         asyncio.run(hybrid.aretrieve("q"))
 
 
-# --- real members ---------------------------------------------------------------------------------------------------
-
 TEXTS = {"leave": "연차는 15일입니다. 2년차부터는 16일로 증가합니다. 반차는 4시간이다. 남은 연차는 이듬해 6월까지 쓴다.",
          "travel": "출장 여비는 귀사한 날부터 7일 안에 정산한다. 숙박비는 실비로 준다. 삭제", "law": "제3조 삭제 제4조 삭제 제5조 이 법은 공포한 날부터 시행한다."}
 
@@ -199,32 +192,6 @@ def test_a_question_of_stop_words_only(real, question):
     assert fusion.members["bm25"] == {}
     assert {h.node_id for h in fusion.hits} == set(fusion.members["vector"])
     assert bool(fusion.hits) == any(embedding.get_query_embedding(question))
-
-
-def test_a_zero_vector_is_like_nothing(real):
-    store = real[0]
-
-    class Zero(MockEmbedding):
-        def _get_query_embedding(self, query):
-            return [0.0] * 32
-
-        async def _aget_query_embedding(self, query):
-            return [0.0] * 32
-
-    assert VectorRetriever(store, Zero(embed_dim=32)).retrieve("연차") == []
-    assert asyncio.run(VectorRetriever(store, Zero(embed_dim=32)).aretrieve("연차")) == []
-
-
-def test_async_is_sync(real):
-    store, embedding, bm25, _ = real
-    hybrid = HybridRetriever({"bm25": bm25, "vector": VectorRetriever(store, embedding)}, top_k=4)
-
-    async def many(questions):
-        return await asyncio.gather(*(hybrid.aretrieve(q) for q in questions))
-
-    questions = ["연차는 며칠", "출장 여비 정산", "삭제", "시행일"] * 3
-    for q, found in zip(questions, asyncio.run(many(questions))):
-        assert [(h.node_id, h.score) for h in found] == [(h.node_id, h.score) for h in hybrid.retrieve(q)]
 
 
 def test_an_embedding_in_the_query_is_used(real):

@@ -20,7 +20,7 @@ from strategies import examples
 from ragnb.models.embedding import NgramEmbedding
 from ragnb.retrieval.hybrid import HybridRetriever, rrf
 from ragnb.pipeline.pipeline import Pipeline
-from ragnb.retrieval.planning import HydeRetriever, MultiQueryRetriever, Plan, PlanningRetriever, read_queries
+from ragnb.retrieval.planning import HydeRetriever, MultiQueryRetriever, Plan, read_queries
 from ragnb.documents.span import InputError
 
 QUESTION = "첫해 연차는 며칠인가요?"
@@ -64,8 +64,6 @@ def both(retriever: BaseRetriever, question: str | QueryBundle = QUESTION) -> li
     return one
 
 
-# --- reading wordings -----------------------------------------------------------------------------------------------
-
 GOOD = {"JSON": '["가 연차?", "나 휴가?"]', "fence": '물론입니다.\n```json\n["가 연차?", "나 휴가?",]\n```',
         "object": '{"queries": ["가 연차?", "나 휴가?"]}', "objects": '[{"query": "가 연차?"}, {"query": "나 휴가?"}]',
         "numbered": "다음과 같습니다:\n1. 가 연차?\n2) 나 휴가?\n이상입니다.", "bullets": "- 가 연차?\n* 나 휴가?", "lines": "가 연차?\n\n나 휴가?",
@@ -97,8 +95,6 @@ def test_wordings_are_few_distinct_and_never_the_question(answer: str, n: int) -
     found = read_queries(answer, QUESTION, n)
     assert (len(found) <= n and len(set(found)) == len(found) and QUESTION not in found and all(q.strip() and len(q) <= 300 for q in found))
 
-
-# --- multi-query ----------------------------------------------------------------------------------------------------
 
 TABLE = {QUESTION: ["d#c1", "d#c2", "d#c1"], "나": ["d#c3", "d#c2"], "다": ["d#c3", "d#c4"], "라": ["d#c3"]}
 
@@ -217,8 +213,6 @@ def test_calls_are_counted_across_threads() -> None:
     assert retriever.llm_calls == 80
 
 
-# --- HyDE -----------------------------------------------------------------------------------------------------------
-
 PASSAGE = "신규 입사자에게 연차휴가 11일을 부여한다."
 
 
@@ -268,10 +262,6 @@ def test_a_passage_without_direction_is_not_used() -> None:
     assert inner.asked[0].embedding is None
 
 
-def test_a_long_passage_is_cut() -> None:
-    assert (len(HydeRetriever(Recorder(), ScriptedLLM("가나 " * 5_000), EMBED, text_size=50).plan(QUESTION).texts[0]) == 50)
-
-
 def test_inside_a_hybrid_and_a_stock_retriever() -> None:
     """LlamaIndex's own vector retriever honours the vector too; a member that reads words gets the question."""
     embed, words = EMBED, Recorder({QUESTION: ["a"]})
@@ -281,16 +271,6 @@ def test_inside_a_hybrid_and_a_stock_retriever() -> None:
     assert {i for i, _ in both(retriever)} == {"a", "b"}
     assert [q.query_str for q in words.asked] == [QUESTION] * 2
 
-
-def test_the_base_reads_nothing_by_itself() -> None:
-    class Base(PlanningRetriever, Recorder):
-        pass
-
-    with pytest.raises(NotImplementedError):
-        Base(Recorder(), ScriptedLLM("x"), "{query_str}").plan(QUESTION)
-
-
-# --- by name, from an index -----------------------------------------------------------------------------------------
 
 TEXTS = {"leave": "연차는 15일을 부여한다.\n\n병가는 60일까지 쓴다.", "travel": "숙박비는 7만 원이다.\n\n출장비는 열흘 안에 정산한다.", "parking": "주차는 지하 2층에 한다."}
 WORDS = '["숙박비 얼마", "출장 숙박비"]'

@@ -107,9 +107,6 @@ def test_a_passage_of_half_a_long_sentence_says_that_it_goes_on():
     assert part and all(p.goes_on == (p.span.end < len(long)) for p in part)
 
 
-# --- builders ---------------------------------------------------------------------------------------------------------
-
-
 @settings(max_examples=80, deadline=None)
 @given(st.integers(20, 500), st.integers(0, 9))
 def test_a_cut_passage_can_be_followed(size, at):
@@ -137,9 +134,6 @@ def test_rows_and_items_are_whole_and_headings_are_not_left():
     assert not goes_on and span.of(RULES).endswith("| 본인 결혼 | 5일 | 유급 |")
     span, goes_on = readable_cut(RULES, 0, RULES.index("### 2.2 사용") + 10, last=0.2)
     assert not goes_on and span.of(RULES).endswith("25일을 넘지 못한다.")
-
-
-# --- words that occur in no document ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("question", "missing"), [

@@ -46,8 +46,6 @@ def every_unit(source: SqliteUnits) -> Units:
     return source.read(np.array([[n << SHIFT, (n << SHIFT) + size] for n, size in source.sizes.items()], np.int64).reshape(-1, 2))
 
 
-# --- units ------------------------------------------------------------------------------------------------------------
-
 CELL = st.sampled_from(["연차", "15일", "1,234", "Net sales", "", "북부 지역의 순매출", "a \\| b", "–", "2024년 말 현재의 잔액"])
 LINE_END = st.sampled_from(["\n", "\r\n"])
 
@@ -108,9 +106,6 @@ def test_embedder_and_reader_see_the_header_above_the_row():
         assert row.get_content(metadata_mode=mode) == f"근로소득공제\n| 총급여액 | 공제액 |\n|---|---|\n\n{row.text}"
 
 
-# --- the corpus -------------------------------------------------------------------------------------------------------
-
-
 @given(st.lists(st.tuples(st.sampled_from("abcd"), st.sampled_from([TAX, SALES, "연차는 15일이다.", ""])), min_size=1, max_size=6), st.sampled_from(["", "a", "b"]))
 @examples(50)
 def test_headers_stay_right_when_documents_come_and_go(steps, gone):
@@ -128,8 +123,6 @@ def test_headers_stay_right_when_documents_come_and_go(steps, gone):
     for row, header in enumerate(units.header.tolist()):
         assert header == (-1 if wanted[row] < 0 else units.row_of(f"{units.place(row)[0]}#u{wanted[row]}"))
 
-
-# --- retrieval --------------------------------------------------------------------------------------------------------
 
 ASKED = [("tax", "총급여액 6천만원 초과 7천만원 이하 거주자의 공제액", "6천만원 초과"), ("sales", "net sales of the western division in 2024", "western")]
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from llama_index.core.schema import TextNode
 
 from ragnb.documents.span import Outline, Span
-from ragnb.retrieval.unit_source import FieldCounts, QuestionCounts, RECORD, REPEATS, UNIT, unit_key, Units, UnitSource
+from ragnb.retrieval.unit_source import FieldCounts, QuestionCounts, RECORD, REPEATS, UNIT, Units, UnitSource
 
 WORDS = ["sun", "moon", "star", "rain", "wind", "leaf", "stone", "river"]
 
@@ -80,7 +80,7 @@ class BruteUnits(UnitSource):
                     again = len(text) >= 40 and text in seen
                     seen.add(text)
                     row = (at, at + len(text), *mine[:5], -1, len(text.split()), mine[5] + REPEATS * again)
-                    self.units[unit_key(n, place)] = text, row
+                    self.units[(n << 20) + place] = text, row
                     at, place = at + len(text) + 1, place + 1
 
     @property
@@ -96,7 +96,7 @@ class BruteUnits(UnitSource):
         return np.array([[min(keys), max(keys) + 1]] if keys else np.zeros((0, 2)), np.int64)
 
     def _headings(self):
-        return {unit_key(n, i): h for n, (_, _, parts, _) in self.documents.items() for i, h in enumerate(h for h, _ in parts if h)}
+        return {(n << 20) + i: h for n, (_, _, parts, _) in self.documents.items() for i, h in enumerate(h for h, _ in parts if h)}
 
     def _fields(self):
         return {"title": {n: d[1] for n, d in self.documents.items()}, "name": self._headings()}

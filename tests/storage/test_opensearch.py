@@ -2,14 +2,14 @@
 from __future__ import annotations
 
 import json
-import threading
 import time
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from contextlib import ExitStack
 from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from http_handler import Handler, serving
 from llama_index.core.embeddings import MockEmbedding
 from llama_index.core.schema import Document
 from opensearchpy import OpenSearch
@@ -23,11 +23,9 @@ from ragnb.retrieval.cluster_rows import ClusterRows, ClusterState
 from ragnb.retrieval.cluster_store import ClusterStore
 from ragnb.retrieval.hybrid import VectorRetriever
 from ragnb.retrieval.sqlite_store import SqliteStore
-from ragnb.storage.facts import facts_of, server_where
 from ragnb.storage.filters import Condition, Group
-from ragnb.storage.opensearch import send_bulk, ServerError
+from ragnb.storage.opensearch import facts_of, send_bulk, server_where, ServerError
 
-# --- filters ------------------------------------------------------------------------------------------------------------
 
 _numbers = st.one_of(st.integers(-3, 3), st.integers(), st.floats(allow_nan=False, allow_infinity=False),
                      st.sampled_from([2**53, 2**53 + 1, -2**70, 0.1, -0.0, 5e-324, 1e308]))
@@ -63,46 +61,21 @@ def test_a_server_answers_a_filter_as_memory_does(where, metadata):
     assert answers(server_where(where), facts_of(metadata)) == where.holds(metadata)
 
 
-# --- what goes wrong ----------------------------------------------------------------------------------------------------
-
-
-class Refusing(BaseHTTPRequestHandler):
+class Refusing(Handler):
     """A server that answers everything with one status."""
     status, told = 401, {}
     calls, busy = 0, 0    # The first so many requests are answered 429
 
-    def _answer(self) -> None:
+    def answer(self, body: bytes) -> None:
         type(self).calls += 1
-        self.rfile.read(int(self.headers.get("Content-Length") or 0))
-        body = json.dumps(self.told).encode()
-        self.send_response(429 if self.calls <= self.busy else self.status)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(body)))
-        self.end_headers()
-        if self.command != "HEAD":
-            self.wfile.write(body)
-
-    do_GET = do_POST = do_PUT = do_HEAD = do_DELETE = _answer
-
-    def log_message(self, *args) -> None:
-        pass
+        self.tell(429 if self.calls <= self.busy else self.status, self.told)
 
 
 @pytest.fixture
 def refusing():
     """Starts such a server; its address without a scheme."""
-    servers = []
-
-    def start(status: int, told: dict, busy: int = 0) -> str:
-        server = HTTPServer(("127.0.0.1", 0), type("Handler", (Refusing,), {"status": status, "told": told, "busy": busy}))
-        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
-        servers.append(server)
-        return f"127.0.0.1:{server.server_port}"
-
-    yield start
-    for server in servers:
-        server.shutdown()
-        server.server_close()
+    with ExitStack() as servers:
+        yield lambda status, told, busy=0: servers.enter_context(serving(Refusing, status=status, told=told, busy=busy))[0]
 
 
 BLOCK = {"error": {"root_cause": [{"type": "cluster_block_exception", "reason": "index [docs] blocked by: [FORBIDDEN/8/index write (api)]"}]}}
@@ -257,8 +230,6 @@ def test_an_answer_without_a_shard_is_asked_again(lacking, monkeypatch):
     with pytest.raises(ServerError, match="here answered in part only: [01] shards failed"):
         ClusterRows(client, "n", "here").ask({"n": 1})
 
-
-# --- on a real server ---------------------------------------------------------------------------------------------------
 
 TEXTS = {f"rule{i}.md": f"{w} 규정 제{i}조이다. {w}는 {i}일까지 쓴다. 프란츠 카프카는 {w}를 냈다.\n\n{w}는 진단서를 낸다. 반차는 {i}시간이다."
          for i, w in enumerate(("연차", "병가", "휴직", "출장", "교육", "연차 휴가"), 1)}

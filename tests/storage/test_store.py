@@ -39,9 +39,6 @@ DIMS = 4
 _number = itertools.count()
 
 
-# --- stores ---------------------------------------------------------------------------------------------------------
-
-
 @pytest.fixture(scope="session")
 def chroma_url(tmp_path_factory) -> Iterator[str]:
     """A real Chroma server on a free port."""
@@ -114,9 +111,6 @@ def store(new_store) -> ChunkStore:
     return new_store()
 
 
-# --- documents ------------------------------------------------------------------------------------------------------
-
-
 def document(
     doc_id: str,
     /,
@@ -168,9 +162,6 @@ def rows(store: ChunkStore) -> int:
         assert n == sum(d.counts["rows"] for d in documents) == state.totals.get("rows", 0)
         return len(documents) + sum(sum(d.own.levels.values()) for d in documents)
     return sum(store.row_counts())
-
-
-# --- the contract ---------------------------------------------------------------------------------------------------
 
 
 class TestContract:
@@ -412,9 +403,6 @@ def test_an_embedding_that_loses_texts_is_noticed():
     assert rows(store) == 0
 
 
-# --- size, life on disk, servers ------------------------------------------------------------------------------------
-
-
 @pytest.mark.heavy
 @pytest.mark.parametrize("kind", ["memory", "folder"])
 def test_ten_thousand_chunks_in_one_put(kind, tmp_path):
@@ -578,8 +566,6 @@ def test_the_four_collections_in_chroma_answer_as_their_indexes(where, tmp_path,
         assert found[0][1][:len(POLICIES)] == found[1][1][:len(POLICIES)]      # by words
         assert found[0][0][0] == found[1][0][0] and all(len(a & b) >= 8 for a, b in zip(found[0][0], found[1][0])) and any(found[1][1])
 
-
-# --- outlines as text -----------------------------------------------------------------------------------------------
 
 _offsets = st.lists(st.integers(0, 50), max_size=12).map(sorted)
 _spans = _offsets.map(lambda xs: [Span(a, b) for a, b in zip(xs[::2], xs[1::2])])
