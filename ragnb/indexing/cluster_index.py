@@ -28,7 +28,6 @@ from ..documents.span import InputError, RagnbError
 from ragnb.indexing.cluster_state import (
     Entry, read_entries, read_files, remove_others, write_files, WriterLease
 )
-from .commits import FileWriter
 from .folder_index import follow, Index, made_anew, open_embedding, open_parser
 from .index_file import Manifest
 from ..models.embedding import save_embedding
@@ -128,7 +127,7 @@ def _follow(index: Index) -> None:
     follow(index, store.rows, lambda: _manifest(now(), store), lambda: model_folder(store, now()))
 
 # %% ../../nbs/70_indexing/08_cluster_index.ipynb #4ca37eec
-class ClusterWriter(FileWriter):
+class ClusterWriter:
     "Write an index on a cluster: readers see all of a run, or nothing."
 
     def __init__(
@@ -172,7 +171,17 @@ class ClusterWriter(FileWriter):
 
     def check_in(self) -> bool:
         "Commit the work so far if readers cannot open it yet; return whether it was committed."
-        return (self.fresh or not self._moving) and super().check_in()
+        if not self.hidden or self._moving and not self.fresh:
+            return False
+        self._commit(finished=False)
+        self.saved = self.kept = True
+        return True
+
+    def commit(self) -> None:
+        "Commit the present state."
+        self._commit(finished=True)
+        self.saved, self.fresh, self.staged, self.hidden, self.kept = True, False, False, False, False
+        self.index.written = None
 
     def _commit(self, finished: bool) -> None:
         "Write the description of an index and commit it together with the rows."

@@ -256,7 +256,7 @@ def open_or_create(
     base_url: str | None = None,                # Server of the embedding, and of a contexts model given by name
     embed_options: Mapping[str, Any] | None = None,  # See `resolve_embedding`
     wait: float = 10,                           # Seconds to wait for another writer, >= 0; then `LockedError`
-) -> FileWriter:                                # It locks the folder until `release`
+) -> FileWriter | Any:                          # It locks the folder until `release`
     "Open the index of a folder for writing, or start a new one."
     if on_cluster(folder):
         from ragnb.indexing.cluster_index import open_writer

@@ -180,9 +180,9 @@ def _nothing_fulfils(condition: Condition, documents: Sequence[Mapping[str, Any]
     if any(condition.holds(d) for d in documents):
         return ""
     if condition.key not in keys:
-        more = "" if condition.key in FOLDER_KEYS else (
-            f"; for a folder: folder=NAME; to set {condition.key!r}, begin a .md or .txt file with three lines, ---, "
-            f"{condition.key}: VALUE and ---, or give a .jsonl line a field {condition.key!r}, and index again")
+        way = (f"to set {condition.key!r}, begin a .md or .txt file with three lines, ---, {condition.key}: VALUE and "
+               f"---, or give a .jsonl line a field {condition.key!r}, and index again")
+        more = "" if condition.key in FOLDER_KEYS else f"; for a folder: folder=NAME; {way}"
         known = keys if condition.key in FOLDER_KEYS else [*keys, *({"folder"} - {*keys})]
         near = get_close_matches(condition.key, known, 1)
         meant = f" (did you mean {near[0]!r}?)" if near else ""
