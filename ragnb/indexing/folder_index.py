@@ -178,7 +178,7 @@ class Index:
         self.embed_model, self.store, self._read_catalogue = embed_model, store, read_catalogue
         self.place: ServerAddress | Path = folder   # The folder, or the address on a cluster
         self.multiscale: SqliteUnits | Any | None = store.units if makes_units(parser) else None   # The units
-        self.written: Catalogue | None = None       # Instead of the stored catalogue: of an unfinished update, or a date
+        self.written: Catalogue | None = None       # In place of the stored one: of an unfinished update, or a date
         self._known, self._lock = (-1, Catalogue()), threading.RLock()    # Version, and the catalogue of it
 
     @property

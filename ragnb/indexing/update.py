@@ -27,7 +27,7 @@ __all__ = ['Batch', 'IndexReport', 'document_hash', 'fit_pieces', 'IndexUpdate',
            'remove_documents']
 
 # %% ../../nbs/70_indexing/04_update.ipynb #85fac133
-from ..documents.catalogue import updated_catalogue, holding_of
+from ..documents.catalogue import updated_catalogue, holding_of, Holding
 from ..documents.files import Problem, read_documents
 from ..documents.halves import replace_halves, replace_halves_in
 from ..documents.span import DuplicateIdError, InputError, Outline, parse_address, SEARCHED
@@ -274,6 +274,29 @@ class _Embedder:
         return new
 
 # %% ../../nbs/70_indexing/04_update.ipynb #8d0ed600
+def _entry(index: Index, document: Document, root: str) -> dict[str, Any]:
+    "Build the manifest's entry of a document."
+    retry = "retry-" if document.id_ in getattr(index.parser, "incomplete", ()) else ""
+    return {"hash": retry + document_hash(document), "root": root, "characters": len(document.text),
+            "file": document.metadata.get("file_name", document.id_), "embedding": index.manifest.embedding_folder}
+
+
+def _split(parser: SpanNodeParser, documents: Iterable[Document],
+           read: dict[str, Holding]) -> Iterator[tuple[list[TextNode], Outline]]:
+    "Split documents one after the other, and record the names and articles of each."
+    for document in documents:
+        found = parser.parse(document)
+        read[document.id_] = holding_of(document)
+        yield found
+
+
+def _put(index: Index, nodes: list[TextNode], outlines: list[Outline]) -> None:
+    "Write documents, inside the transaction."
+    for outline in outlines:
+        index.manifest.documents.get(outline.doc_id, {})["hash"] = ""    # until it is written
+    index.store.put(nodes, outlines)
+
+
 class IndexUpdate:
     "One update of an index: plan, split, embed and store in batches, commit."
 
@@ -363,21 +386,10 @@ class IndexUpdate:
 
     def _write_new(self, todo: Sequence[Document], bar: Any) -> None:
         "Split, embed and store documents."
-        given, parser, manifest = {d.id_: d for d in todo}, self.index.parser, self.index.manifest
-
-        def split() -> Iterator[tuple[list[TextNode], Outline]]:
-            for document in todo:
-                found = parser.parse(document)
-                self.read[document.id_] = holding_of(document)    # names and articles, for the citations
-                yield found
-        for batch in self._in_turn(_batches(split()), len(todo), bar):
+        given, manifest = {d.id_: d for d in todo}, self.index.manifest
+        for batch in self._in_turn(_batches(_split(self.index.parser, todo, self.read)), len(todo), bar):
             for _, outline in batch:
-                document = given[outline.doc_id]
-                retry = "retry-" if outline.doc_id in getattr(parser, "incomplete", ()) else ""
-                manifest.documents[outline.doc_id] = {
-                    "hash": retry + document_hash(document), "root": self.root,
-                    "file": document.metadata.get("file_name", outline.doc_id), "characters": len(document.text),
-                    "embedding": manifest.embedding_folder}
+                manifest.documents[outline.doc_id] = _entry(self.index, given[outline.doc_id], self.root)
                 self.report.characters += outline.n_characters
 
     def _renew_vectors(self, stale: Sequence[str], bar: Any) -> None:
@@ -397,16 +409,14 @@ class IndexUpdate:
     def _in_turn(self, batches: Iterable[Batch], n_documents: int, bar: Any, renew: bool = False,
                  every: int = 4_000, seconds: float = 30) -> Iterator[Batch]:
         "Embed, save and yield batches; check in after a tenth or many seconds, but not after the last batch."
-        since, last, done, took, store = 0, time.monotonic(), 0, 0.0, self.index.store
+        since, last, done, took = 0, time.monotonic(), 0, 0.0
         for batch, ahead in self.embedder.embedded(batches, renew):
             self.writer.saved, nodes = False, [n for ns, _ in batch for n in ns]
             self.writer.stage()
             if renew:
-                store.set_vectors(nodes)
+                self.index.store.set_vectors(nodes)
             else:
-                for _, outline in batch:
-                    self.index.manifest.documents.get(outline.doc_id, {})["hash"] = ""    # until it is written
-                store.put(nodes, [o for _, o in batch])
+                _put(self.index, nodes, [o for _, o in batch])
             yield batch
             self.report.chunks += len(nodes)
             bar.update(sum(o.n_characters for _, o in batch))

@@ -375,7 +375,7 @@ class Searches(Snapshots):
         for pause in (*_PAUSES, None):
             if not view.pit:
                 view.pit = self._open(view.state)
-                if self.read_state() != view.state:    # a new point in time is the same only while the state is in force
+                if self.read_state() != view.state:    # a new point in time is the same while the state is in force
                     raise ServerError(f"the index at {self.where} was changed while it was read: ask again")
             asked = () if self._own.sure else (state,)
             at = json.dumps({"pit": {"id": view.pit, "keep_alive": _KEEP}})[1:]

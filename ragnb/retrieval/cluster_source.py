@@ -408,7 +408,8 @@ class _ClusterFinds(_ClusterReads):
             for field in (_TITLE, _NAME):
                 n = totals.get(f"{field}s", 0)
                 fields[field] = FieldCounts(n, totals.get(f"{field}_tokens", 0) / max(n, 1), by_field[field])
-            return QuestionCounts(n_units, totals.get("tokens", 0) / max(n_units, 1), numbers, {**held, **pairs}, fields)
+            mean_length = totals.get("tokens", 0) / max(n_units, 1)
+            return QuestionCounts(n_units, mean_length, numbers, {**held, **pairs}, fields)
 
     def _among(self, view: View, allowed: np.ndarray | None) -> dict[str, Any]:
         "Units that may be found."

@@ -329,9 +329,11 @@ def common_words(
         numbers = set(source.counts(sorted(wanted)).numbers.values())
         keys = np.unique(np.concatenate([np.zeros(0, np.int64), *(source.holding([w]) for w in wanted)]))
         found = units.rows_of(keys if allowed is None else np.intersect1d(keys, allowed))
-        titles, headings = ([key for key, own in source.texts(field, np.unique(of).tolist()).items()
-                             if numbers & set(own.tolist())] for field, of in (("title", units.doc), ("name", units.part)))
-        found = found[found >= 0]
+        found, shared_texts = found[found >= 0], []
+        for field, of in (("title", units.doc), ("name", units.part)):
+            texts_of = source.texts(field, np.unique(of).tolist())
+            shared_texts.append([key for key, own in texts_of.items() if numbers & set(own.tolist())])
+        titles, headings = shared_texts
         if not (len(found) or titles or headings):
             found = rows[[n for n, text in enumerate(texts()) if _begins(word, text)]]
         near = steps_to(units, found, rows) <= _NEAR

@@ -271,7 +271,7 @@ class LLMReranker(Reranker):
     text_size: int = Field(default=800, ge=1, description="Characters of a passage in the prompt, at most")
     prompt: str = Field(default=RERANK_PROMPT, description="With {context_str}, {query_str} and, if wanted, {count}")
     structured: bool | None = Field(default=None, description="Ask for a structure; None: if the model calls functions")
-    timeout: float | None = Field(default=None, ge=0, description="Seconds for all calls of one question; None: no limit")
+    timeout: float | None = Field(default=None, ge=0, description="Seconds for all calls of a question; None: no limit")
     workers: int = Field(default=4, ge=1, description="Calls at once; only of arerank")
     _calls: int = PrivateAttr(default=0)
 

@@ -296,7 +296,7 @@ def ranges_around(
 
 # %% ../../nbs/40_retrieval/09_scoring.ipynb #d7acdddb
 def _candidates(source: UnitSource, question: UnitQuestion, known: QuestionCounts) -> np.ndarray:
-    "Return the keys of the units to score, rising: the best ones, their neighbors, and the rest of their short records."
+    "Return the keys of the units to score, rising: the best ones, their neighbors, the rest of their short records."
     if question.candidates is None:
         every = [np.arange(n << SHIFT, (n << SHIFT) + size) for n, size in sorted(source.sizes.items())]
         keys = np.concatenate([np.zeros(0, np.int64), *every])

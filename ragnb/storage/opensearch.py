@@ -136,8 +136,9 @@ def _plain(error: Any, where: str) -> RagnbError:
         403: f"{where} is read-only: {told}" if "block" in told else f"{where} does not allow this (403): {told}",
         404: f"a scan of {where} was ended by the server: run it again ({told})" if ended else "",
         429: f"{where} is too busy (429) and was asked for long enough: {told}"}
-    other = f"{where} answers {status}: {told}" if isinstance(status, int) else f"no OpenSearch answers at {where}: {told}"
-    return ServerError(sentences.get(status) or other)
+    if isinstance(status, int):
+        return ServerError(sentences.get(status) or f"{where} answers {status}: {told}")
+    return ServerError(f"no OpenSearch answers at {where}: {told}")
 
 
 @contextlib.contextmanager
