@@ -3,13 +3,11 @@ from __future__ import annotations
 
 import re
 import sys
-import time
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 from llama_index.core.schema import Document
-from strategies import SLOW
 
 from ragnb.chunking.contextual import ContextualNodeParser
 from ragnb.chunking.parent_child import ParentChildNodeParser
@@ -95,16 +93,3 @@ def test_merging_grows_with_the_number_of_spans(length: int) -> None:
         spans = [Span(i * 160, i * 160 + length + i % 7) for i in range(n)]
         return lambda: merge_short(spans)
     check_linear(made, 400)
-
-
-@pytest.mark.skipif(not SLOW, reason="minutes; RAGNB_SLOW=1")
-@pytest.mark.parametrize("name", PARSERS)
-def test_large_documents_take_time_in_proportion(name: str) -> None:
-    """100,000 articles, and one line of 5 MB: no more than three times a quarter of it a character."""
-    for text in (articles(100_000), "연차는 열다섯 날이다 " * 180_000):
-        took = []
-        for part in (text[:len(text) // 4], text):
-            start = time.process_time()
-            PARSERS[name].parse(Document(text=part, id_="d"))
-            took.append(time.process_time() - start)
-        assert took[1] < 12 * took[0] + 1

@@ -15,7 +15,7 @@ from llama_index.core.schema import BaseNode, Document, MetadataMode, NodeRelati
 from llama_index.core.vector_stores.utils import metadata_dict_to_node, node_to_metadata_dict
 from strategies import cluster_length, doc_ids, documents, examples, huge, joins_previous, scalar_metadata
 
-from ragnb.documents.span import DuplicateIdError, InputError, Outline, Span, n_characters, parse_address, stitch
+from ragnb.documents.span import InputError, Outline, Span, n_characters, parse_address, stitch
 from ragnb.chunking.base import BOOKKEEPING, SpanNodeParser
 from ragnb.chunking.parent_child import ParentChildNodeParser
 from ragnb.chunking.sentence_window import SentenceWindowNodeParser
@@ -328,16 +328,10 @@ def test_bad_page_starts(starts: list[int]) -> None:
     (lambda: ParentChildNodeParser(levels=("x",)), "levels must .*'x'"),
     (lambda: SentenceWindowNodeParser(window_size=-1), "window_size"),
     (lambda: SentenceWindowNodeParser(max_size=0), "max_size"),
+    (lambda: SentenceWindowNodeParser(sentences="punkt").parse(Document(text="a", id_="d")), "'punkt'"),
+    (lambda: list(cut_long("abc", Span(0, 3), 0)), "size must be >= 1, got 0"),
+    (lambda: ParentChildNodeParser().get_nodes_from_documents([Document(text="a", id_="d")] * 2), "two documents have the id 'd'"),
 ])
 def test_bad_settings_are_named(make, message: str) -> None:
     with pytest.raises(ValueError, match=message):  # pydantic wraps what its validators raise
         make()
-
-
-def test_bad_arguments_are_named() -> None:
-    with pytest.raises(InputError, match="'punkt'"):
-        SentenceWindowNodeParser(sentences="punkt").parse(Document(text="a", id_="d"))
-    with pytest.raises(InputError, match="size must be >= 1, got 0"):
-        list(cut_long("abc", Span(0, 3), 0))
-    with pytest.raises(DuplicateIdError, match="'d'"):
-        ParentChildNodeParser().get_nodes_from_documents([Document(text="a", id_="d"), Document(text="b", id_="d")])

@@ -81,7 +81,7 @@ def test_summaries_without_a_model_are_quotes() -> None:
 def test_a_model_is_asked_once_and_failures_fall_back(tmp_path: Path) -> None:
     docs, bad = corpus(2), {1, 4}
     llm = ScriptedLLM(lambda p: OSError("gone") if len(llm.prompts) in bad else "<think>…</think>요약이다.")
-    sections, report = summarise_sections(docs, llm, tmp_path / "s.jsonl", workers=1)
+    sections, report = summarise_sections(docs, llm, CallCache(tmp_path / "s.jsonl"), workers=1)
     plain, _ = summarise_sections(docs)
     assert len(report.failures) == 2 and [s.id for s in sections if not s.written] == list(report.failures)
     assert all(s.summary == ("요약이다." if s.written else p.summary)
@@ -102,10 +102,3 @@ def test_wrong_input_is_refused() -> None:
     for bad in ({"size": 0}, {"n_terms": -1}, {"prompt": "{title}"}):
         with pytest.raises(InputError):
             summarise_sections(corpus(1), **bad)
-
-
-def test_the_cache_is_shared_by_path(tmp_path: Path) -> None:
-    cache = CallCache(tmp_path / "all.jsonl")
-    summarise_sections(corpus(1), llm := ScriptedLLM(), cache)
-    summarise_sections(corpus(1), llm, tmp_path / "all.jsonl")
-    assert len(llm.prompts) == len(CallCache(tmp_path / "all.jsonl"))

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from conftest import SAMPLE
 from hypothesis import strategies as st
 from hypothesis import given, settings
-from llama_index.core.schema import Document, MetadataMode
+from llama_index.core.schema import Document
 from statute_texts import TEXTS, check
 
 from ragnb.chunking.structure import RecordNodeParser
@@ -72,14 +71,3 @@ def test_nothing_is_lost_or_doubled(text: str, sizes: tuple[int, int]) -> None:
     nodes = RecordNodeParser(sentences="rule").get_nodes_from_documents([Document(text=text, id_="d")])
     assert all(n.text == text[n.start_char_idx : n.end_char_idx] for n in nodes)
     assert "".join("".join(n.text.split()) for n in nodes) == "".join(text.split())
-
-
-def test_prefix_reaches_embedder_and_llm_only() -> None:
-    text = (SAMPLE / "corpus" / "law_common" / "care_robot_act.txt").read_text(encoding="utf-8")
-    for node in RecordNodeParser().get_nodes_from_documents(
-        [Document(text=text, id_="law", metadata={"title": "돌봄", "file_name": "a.txt"})]
-    ):
-        shown = f"{node.metadata['prefix']}\n\n{node.text}" if node.metadata["prefix"] else node.text
-        assert node.get_content(MetadataMode.EMBED) == node.get_content(MetadataMode.LLM) == shown
-        assert node.get_content(MetadataMode.NONE) == node.text
-        assert all(isinstance(v, (str, int, float, bool)) for v in node.metadata.values())
