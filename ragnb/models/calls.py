@@ -25,13 +25,6 @@ from ..documents.span import InputError
 from ..documents.text import tokenizer
 from .llm import resolve_llm, strip_thinking
 
-# %% ../../nbs/10_models/11_calls.ipynb #ec4c12d7
-def _whole_words(short: str, following: str) -> str:
-    "Remove an incomplete last word, unless it is the whole text."
-    if following.isspace() or " " not in short.strip():
-        return short.strip()
-    return short.rpartition(" ")[0].strip()
-
 # %% ../../nbs/10_models/11_calls.ipynb #2f1de35f
 def clean_answer(
     answer: str,
@@ -52,7 +45,9 @@ def clean_answer(
     ends = [m.end() for m in re.finditer(r"[.!?。…](?=\s|\Z)", short)]
     if ends and ends[-1] > len(short) // 2:
         return short[:ends[-1]]
-    return _whole_words(short, text[len(short)])
+    if not text[len(short)].isspace() and " " in short.strip():     # an incomplete last word
+        short = short.rpartition(" ")[0]
+    return short.strip()
 
 # %% ../../nbs/10_models/11_calls.ipynb #509976d0
 def _answer_of(line: bytes) -> tuple[str, str] | None:
@@ -108,9 +103,12 @@ class CallCache:
         self._known()
         with self._lock:
             if self.path is not None:
-                self._append(line)
+                self.path.parent.mkdir(parents=True, exist_ok=True)
+                with WriteLock(self.path.with_suffix(".lock"), f"the cache {str(self.path)!r}", wait=60):
+                    self._catch_up()  # under the lock, a line without end is incomplete
+                    with self.path.open("ab") as file:
+                        file.write((b"\n" if self._tail else b"") + line)
             self._answers[key] = answer
-
     def _known(self) -> dict[str, str]:
         "Return all answers, after reading new lines of the file."
         with self._lock:
@@ -137,14 +135,6 @@ class CallCache:
         self._bad += len(lines) - len(found)
         self._read_to += len(whole) + len(end)
         self._answers.update([*found, *filter(None, [last])])
-
-    def _append(self, line: bytes) -> None:
-        "Append a separate line, even after an incomplete one, while no other process writes."
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        with WriteLock(self.path.with_suffix(".lock"), f"the cache {str(self.path)!r}", wait=60):
-            self._catch_up()  # under the lock, a line without end is incomplete
-            with self.path.open("ab") as file:
-                file.write((b"\n" if self._tail else b"") + line)
 
 # %% ../../nbs/10_models/11_calls.ipynb #d3496b2f
 @dataclass(frozen=True)
@@ -220,6 +210,7 @@ class _Run:
             self.model = model_name(self.llm)
         if self.model is None:
             raise InputError("without a model, `model` must name the one whose answers are looked up")
+        from llama_index.core.prompts import PromptTemplate
         from tqdm.auto import tqdm
         self.waiting: Iterator[Call] = iter(self.calls)
         self.cache = CallCache() if self.cache is None else self.cache
@@ -229,6 +220,7 @@ class _Run:
         self.in_a_row = 0                 # Failures since the last answer
         self.stopped = False
         self.lock = threading.Lock()
+        self.template = PromptTemplate("{text}")     # the prompt as it is
         self.progress = tqdm(total=self.total, desc="ask the model", disable=not self.show_progress)
 
     def next(self) -> tuple[Call, str] | None:
@@ -304,12 +296,6 @@ def _finish(work: Coroutine[Any, Any, None]) -> None:
     work.close()
     raise RuntimeError("the coroutine waits for an event loop")
 
-# %% ../../nbs/10_models/11_calls.ipynb #14b39f41
-def _as_it_is() -> Any:
-    "A prompt template that returns the prompt unchanged."
-    from llama_index.core.prompts import PromptTemplate
-    return PromptTemplate("{text}")
-
 # %% ../../nbs/10_models/11_calls.ipynb #a1468ee8
 def ask_all(
     calls: Iterable[Call],                     # Made in this order
@@ -327,7 +313,7 @@ def ask_all(
     run = _Run(calls, llm, cache, clean, workers, give_up, model, show_progress, total)
 
     async def ask(prompt: str) -> Any:
-        return run.llm.predict(_as_it_is(), text=prompt)
+        return run.llm.predict(run.template, text=prompt)
     if workers == 1:
         _finish(_work(run, ask))
         return run.done()
@@ -353,7 +339,7 @@ async def aask_all(
     run = _Run(calls, llm, cache, clean, **options)
 
     def ask(prompt: str) -> Awaitable[Any]:
-        return run.llm.apredict(_as_it_is(), text=prompt)
+        return run.llm.apredict(run.template, text=prompt)
     tasks = [asyncio.ensure_future(_work(run, ask)) for _ in range(run.workers)]
     try:
         await asyncio.gather(*tasks)

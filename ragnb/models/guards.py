@@ -9,7 +9,7 @@ import re
 import sys
 import unicodedata
 from collections.abc import Collection
-from functools import lru_cache
+from functools import cache, lru_cache
 
 # %% auto #0
 __all__ = ['guard_marks', 'guard_numbers']
@@ -37,6 +37,7 @@ def _seen(char: str) -> str:
     return "".join(c for c in parts if unicodedata.category(c) not in unseen and c not in "\u115f\u1160")
 
 # %% ../../nbs/10_models/07_guards.ipynb #4ba62faf
+@cache
 def _class_of(seen: str) -> re.Pattern[str]:
     "Match every character that looks like one of some brackets."
     blocks = (range(0x20, 0x80), range(0x2200, 0x2400), range(0x3000, 0x3040), range(0xfe10, 0xff70))
@@ -59,12 +60,6 @@ def _after(text: str, start: int, stop: int, most: int = sys.maxsize) -> str:
     return "".join(out)
 
 # %% ../../nbs/10_models/07_guards.ipynb #7aa5b91d
-@lru_cache(maxsize=1)
-def _angles() -> re.Pattern[str]:
-    "Match every character that looks like `<`."
-    return _class_of("<")
-
-
 def guard_marks(
     text: str,
     *names: str,   # Names of marks, such as 자료 for <자료 1> and </자료>; at least one
@@ -74,7 +69,7 @@ def guard_marks(
         raise InputError("guard_marks needs the name of at least one mark")
     plain = ["".join(map(_seen, name)) for name in names]
     mark = re.compile(rf" ?/? ?(?:{'|'.join(map(re.escape, plain))})(?!\w)")
-    starts = [m.start() for m in _angles().finditer(text)]
+    starts = [m.start() for m in _class_of("<").finditer(text)]
     stops = [*starts[1:], len(text)]
     out, most = list(text), max(map(len, plain)) + 2
     for start, stop in zip(starts, stops):
@@ -83,12 +78,6 @@ def guard_marks(
     return "".join(out)
 
 # %% ../../nbs/10_models/07_guards.ipynb #2af27da5
-@lru_cache(maxsize=1)
-def _squares() -> tuple[re.Pattern[str], re.Pattern[str]]:
-    "Match every character that looks like `[`, and every one that looks like `[` or `]`."
-    return _class_of("["), _class_of("[]")
-
-
 def _number_pattern() -> re.Pattern[str]:
     "Match the visible text in the brackets of a source mark."
     def words(*some: str) -> str:
@@ -111,7 +100,7 @@ def guard_numbers(
     keep: Collection[int] = (),  # Positions of our own brackets
 ) -> str:                        # As long as `text`
     "Stop a text from posing as a numbered source."
-    opening, either = _squares()
+    opening, either = _class_of("["), _class_of("[]")
     found = [m.start() for m in either.finditer(text)]
     out = list(text)
     for start, end in zip(found, found[1:]):

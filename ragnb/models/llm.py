@@ -12,6 +12,7 @@ import re
 import threading
 import types
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from functools import cache
 from dataclasses import dataclass
 from itertools import accumulate
@@ -215,12 +216,8 @@ class ThoughtFilter:
         return out
 
 # %% ../../nbs/10_models/06_llm.ipynb #1ee15f14
-def _object(pairs: list[tuple[str, Any]]) -> Any:
-    "Build an object; a list of objects if a key is repeated."
-    whole = dict(pairs)
-    return whole if len(whole) == len(pairs) else [{k: v} for k, v in pairs]
-
-_DECODER = json.JSONDecoder(strict=False, object_pairs_hook=_object)
+_DECODER = json.JSONDecoder(strict=False, object_pairs_hook=lambda pairs: (   # a list of objects if a key is repeated
+    dict(pairs) if len(dict(pairs)) == len(pairs) else [{k: v} for k, v in pairs]))
 
 # %% ../../nbs/10_models/06_llm.ipynb #157ada24
 def _ends(text: str) -> dict[int, int]:
@@ -234,17 +231,13 @@ def _ends(text: str) -> dict[int, int]:
             ends[stack.pop()] = m.end()
     return ends
 
-# %% ../../nbs/10_models/06_llm.ipynb #8b1cacaa
-def _is_nearly_json(part: str) -> bool:
-    "Check whether a bracketed part may be mended: it begins like JSON, and is neither long nor deep."
-    if len(part) > 20_000 or not re.match(r"\{\s*[\"'“‘]|\[\s*[\"'“‘\[{]", part):
-        return False
-    depths = accumulate(1 if bracket in "[{" else -1 for bracket in re.findall(r"[\[\]{}]", part))
-    return max(depths) <= 20
-
 # %% ../../nbs/10_models/06_llm.ipynb #13d7adf8
 def _mend(part: str) -> Any:
-    "Return the value of a part that is nearly JSON; None if there is none, or if mending loses text."
+    "Return the value of a short part that is nearly JSON; None if there is none, or if mending loses text."
+    if len(part) > 20_000 or not re.match(r"\{\s*[\"'“‘]|\[\s*[\"'“‘\[{]", part):
+        return None
+    if max(accumulate(1 if bracket in "[{" else -1 for bracket in re.findall(r"[\[\]{}]", part))) > 20:
+        return None
     import json_repair
     try:
         value = json_repair.loads(part)
@@ -258,19 +251,6 @@ def _letters(text: str) -> list[str]:
     "Return letters and digits in order; Python's None is JSON's null."
     return re.findall(r"[^\W_]", re.sub(r"\bNone\b", "null", text).lower())
 
-# %% ../../nbs/10_models/06_llm.ipynb #b2271733
-def _decode(text: str, plain: str, start: int, end: int | None) -> tuple[Any, int] | None:
-    "Return the value that starts here and its end; None without a value."
-    for exact in (text, plain):
-        try:
-            return _DECODER.raw_decode(exact, start)
-        except (ValueError, RecursionError):
-            pass
-    if end is None or not _is_nearly_json(text[start:end]):
-        return None
-    value = _mend(text[start:end])
-    return None if value is None else (value, end)
-
 # %% ../../nbs/10_models/06_llm.ipynb #e3ec1016
 def json_values(
     text: str,              # Only the first 100,000 characters are parsed
@@ -281,12 +261,17 @@ def json_values(
     ends, out = _ends(text), []
     at = failed = 0
     while failed < 1_000 and (found := re.compile(r"[\[{]").search(text, at)):
-        decoded = _decode(text, plain, found.start(), ends.get(found.start()))
-        if decoded is None:
-            at, failed = found.start() + 1, failed + 1
+        start, value = found.start(), None
+        for exact in (text, plain):
+            with suppress(ValueError, RecursionError):
+                value, at = _DECODER.raw_decode(exact, start)
+                break
+        if value is None and start in ends:
+            value, at = _mend(text[start:ends[start]]), ends[start]
+        if value is None:
+            at, failed = start + 1, failed + 1
         else:
-            out.append(decoded[0])
-            at = decoded[1]
+            out.append(value)
     return replace_halves_in(out)
 
 # %% ../../nbs/10_models/06_llm.ipynb #a6d09a34

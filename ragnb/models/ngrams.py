@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 # %% auto #0
 __all__ = ['N_COUNTERS', 'mix_bits', 'hash_ngrams', 'count_ngrams', 'inverse_frequency', 'fold_columns', 'corpus_axes',
-           'copied_rows', 'in_steps', 'from_steps', 'count_axes', 'Axes']
+           'in_steps', 'from_steps', 'Axes']
 
 # %% ../../nbs/10_models/02_ngrams.ipynb #e007cf01
 from ..documents.forms import plain_text
@@ -31,11 +31,6 @@ _NOT_WORD = re.compile(r"\W+")
 def _plain(text: str) -> str:
     "Normalize text to NFC, lower case and single spaces, with a space at both ends."
     return f" {_NOT_WORD.sub(' ', plain_text(text).lower()).strip()} "
-
-# %% ../../nbs/10_models/02_ngrams.ipynb #380d43e2
-def _is_wide(code: np.ndarray) -> np.ndarray:
-    "Mark Hangul, Kana and Han characters."
-    return (code >= 0x2E80) | ((code >= 0x1100) & (code < 0x1200))
 
 # %% ../../nbs/10_models/02_ngrams.ipynb #069161b5
 _PRIME = np.uint64(0x9E3779B97F4A7C15)
@@ -59,7 +54,8 @@ def hash_ngrams(
     plain = [_plain(t) for t in texts]
     code = np.frombuffer("".join(plain).encode("utf-32-le"), np.uint32).astype(np.uint64)
     row = np.repeat(np.arange(len(plain)), [len(p) for p in plain])
-    n_wide = np.concatenate([[0], np.cumsum(_is_wide(code))])   # Wide characters before each position
+    wide_code = (code >= 0x2E80) | ((code >= 0x1100) & (code < 0x1200))     # Hangul, Kana and Han
+    n_wide = np.concatenate([[0], np.cumsum(wide_code)])        # Wide characters before each position
     n_space = np.concatenate([[0], np.cumsum(code == 32)])
     rolling = np.zeros_like(code)
     rows, hashes = [], []
@@ -128,6 +124,7 @@ def _drawn(
         yield random.standard_normal((min(1_024, n_columns - at), n), dtype=np.float32) / scale
 
 
+@lru_cache(maxsize=1)   # all embeddings of a process usually need the same
 class _Directions:
     "Random directions; the first few columns are drawn without keeping all in memory."
 
@@ -155,13 +152,6 @@ class _Directions:
             at += len(block)
         return np.concatenate(parts)
 
-
-@lru_cache(maxsize=1)   # the next index of this process usually needs the same
-def _directions(n_columns: int, n: int) -> _Directions:
-    "Return the directions of a size, shared by all embeddings of this process."
-    return _Directions(n_columns, n)
-
-
 # %% ../../nbs/10_models/02_ngrams.ipynb #9d1303e3
 def corpus_axes(
     table: csr_matrix,  # From `fold_columns`, one row a text of the corpus, at most a few thousand
@@ -182,17 +172,6 @@ def corpus_axes(
     axes *= np.sign(axes[np.abs(axes).argmax(axis=0), np.arange(n)])
     scale = (singular / singular[-1]) ** (power - 1)
     return axes * scale.astype(np.float32)
-
-# %% ../../nbs/10_models/02_ngrams.ipynb #de1ed250
-def copied_rows(
-    array: np.ndarray,   # In memory, or a mapped file
-    rows: np.ndarray,    # Positions
-) -> np.ndarray:         # In memory
-    "Copy some rows of an array, and release the pages of a mapped file."
-    out, pages = np.asarray(array[rows]), getattr(array, "_mmap", None)
-    if hasattr(pages, "madvise"):
-        pages.madvise(mmap.MADV_DONTNEED)
-    return out
 
 # %% ../../nbs/10_models/02_ngrams.ipynb #ecfaa995
 _VALUES = np.array([k * abs(k) for k in range(-7, 8)] + [0], np.float32)   # of half a byte; the last is unused
@@ -215,21 +194,13 @@ def in_steps(
 
 
 def from_steps(
-    stored: np.ndarray,          # From `in_steps`, or plain numbers
-    steps: np.ndarray | float,   # Steps of each axis, shape (n,); or of all axes
-) -> np.ndarray:                 # Shape (rows, n), float32
+    stored: np.ndarray,   # From `in_steps`, or some of its rows
+    steps: np.ndarray,    # From `in_steps`
+) -> np.ndarray:          # Shape (rows, n), float32
     "Convert stored axes to numbers."
     if stored.dtype == np.uint8:
-        stored = _PAIRS[stored].reshape(len(stored), 2 * stored.shape[1])[:, :np.size(steps)]
+        stored = _PAIRS[stored].reshape(len(stored), 2 * stored.shape[1])[:, :len(steps)]
     return np.asarray(stored, np.float32) * steps
-
-
-def count_axes(
-    stored: np.ndarray,          # As for `from_steps`
-    steps: np.ndarray | float,   # As for `from_steps`
-) -> int:
-    "Count the stored axes."
-    return np.size(steps) if np.ndim(steps) else stored.shape[1]
 
 # %% ../../nbs/10_models/02_ngrams.ipynb #dfbe273e
 def _overlap(
@@ -244,42 +215,32 @@ def _overlap(
 @dataclass(frozen=True)
 class Axes:
     "The axes of a corpus, and directions for the rest of a text."
-    found: np.ndarray    # Shape (n_columns, n), in memory or on disk: from `corpus_axes`, or from `in_steps`
+    found: np.ndarray    # In memory or on disk, from `in_steps`
+    steps: np.ndarray    # Of each axis, shape (n,), float32: from `in_steps`
     n_rest: int          # Number of directions for the rest
     overlap: np.ndarray  # Shape (n, n_rest), float32 with 16 bits of content: part of the rest in the axes' span
-    steps: np.ndarray | float = 1.0  # Steps of each axis, shape (n,), float32: from `in_steps`; 1.0: `found` unchanged
-
     @classmethod
     def of(
         cls,
-        found: np.ndarray,                  # From `corpus_axes`, or `in_steps`
+        found: np.ndarray,                  # From `in_steps`
+        steps: np.ndarray,                  # From `in_steps`
         n_axes: int,                        # Dimensions, as for `corpus_axes`
         overlap: np.ndarray | None = None,  # The overlap, if it is known
-        steps: np.ndarray | float = 1.0,    # From `in_steps`
     ) -> Axes:
         "Fill the dimensions that the axes of a corpus leave."
-        n_rest = n_axes - count_axes(found, steps)
+        n_rest = n_axes - len(steps)
         if overlap is None:
-            overlap = _overlap(from_steps(found, steps), _directions(len(found), n_rest).all)
-        return cls(found, n_rest, overlap, steps)
-
+            overlap = _overlap(from_steps(found, steps), _Directions(len(found), n_rest).all)
+        return cls(found, steps, n_rest, overlap)
     @property
     def rest(self) -> np.ndarray:
         "Return the directions for the rest; shape (n_columns, n_rest), float32."
-        return _directions(len(self.found), self.n_rest).all
+        return _Directions(len(self.found), self.n_rest).all
 
     @cached_property
     def _all(self) -> np.ndarray:
         "Return the axes as float32."
         return from_steps(self.found, self.steps)
-
-    def fits(self) -> bool:
-        "Check whether the overlap has the shape of these axes."
-        return self.overlap.shape == (count_axes(self.found, self.steps), self.n_rest)
-
-    def agrees(self) -> bool:
-        "Check whether the overlap belongs to these axes, by its shape and its first direction."
-        return self.fits() and np.allclose(self.overlap[:, :1], _overlap(self._all, self.rest[:, :1]), .01, 1e-4)
 
     def project(
         self,
@@ -291,8 +252,10 @@ class Axes:
         if 8 * len(columns) < len(self.found):    # a question: read only its columns
             inner = np.searchsorted(columns, table.indices)
             table = csr_matrix((table.data, inner, table.indptr), shape=(table.shape[0], len(columns)))
-            found = from_steps(copied_rows(self.found, columns), self.steps)
-            rest = _directions(len(self.found), self.n_rest).rows(columns)
+            found, pages = from_steps(self.found[columns], self.steps), getattr(self.found, "_mmap", None)
+            if hasattr(pages, "madvise"):         # release the pages of a mapped file
+                pages.madvise(mmap.MADV_DONTNEED)
+            rest = _Directions(len(self.found), self.n_rest).rows(columns)
         else:
             found, rest = self._all, self.rest
         along = table @ found

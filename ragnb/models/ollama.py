@@ -9,11 +9,10 @@ import asyncio
 import json
 import os
 import time
-from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, partial
-from itertools import chain
 from typing import Any, ClassVar
 from urllib.parse import urlsplit
 
@@ -23,7 +22,7 @@ _HOST = os.environ.pop("OLLAMA_HOST", None)   # the package parses it on import,
 from llama_index.core.bridge.pydantic import Field, PrivateAttr, ValidationError
 from llama_index.embeddings.ollama import OllamaEmbedding as StockEmbedding
 from llama_index.llms.ollama import Ollama as StockOllama
-from ollama import AsyncClient, Client, Options, ResponseError
+from ollama import AsyncClient, Options, ResponseError
 
 if _HOST is not None:
     os.environ["OLLAMA_HOST"] = _HOST
@@ -37,7 +36,7 @@ from ..documents.arguments import KnownArguments
 from ..documents.servers import HidesKeys, rebuild, ServerAddress
 from ..documents.span import IndexMismatchError, InputError, RagnbError
 from ragnb.models.replies import (
-    LimitedAsyncClient, LimitedClient, MOST_BYTES, MOST_VECTOR_BYTES, ReplyError, until
+    LimitedAsyncClient, MOST_BYTES, MOST_VECTOR_BYTES, ReplyError, until, waited, waited_pieces
 )
 
 # %% ../../nbs/10_models/10_ollama.ipynb #cae84db6
@@ -100,20 +99,12 @@ class _Server:
     limits: dict[str, Any]     # Limits of `LimitedClient`: seconds, most, retries, wait
     headers: dict[str, str]
 
-    def _made(self, kind: type, http: type) -> Any:
-        made = kind.__new__(kind)          # its base class needs the HTTP client's class
-        super(kind, made).__init__(partial(http, **self.limits), self.url, headers=self.headers)
-        return made
-
     @cached_property
-    def client(self) -> Client:
+    def client(self) -> AsyncClient:
         "Return a client that neither sets windows nor checks replies."
-        return self._made(Client, LimitedClient)
-
-    @cached_property
-    def async_client(self) -> AsyncClient:
-        "Return the same client for event loops."
-        return self._made(AsyncClient, LimitedAsyncClient)
+        made = AsyncClient.__new__(AsyncClient)          # its base class needs the HTTP client's class
+        super(AsyncClient, made).__init__(partial(LimitedAsyncClient, **self.limits), self.url, headers=self.headers)
+        return made
 
     def ends(self) -> float:
         "Return the deadline of a call that begins now, by `time.monotonic`."
@@ -147,22 +138,16 @@ class _Server:
             reply = " ".join(error.error.split())[:300]
             return ResponseError(f"{reply}{remedy}, says the Ollama server at {self.url}", error.status_code)
         if isinstance(error, (ConnectionError, httpx.TransportError)):
-            refused = isinstance(error, (ConnectionError, httpx.ConnectError)) and not self._reached
+            refused = isinstance(error, (ConnectionError, httpx.ConnectError)) and not self.client._client.reached
             lost = "nobody is there" if refused else "the connection was lost"
             way_out = "start it, or say where it is (base_url, --base-url or OLLAMA_HOST)"
             return ConnectionError(f"cannot connect to an Ollama server at {self.url}, {lost}: {way_out}")
         return error
 
-    @property
-    def _reached(self) -> bool:
-        "Check whether the server answered."
-        made = [vars(self)[name] for name in ("client", "async_client") if name in vars(self)]
-        return any(client._client.reached for client in made)
-
     def facts(self) -> ModelFacts:
         "Return the server's data about the model; `ResponseError` for a missing model."
         try:
-            shown = self.client.show(self.model)
+            shown = waited(self.client.show(self.model))
         except Exception as error:     # some imitations lack this; the call will show
             unknown = isinstance(error, ResponseError) and error.status_code == 404 and "model" not in error.error
             if unknown or _is_nonsense(error):
@@ -173,12 +158,12 @@ class _Server:
 
     def digest(self) -> str | None:
         "Return the digest of the model's weights, which changes with a new model under the old name; None: not listed."
-        return next((entry.digest for entry in self._of(self.client.list())), None)
+        return next((entry.digest for entry in self._of(waited(self.client.list()))), None)
 
     def loaded_window(self) -> int:
         "Return the tokens of the loaded model's window; 0 if it is not loaded or unknown."
         try:
-            return max([entry.context_length or 0 for entry in self._of(self.client.ps())], default=0)
+            return max([entry.context_length or 0 for entry in self._of(waited(self.client.ps()))], default=0)
         except Exception as error:
             if isinstance(error, ResponseError) or _is_nonsense(error):
                 return 0
@@ -212,8 +197,8 @@ class PromptCutError(RagnbError):
 @dataclass
 class _Said:
     "The model's answer, in one reply or in many pieces."
-    model: str
-    window: int
+    llm: Ollama
+    request: Mapping[str, Any]
     spoke: bool = False     # It contains an answer or a tool call
     thought: bool = False
     read: int = 0           # Tokens of the prompt
@@ -222,42 +207,38 @@ class _Said:
     done: bool = False
 
     def add(self, piece: Any) -> None:
-        "Add a reply, or a piece of one."
+        "Add a reply, or a piece of one; the server's count corrects the estimate of tokens."
         message = piece["message"]
         self.spoke |= bool((message.get("content") or "").strip() or message.get("tool_calls"))
         self.thought |= bool((message.get("thinking") or "").strip())
         if piece.get("done"):
             self.done, self.why = True, piece.get("done_reason")
             self.read, self.written = piece.get("prompt_eval_count") or 0, piece.get("eval_count") or 0
+            if self.read > 500:
+                self.llm._rate = max(self.llm._rate, self.read / self.llm._estimated(self.request) * 1.05)
 
     @property
     def cut(self) -> bool:
         "Check whether the prompt filled the window, so that a part was dropped."
-        return self.read > 0 and self.read + 16 >= self.window
+        return self.read > 0 and self.read + 16 >= self.request["options"]["num_ctx"]
 
     def check(self) -> None:
         "Raise an error if there is no answer, or if the prompt was cut."
+        model, window = self.llm.model, self.request["options"]["num_ctx"]
         if not self.done:
-            raise ConnectionError(f"the answer of the model {self.model!r} broke off")
+            raise ConnectionError(f"the answer of the model {model!r} broke off")
         if self.cut:
-            raise PromptCutError(f"the model {self.model!r} has read {self.read:,} tokens of a longer prompt, all that "
-                                 f"its window (num_ctx) of {self.window:,} holds: use a larger one, or less context")
+            raise PromptCutError(f"the model {model!r} has read {self.read:,} tokens of a longer prompt, all that its "
+                                 f"window (num_ctx) of {window:,} holds: use a larger one, or less context")
         if self.spoke:
             return
         if self.thought:
             way_out = "turn that off (think=False, --no-think), or give it more room (num_ctx, --num-ctx)"
-            raise NoAnswerError(f"the model {self.model!r} only thought: {self.written:,} tokens of thoughts, no "
-                                f"answer (done_reason {self.why}): {way_out}")
-        raise NoAnswerError(f"the model {self.model!r} answered with an empty text (done_reason {self.why})")
+            raise NoAnswerError(f"the model {model!r} only thought: {self.written:,} tokens of thoughts, no answer "
+                                f"(done_reason {self.why}): {way_out}")
+        raise NoAnswerError(f"the model {model!r} answered with an empty text (done_reason {self.why})")
 
 # %% ../../nbs/10_models/10_ollama.ipynb #927e6cf3
-def _first(piece: Any) -> Any:
-    "Return the first piece of a stream, which every Ollama server sends."
-    if piece is None:
-        raise NotOllamaError("an empty stream")
-    return piece
-
-
 class _Careful:
     "A replacement for the client of LlamaIndex's class."
 
@@ -265,55 +246,37 @@ class _Careful:
         self.llm = llm
 
     def chat(self, **request: Any) -> Any:
-        client = self.llm.server.client
-        with self.llm.server.call():
-            request = self.llm.with_window(request)
-            if request.get("stream"):
-                pieces = iter(client.chat(**request))
-                return self._pieces(request, chain([_first(next(pieces, None))], pieces))
-            while True:
-                reply = client.chat(**request)
-                if (larger := self.llm.ask_again_with(request, reply)) is None:
-                    return reply
-                request = larger
-
-    def _pieces(self, request: dict[str, Any], pieces: Iterable[Any]) -> Iterator[Any]:
-        "Stream a reply and check it at the end."
-        said = self.llm.said(request)
-        with self.llm.server.telling():
-            for piece in pieces:
-                said.add(piece)
-                yield piece
-        self.llm.heard(request, said).check()
+        reply = waited(self.llm.async_client.chat(**request))
+        return waited_pieces(reply) if request.get("stream") else reply
 
 
-class _CarefulAsync:
+class _CarefulAsync(_Careful):
     "A replacement for `AsyncClient`."
 
-    def __init__(self, llm: Ollama) -> None:
-        self.llm = llm
-
     async def chat(self, **request: Any) -> Any:
-        client = self.llm.server.async_client
-        with self.llm.server.call():
+        client = self.llm._server.client
+        with self.llm._server.call():
             request = await asyncio.to_thread(self.llm.with_window, request)
             if request.get("stream"):
                 pieces = await client.chat(**request)
-                return self._pieces(request, _first(await anext(pieces, None)), pieces)
+                if (first := await anext(pieces, None)) is None:     # every Ollama server sends one
+                    raise NotOllamaError("an empty stream")
+                return self._pieces(request, first, pieces)
             while True:
                 reply = await client.chat(**request)
                 if (larger := self.llm.ask_again_with(request, reply)) is None:
                     return reply
                 request = larger
 
-    async def _pieces(self, request: dict[str, Any], piece: Any, pieces: AsyncIterator[Any]) -> AsyncIterator[Any]:
-        said = self.llm.said(request)
-        with self.llm.server.telling():
+    async def _pieces(self, request: dict[str, Any], piece: Any,
+                      pieces: AsyncIterator[Any]) -> AsyncGenerator[Any, None]:
+        said = _Said(self.llm, request)
+        with self.llm._server.telling():
             while piece is not None:
                 said.add(piece)
                 yield piece
                 piece = await anext(pieces, None)
-        self.llm.heard(request, said).check()
+        said.check()
 
 # %% ../../nbs/10_models/10_ollama.ipynb #77b43c95
 class Ollama(HidesKeys, KnownArguments, StockOllama):
@@ -364,11 +327,6 @@ class Ollama(HidesKeys, KnownArguments, StockOllama):
         return _CarefulAsync(self)
 
     @property
-    def server(self) -> Any:
-        "Return the connection to the server."
-        return self._server
-
-    @property
     def _model_kwargs(self) -> dict[str, Any]:
         return {"temperature": self.temperature, **self.additional_kwargs}
 
@@ -380,10 +338,10 @@ class Ollama(HidesKeys, KnownArguments, StockOllama):
             raise TimeoutError(told)
         if self._facts is None:
             try:
-                with self.server.telling():
-                    self._facts = self.server.facts()
+                with self._server.telling():
+                    self._facts = self._server.facts()
             except TimeoutError as error:
-                self._stalled = (self.server.ends(), str(error))
+                self._stalled = (self._server.ends(), str(error))
                 raise
         return self._facts
 
@@ -416,35 +374,22 @@ class Ollama(HidesKeys, KnownArguments, StockOllama):
         needed = int(size) + self.room_for_answer(most)
         window = self.context_window
         if window == -1:
-            window = self._window if self._window >= needed else self._new_window(needed, most)
-            self._window = window
+            if self._window < needed:       # that of the loaded model if it is large enough, else a larger one
+                loaded = self._server.loaded_window()
+                self._window = loaded if loaded >= needed else min(most, -(-needed // self.step) * self.step)
+            window = self._window
         return {**request, "options": {**(request.get("options") or {}), "num_ctx": window}}
-
-    def _new_window(self, needed: int, most: int) -> int:
-        "Return the window of the loaded model if it is large enough, else a larger one."
-        loaded = self.server.loaded_window()
-        return loaded if loaded >= needed else min(most, -(-needed // self.step) * self.step)
 
     def ask_again_with(self, request: dict[str, Any], reply: Any) -> dict[str, Any] | None:
         "After a cut prompt, return the request with twice the window, or raise; None if nothing was cut."
-        said = self.said(request)
+        said = _Said(self, request)
         said.add(reply)
         window, most = request["options"]["num_ctx"], self.get_context_window()
-        if not self.heard(request, said).cut or self.context_window != -1 or window >= most:
+        if not said.cut or self.context_window != -1 or window >= most:
             said.check()
             return None
         self._window = min(most, 2 * window)
         return {**request, "options": {**request["options"], "num_ctx": self._window}}
-
-    def said(self, request: Mapping[str, Any]) -> Any:
-        "Create an empty record of the answer to a request."
-        return _Said(self.model, request["options"]["num_ctx"])
-
-    def heard(self, request: Mapping[str, Any], said: Any) -> Any:
-        "Correct the estimate of tokens by the server's count."
-        if said.read > 500:
-            self._rate = max(self._rate, said.read / self._estimated(request) * 1.05)
-        return said
 
     def _estimated(self, request: Mapping[str, Any]) -> int:
         "Estimate the tokens of a request's messages."
@@ -512,7 +457,7 @@ class OllamaEmbedding(HidesKeys, KnownArguments, StockEmbedding):
         super().__init__(model_name=model_name, base_url=ollama_url(base_url), embed_batch_size=embed_batch_size,
                          client_kwargs={"timeout": timeout}, timeout=timeout, **fields)
         self._server = _server(self, model_name, timeout, MOST_VECTOR_BYTES, _given(base_url).header)
-        self._client, self._async_client = self._server.client, self._server.async_client
+        self._async_client = self._server.client
 
     def expect(self, made: Mapping[str, Any]) -> None:
         "Expect the model of an index; the first call compares it with the server's."
@@ -541,13 +486,7 @@ class OllamaEmbedding(HidesKeys, KnownArguments, StockEmbedding):
                 "poor for search"]
 
     def get_general_text_embeddings(self, texts: list[str]) -> list[list[float]]:
-        try:
-            with self._server.call():
-                self._compare()
-                reply = self._client.embed(**self._request(texts))
-        except ResponseError as error:
-            raise self._named(texts, error) from error
-        return self._checked(reply.embeddings, texts)
+        return waited(self.aget_general_text_embeddings(texts))
 
     async def aget_general_text_embeddings(self, texts: list[str]) -> list[list[float]]:
         try:
@@ -608,7 +547,7 @@ class OllamaEmbedding(HidesKeys, KnownArguments, StockEmbedding):
         for text in longest[:3] if len(texts) > 1 else ():
             try:
                 with self._server.telling():
-                    self._client.embed(**self._request([text]))
+                    waited(self._async_client.embed(**self._request([text])))
             except ResponseError as error:
                 longest = [text] if _is_too_long(error) else longest
                 break

@@ -8,21 +8,23 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import math
-import socket
+import os
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterator
 from contextvars import ContextVar
-from typing import Any
+from functools import cache
+from typing import Any, TypeVar
 
 import httpx
 from tenacity import (
-    AsyncRetrying, Retrying, retry_if_exception, retry_if_result, stop_after_attempt, stop_after_delay,
+    AsyncRetrying, retry_if_exception, retry_if_result, stop_after_attempt, stop_after_delay,
     wait_exponential, wait_random
 )
 
 # %% auto #0
-__all__ = ['MOST_BYTES', 'MOST_VECTOR_BYTES', 'ReplyError', 'until', 'LimitedClient', 'LimitedAsyncClient', 'openai_clients']
+__all__ = ['MOST_BYTES', 'MOST_VECTOR_BYTES', 'T', 'ReplyError', 'until', 'LimitedAsyncClient', 'waited', 'waited_pieces',
+           'LimitedClient', 'openai_clients']
 
 # %% ../../nbs/10_models/09_replies.ipynb #240db427
 from ..documents.span import RagnbError
@@ -53,7 +55,7 @@ class _Call:
 
     def __init__(self, client: Any, request: httpx.Request) -> None:
         self.seconds, self.most, self.told = client.seconds, client.most, client.told
-        self.ends, self.n, self.cut = min(_ENDS.get(), time.monotonic() + self.seconds), 0, False
+        self.ends, self.n = min(_ENDS.get(), time.monotonic() + self.seconds), 0
         self.where = f"{request.url.scheme}://{request.url.netloc.decode()}"
         request.headers["accept-encoding"] = "identity"
 
@@ -84,137 +86,19 @@ class _Call:
             raise self.refused(f"sends more than {self.most:,} bytes in one reply")
         return piece
 
-# %% ../../nbs/10_models/09_replies.ipynb #50c0ec2d
+# %% ../../nbs/10_models/09_replies.ipynb #b02242de
 _PASSING = (408, 425, 429, 502, 503, 504)  # Status codes of temporary errors
-
-
-def _passes(error: BaseException, reached: bool) -> bool:
-    "Check for a temporary error."
-    if isinstance(error, (ConnectionError, httpx.ConnectError)):
-        return reached and not isinstance(error, ReplyError)
-    return isinstance(error, (httpx.NetworkError, httpx.RemoteProtocolError))
-
-
-def _patience(client: Any) -> dict[str, Any]:
-    "Return the options of tenacity for a client; the caller gets the last reply or error."
-    return {
-        "retry": retry_if_exception(lambda error: _passes(error, client.reached))
-        | retry_if_result(lambda reply: reply.status_code in _PASSING),
-        "stop": stop_after_attempt(1 + client.retries) | stop_after_delay(client.seconds),
-        "wait": wait_exponential(multiplier=client.wait, max=20 * client.wait) + wait_random(0, client.wait),
-        "retry_error_callback": lambda state: state.outcome.result()}
-
-# %% ../../nbs/10_models/09_replies.ipynb #32d14747
-def _watch(call: _Call, request: httpx.Request) -> threading.Timer:
-    "Start a timer that shuts down the connection at the deadline."
-    streams: list[Any] = []
-
-    def trace(name: str, info: Any) -> None:
-        stream = info.get("return_value")
-        if name.endswith(".complete") and hasattr(stream, "get_extra_info"):
-            streams.append(stream)
-        if call.cut:                     # the timer found no connection yet
-            raise call.late()
-
-    def stop() -> None:
-        call.cut = True
-        for stream in streams[-1:]:
-            with contextlib.suppress(OSError):
-                stream.get_extra_info("socket").shutdown(socket.SHUT_RDWR)
-    request.extensions = {**request.extensions, "trace": trace}
-    timer = threading.Timer(call.left, stop)
-    timer.daemon = True
-    timer.start()
-    return timer
-
-# %% ../../nbs/10_models/09_replies.ipynb #6830ef45
-class _Pieces(httpx.SyncByteStream):
-    "Read the body of a reply within the limits of its call."
-
-    def __init__(self, stream: Any, call: _Call, timer: threading.Timer) -> None:
-        self._stream, self._call, self._timer = stream, call, timer
-        self._pieces = iter(stream)
-        self._first = next(self._pieces, b"")   # a failure here can still be retried
-
-    def __iter__(self) -> Iterator[bytes]:
-        yield self._call.counted(self._first)
-        try:
-            for piece in self._pieces:
-                yield self._call.counted(piece)
-        except (httpx.TransportError, OSError) as error:
-            raise self._call.late() if self._call.cut or isinstance(error, httpx.TimeoutException) else error from error
-        if self._call.cut:               # the connection ended, not the body
-            raise self._call.late()
-
-    def close(self) -> None:
-        self._timer.cancel()
-        self._stream.close()
-
-# %% ../../nbs/10_models/09_replies.ipynb #c6ac3c90
 MOST_BYTES: int = 32 * 2**20           # Bytes of a chat model's reply; a streamed word takes about 300
 MOST_VECTOR_BYTES: int = 256 * 2**20   # Bytes of a batch of vectors; 1,000 of 4,096 numbers take less than 100 MB
 
 
-def _fixed(seconds: float) -> dict[str, Any]:
-    "Return the fixed settings of both clients."
-    return {"follow_redirects": False, "limits": httpx.Limits(max_keepalive_connections=0),
-            "timeout": httpx.Timeout(seconds, connect=min(seconds, 20))}
-
-# %% ../../nbs/10_models/09_replies.ipynb #51cede9e
-class LimitedClient(httpx.Client):
-    "An HTTP client for model servers."
-
-    def __init__(
-        self,
-        *,
-        seconds: float = 600,                       # Time limit of a whole call, > 0
-        most: int = MOST_BYTES,                     # Bytes of a reply
-        told: Callable[[Exception], Exception] = lambda error: error,   # Converts the exception to raise
-        retries: int = 0,                           # Retries of a busy server
-        wait: float = 0.5,                          # Seconds before the second try; the pauses grow
-        **settings: Any,                            # Settings of `httpx.Client`
-    ) -> None:
-        self.seconds, self.most, self.told = seconds, most, told
-        self.retries, self.wait, self.reached = retries, wait, False
-        super().__init__(**settings | _fixed(seconds))
-
-    def close(self) -> None:
-        "Keep the client usable; each reply closes its own connection."
-
-    def send(self, request: httpx.Request, *, stream: bool = False, **how: Any) -> httpx.Response:
-        "Send a request, with retries; `TimeoutError` or `ReplyError` beyond the limits."
-        return Retrying(**_patience(self))(self._sent, request, stream, **how)
-
-    def _sent(self, request: httpx.Request, stream: bool, **how: Any) -> httpx.Response:
-        "Send a request once."
-        call = _Call(self, request)
-        timer = _watch(call, request)
-        reply = None
-        try:
-            reply = super().send(request, stream=True, **how | {"follow_redirects": False})
-            call.check_head(reply)
-            reply.stream = _Pieces(reply.stream, call, timer)
-            if not stream or reply.status_code in _PASSING:
-                reply.read()
-            self.reached |= reply.is_success
-            return reply
-        except BaseException as error:
-            timer.cancel()
-            if reply is not None:
-                reply.close()
-            lost = call.cut and isinstance(error, (httpx.TransportError, OSError))
-            if lost or isinstance(error, httpx.TimeoutException):
-                raise call.late() from error
-            raise
-
-# %% ../../nbs/10_models/09_replies.ipynb #b02242de
-class _AsyncPieces(httpx.AsyncByteStream):
+class _Pieces(httpx.AsyncByteStream):
     "Read the body of a reply within the limits of its call."
 
     def __init__(self, stream: Any, call: _Call) -> None:
         self._stream, self._call, self._pieces = stream, call, aiter(stream)
 
-    async def begun(self) -> _AsyncPieces:
+    async def begun(self) -> _Pieces:
         "Wait for the first piece; a failure before it can still be retried."
         self._first = await self._next()
         return self
@@ -250,14 +134,31 @@ class LimitedAsyncClient(httpx.AsyncClient):
     ) -> None:
         self.seconds, self.most, self.told = seconds, most, told
         self.retries, self.wait, self.reached = retries, wait, False
-        super().__init__(**settings | _fixed(seconds))
+        fixed = {"follow_redirects": False, "limits": httpx.Limits(max_keepalive_connections=0),
+                 "timeout": httpx.Timeout(seconds, connect=min(seconds, 20))}
+        super().__init__(**settings | fixed)
+
+    def _passes(self, error: BaseException) -> bool:
+        "Check for a temporary error."
+        if isinstance(error, (ConnectionError, httpx.ConnectError)):
+            return self.reached and not isinstance(error, ReplyError)
+        return isinstance(error, (httpx.NetworkError, httpx.RemoteProtocolError))
+
+    @property
+    def _patience(self) -> dict[str, Any]:
+        "Return the options of tenacity; the caller gets the last reply or error."
+        return {
+            "retry": retry_if_exception(self._passes) | retry_if_result(lambda reply: reply.status_code in _PASSING),
+            "stop": stop_after_attempt(1 + self.retries) | stop_after_delay(self.seconds),
+            "wait": wait_exponential(multiplier=self.wait, max=20 * self.wait) + wait_random(0, self.wait),
+            "retry_error_callback": lambda state: state.outcome.result()}
 
     async def aclose(self) -> None:
         "Keep the client usable; each reply closes its own connection."
 
     async def send(self, request: httpx.Request, *, stream: bool = False, **how: Any) -> httpx.Response:
         "Send a request, with retries; `TimeoutError` or `ReplyError` beyond the limits."
-        return await AsyncRetrying(**_patience(self))(self._sent, request, stream, **how)
+        return await AsyncRetrying(**self._patience)(self._sent, request, stream, **how)
 
     async def _sent(self, request: httpx.Request, stream: bool, **how: Any) -> httpx.Response:
         "Send a request once."
@@ -266,7 +167,7 @@ class LimitedAsyncClient(httpx.AsyncClient):
             sent = super().send(request, stream=True, **how | {"follow_redirects": False})
             reply = await asyncio.wait_for(sent, call.left)
             call.check_head(reply)
-            reply.stream = await _AsyncPieces(reply.stream, call).begun()
+            reply.stream = await _Pieces(reply.stream, call).begun()
             if not stream or reply.status_code in _PASSING:
                 await reply.aread()
             self.reached |= reply.is_success
@@ -278,6 +179,85 @@ class LimitedAsyncClient(httpx.AsyncClient):
             if ended or isinstance(error, httpx.TimeoutException):
                 raise call.late() from error
             raise
+
+# %% ../../nbs/10_models/09_replies.ipynb #32d14747
+T = TypeVar("T")
+
+
+@cache
+def _loop() -> asyncio.AbstractEventLoop:
+    "Run an event loop in a thread, once per process."
+    loop = asyncio.new_event_loop()
+    threading.Thread(target=loop.run_forever, daemon=True).start()
+    return loop
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_loop.cache_clear)   # a child process has no threads
+
+
+def waited(
+    work: Coroutine[Any, Any, T],
+) -> T:
+    "Wait for a coroutine in that loop; Ctrl-C cancels it."
+    future = asyncio.run_coroutine_threadsafe(work, _loop())
+    try:
+        return future.result()
+    finally:
+        future.cancel()
+
+
+def waited_pieces(
+    pieces: AsyncGenerator[T, None],
+) -> Iterator[T]:
+    "Iterate in that loop."
+    async def following() -> T | None:
+        return await anext(pieces, None)
+
+    try:
+        while (piece := waited(following())) is not None:
+            yield piece
+    finally:
+        waited(pieces.aclose())
+
+
+class _Waiting(httpx.SyncByteStream):
+    "Read the body of a reply in that loop."
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    def __iter__(self) -> Iterator[bytes]:
+        return waited_pieces(aiter(self._stream))
+
+    def close(self) -> None:
+        waited(self._stream.aclose())
+
+# %% ../../nbs/10_models/09_replies.ipynb #51cede9e
+class LimitedClient(httpx.Client):
+    "An HTTP client for model servers."
+
+    def __init__(
+        self,
+        **settings: Any,   # As of `LimitedAsyncClient`
+    ) -> None:
+        self._own = LimitedAsyncClient(**settings)
+        limits = ("seconds", "most", "told", "retries", "wait")
+        own = {"timeout": self._own.timeout, "follow_redirects": False, "transport": httpx.BaseTransport()}
+        super().__init__(**{k: v for k, v in settings.items() if k not in limits} | own)
+
+    @property
+    def reached(self) -> bool:
+        "Check whether the server answered."
+        return self._own.reached
+
+    def close(self) -> None:
+        "Keep the client usable; each reply closes its own connection."
+
+    def send(self, request: httpx.Request, *, stream: bool = False, **how: Any) -> httpx.Response:
+        "Send a request, with retries; `TimeoutError` or `ReplyError` beyond the limits."
+        reply = waited(self._own.send(request, stream=stream, **how))
+        reply.stream = _Waiting(reply.stream)
+        return reply
 
 # %% ../../nbs/10_models/09_replies.ipynb #80aa2040
 def openai_clients(

@@ -8,30 +8,20 @@ from __future__ import annotations
 import hashlib
 import json
 import threading
-import zlib
 from collections.abc import Mapping, Sequence
 from concurrent.futures import as_completed, ThreadPoolExecutor
 from pathlib import Path
-from tokenize import TokenError
 from typing import Any
-from zipfile import BadZipFile
-
 import numpy as np
 
 # %% auto #0
-__all__ = ['ARRAY_ERRORS', 'VECTORS', 'load_array', 'VectorCache', 'embed_texts']
+__all__ = ['VECTORS', 'load_array', 'VectorCache', 'embed_texts']
 
 # %% ../../nbs/10_models/05_vectors.ipynb #0dfb5ea3
 from ..documents.atomic import write_atomically
 from ..documents.span import RagnbError
 
 # %% ../../nbs/10_models/05_vectors.ipynb #e5f459ec
-# What NumPy raises for a damaged array file or archive of arrays
-ARRAY_ERRORS: tuple[type[Exception], ...] = (
-    OSError, ValueError, KeyError, TypeError, EOFError, OverflowError, MemoryError, SyntaxError, TokenError,
-    BadZipFile, zlib.error)
-
-
 def load_array(
     path: Path,           # Written by `numpy.save`
     mmap: bool = False,   # Leave the numbers on disk
@@ -41,7 +31,7 @@ def load_array(
         array = np.load(path, "r" if mmap else None, allow_pickle=False)
     except OSError:
         raise
-    except ARRAY_ERRORS as error:
+    except Exception as error:   # NumPy raises a dozen kinds for a damaged file or archive
         raise ValueError(f"{path.name} holds no array: {error}") from error
     if not isinstance(array, np.ndarray):
         raise ValueError(f"{path.name} holds an archive, no array")
@@ -153,27 +143,6 @@ def _ask(model: Any, texts: Sequence[str]) -> list[Any]:
         raise RagnbError(f"the embedding returned {len(vectors)} vectors for {len(texts)} texts")
     return vectors
 
-
-def _ask_side_by_side(model: Any, batches: Sequence[Sequence[str]], workers: int, keep: Any) -> None:
-    "Embed several batches at a time; after a failure, start no more and keep those that are running."
-    stopped = threading.Event()
-
-    def ask(batch: Sequence[str]) -> None:
-        if stopped.is_set():
-            return
-        try:
-            keep(batch, _ask(model, batch))
-        except BaseException:
-            stopped.set()
-            raise
-    with ThreadPoolExecutor(workers) as pool:
-        under_way = [pool.submit(ask, batch) for batch in batches]
-        try:
-            for done in as_completed(under_way):
-                done.result()
-        finally:  # also after Ctrl-C
-            stopped.set()
-
 # %% ../../nbs/10_models/05_vectors.ipynb #5fa639db
 def embed_texts(
     model: Any,                         # A LlamaIndex embedding
@@ -188,14 +157,22 @@ def embed_texts(
         size = max(1, len(wanted))  # LlamaIndex makes the batches
     batches = [wanted[at:at + size] for at in range(0, len(wanted), size)]
 
-    def keep(batch: Sequence[str], vectors: Sequence[Any]) -> None:
+
+    def ask(batch: Sequence[str]) -> None:
+        vectors = _ask(model, batch)
         if cache is not None:
             cache.put(batch, vectors := np.asarray(vectors, np.float32))  # as the file returns them
         found.update(zip(batch, vectors))
 
-    if workers > 1 and len(batches) > 1:
-        _ask_side_by_side(model, batches, workers, keep)
-    else:
+    if workers == 1 or len(batches) < 2:
         for batch in batches:
-            keep(batch, _ask(model, batch))
+            ask(batch)
+        return [found[text] for text in texts]
+    with ThreadPoolExecutor(workers) as pool:
+        under_way = [pool.submit(ask, batch) for batch in batches]
+        try:
+            for done in as_completed(under_way):
+                done.result()
+        finally:  # after a failure or Ctrl-C, start no more, and keep what is running
+            pool.shutdown(wait=False, cancel_futures=True)
     return [found[text] for text in texts]

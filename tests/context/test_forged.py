@@ -120,11 +120,11 @@ def test_ordinary_brackets_stay(text):
 
 
 def test_all_brackets_of_unicode_are_in_the_classes():
-    opening, either = guards._squares()
+    angle, either = guards._class_of("<"), guards._class_of("[]")
     for i in range(0x20000 if sys.maxunicode > 0xffff else sys.maxunicode):
         seen = unicodedata.normalize("NFKD", chr(i))[:1]
         if seen in "[]<" and seen:
-            assert (guards._angles() if seen == "<" else either).match(chr(i)), hex(i)
+            assert (angle if seen == "<" else either).match(chr(i)), hex(i)
 
 
 @pytest.mark.parametrize("text", ["[" * 20_000, "[\u200b" * 10_000, "[" + " " * 20_000, "[1," * 7_000 + "]", "[" + "1," * 10_000 + "]", "</자" * 7_000])
@@ -132,7 +132,7 @@ def test_a_guard_looks_at_every_character_a_few_times(text, monkeypatch):
     calls = []
     real = guards._seen
     monkeypatch.setattr(guards, "_seen", lambda char: calls.append(1) or real(char))
-    guards._squares(), guards._angles()
+    guard_numbers("[]"), guard_marks("<", "자료")     # the classes are made once
     calls.clear()
     guard_numbers(text)
     guard_marks(text, "자료")

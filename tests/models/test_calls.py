@@ -28,9 +28,6 @@ def both(calls, llm, cache=None, **options):
     yield asyncio.run(aask_all(calls, llm, cache, **options))
 
 
-# --- prompts and answers ----------------------------------------------------------------------------------------------
-
-
 @examples(200)
 @given(st.text(alphabet="<>/ 문서AaBb{}x‹", max_size=40), st.text(alphabet="<>/ 문서AaBb{}y", max_size=40))
 def test_no_value_ends_a_mark(document: str, chunk: str) -> None:
@@ -54,9 +51,6 @@ def test_an_answer_is_one_short_paragraph(answer: str, limit: int) -> None:
 ])
 def test_answers_of_models_are_cleaned(answer: str, cleaned: str) -> None:
     assert clean_answer(answer) == cleaned
-
-
-# --- the cache --------------------------------------------------------------------------------------------------------
 
 
 def test_a_cache_cut_at_any_byte_keeps_what_was_whole(tmp_path: Path) -> None:
@@ -98,9 +92,6 @@ def test_two_caches_of_one_file_do_not_harm_each_other(tmp_path: Path) -> None:
         thread.join()
     cache = CallCache(tmp_path / "c.jsonl")
     assert len(cache) == 100 and cache.damaged == 0
-
-
-# --- runs -------------------------------------------------------------------------------------------------------------
 
 
 def test_each_call_is_made_once(tmp_path: Path) -> None:
