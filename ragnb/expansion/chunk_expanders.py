@@ -24,12 +24,12 @@ from ..retrieval.arguments import check_counts
 from .expander import Expander, ExpansionStats
 from .fetch import expand_dicts, ExpandedHits
 from .foreign import by_document, ForeignIndex, ForeignStore, IndexRow, Want
-from .policies import adaptive, DocTypePolicy
+from .policies import adaptive
 from ragnb.expansion.policy import (
-    neighbors, Policy, policy_name, prepared, QuestionPolicy, resolve_policy, run_around, Seen,
+    neighbors, Policy, policy_name, prepared, QuestionPolicy, resolve_policy, Seen,
     Situation, span_around, wanted_list
 )
-from .raw_hits import value_of
+from .raw_hits import value_of, whole_number
 
 # %% ../../nbs/50_expansion/11_chunk_expanders.ipynb #e008917d
 @runtime_checkable
@@ -65,7 +65,7 @@ def _text_window(window: Callable[[str], int]) -> QuestionPolicy:
             return span_around(outline, hit, n)
         return text_policy
 
-    return QuestionPolicy("window", prepare)
+    return QuestionPolicy("by text", prepare)
 
 # %% ../../nbs/50_expansion/11_chunk_expanders.ipynb #3d715a7c
 def _window_policy(window: int | str | Callable[..., Any]) -> Policy:
@@ -104,34 +104,14 @@ class _Ruler(Sequence):
 
 # %% ../../nbs/50_expansion/11_chunk_expanders.ipynb #15bf020f
 _LEVELLED = {"parent", "window", "auto-merge"}                  # Need a level that rows do not have
-_OUTLINED = {"siblings", "section", "segments", "citations"}    # Need whole documents
-_NATIVE = {"pages", "document"}                                 # Are asked of the server as they are
-
-
-def _needs_documents(policy: Policy) -> bool:
-    "True for a policy about whole documents; `InputError` for one that needs levels, which such an index has not."
-    parts = [*policy.choices.values(), policy.otherwise] if isinstance(policy, DocTypePolicy) else [policy]
-    needs = False
-    for name in map(policy_name, parts):
-        kinds = {part.partition(":")[0] for part in name.split("+")}
-        if kinds & _LEVELLED and name != "window":
-            raise InputError(f"the policy {name!r} needs a level that an index made by others does not have: use a "
-                             "number, a function of the text, or another policy, such as pages:N or section")
-        joined = kinds & _NATIVE and "+" in name or "doc_type" in kinds and policy is not parts[0]
-        needs = needs or bool(kinds & _OUTLINED or joined)
-    return needs
-
-# %% ../../nbs/50_expansion/11_chunk_expanders.ipynb #90ad52c2
-def _by_name(policy: Policy, hit: IndexRow, kind: Any, most: int | None = None) -> Want | Policy:
-    "What a policy by page, document or type wants for a hit; any other policy as it is."
-    if isinstance(policy, DocTypePolicy):
-        return _by_name(policy.choice(kind), hit, kind, policy.max_chunks)
-    name, _, n = policy_name(policy).partition(":")
-    if name == "document":
-        return Want(hit.doc_id, most=min(int(n), most or int(n)))
-    if name == "pages" and hit.page is not None:
-        return Want(hit.doc_id, "page", max(1, hit.page - int(n)), hit.page + int(n), most or 50)
-    return policy
+_OUTLINED = {"siblings", "section", "segments", "citations", "pages", "document", "doc_type"}    # Need whole documents
+def _kinds(policy: Policy) -> dict[str, str]:
+    "Kind -> full name of a policy and of those that it asks."
+    name = policy_name(policy)
+    out = {name.partition(":")[0]: name}
+    for part in getattr(policy, "parts", ()):
+        out |= _kinds(part)
+    return out
 
 # %% ../../nbs/50_expansion/11_chunk_expanders.ipynb #2642c7bc
 def _marked(policy: Policy, outline: Outline, at: Seen, hit: IndexRow) -> Want:
@@ -141,45 +121,7 @@ def _marked(policy: Policy, outline: Outline, at: Seen, hit: IndexRow) -> Want:
         if not isinstance(want, Span):
             raise InputError(f"{policy_name(policy)!r} wants {want!r}, which only an index with outlines has")
         before, after = max(before, at.span.start - want.start), max(after, want.end - at.span.end)
-    return Want(hit.doc_id, "index", max(0, hit.index - before), hit.index + after)
-
-
-def _wanted_rows(
-    index: ForeignIndex,
-    policy: Policy,
-    hits: Sequence[IndexRow],       # Best first
-    question: str = "",
-) -> tuple[list[Want | None], Situation]:  # One for each hit, None where it does not say its place; what was noted
-    "Ask a policy how much to read around each hit, without reading an outline."
-    outlines: dict[str, Outline] = {}
-    seen: list[Seen] = []
-    for n, hit in enumerate(hits):
-        text, before = index.text(hit.raw), min(max(0, hit.index or 0), _HORIZON)
-        ruler = _Ruler(before, max(1, len(text)))
-        outlines[f"hit {n}"] = Outline(f"hit {n}", ruler[-1].end, {"c": ruler})
-        score = value_of(hit.raw, "score")
-        seen.append(Seen(Address(f"hit {n}", "c", before), n + 1, score, text, ruler[before]))
-    situation = Situation(tuple(seen), outlines, question, len(hits))
-    ready: dict[int, Policy] = {}
-    wants: list[Want | None] = []
-    for hit, at in zip(hits, seen):
-        own = _by_name(policy, hit, index.value(hit.raw, "doc_type"))
-        if not isinstance(own, Want) and hit.index is not None:
-            if id(own) not in ready:
-                ready[id(own)] = prepared(own, situation)
-            own = _marked(ready[id(own)], outlines[at.address.doc_id], at, hit)
-        wants.append(own if isinstance(own, Want) and hit.doc_id is not None else None)
-    return wants, situation
-
-# %% ../../nbs/50_expansion/11_chunk_expanders.ipynb #ce139b1c
-def _rows_of(want: Want, rows: Iterable[IndexRow], at: int | None) -> list[IndexRow]:
-    "The rows of a document that a want means; of pages and documents, those around a chunk number."
-    numbers = range(want.low, want.high + 1)
-    mine = [row for row in rows if not want.field or getattr(row, want.field) in numbers]
-    if want.field == "index":
-        return mine
-    here = next((n for n, row in enumerate(mine) if None not in (at, row.index) and row.index >= at), 0)
-    return [mine[n] for n in run_around(here, want.most, range(len(mine)))]
+    return Want(hit.doc_id, max(0, hit.index - before), hit.index + after)
 
 # %% ../../nbs/50_expansion/11_chunk_expanders.ipynb #a1474309
 def _granted(hits: Sequence[IndexRow], wants: Sequence[Want | None],
@@ -188,11 +130,10 @@ def _granted(hits: Sequence[IndexRow], wants: Sequence[Want | None],
     documents = by_document(rows)
     out: dict[tuple[Any, Any], tuple[Any, ...]] = {}
     for rank, (hit, want) in enumerate(zip(hits, wants)):
-        mine = _rows_of(want, documents.get(str(want.doc_id), ()), hit.index) if want else ()
-        for n, row in enumerate(mine):
-            distance = n if None in (row.index, hit.index) else abs(row.index - hit.index)
-            found = rank, distance, row.index or 0
-            out.setdefault((row.raw.get("_index"), row.raw["_id"]), (*found, row))
+        for row in documents.get(str(want.doc_id), ()) if want else ():
+            if row.index is not None and want.low <= row.index <= want.high:
+                found = rank, abs(row.index - hit.index), row.index
+                out.setdefault((row.raw.get("_index"), row.raw["_id"]), (*found, row))
     return [(rank, row) for rank, _, _, row in sorted(out.values(), key=lambda found: found[:3])]
 
 # %% ../../nbs/50_expansion/11_chunk_expanders.ipynb #779ec3eb
@@ -203,15 +144,6 @@ class _OrderedHit(NamedTuple):
     rank: int           # Its own, or that of the best hit that it is a neighbor of, from 0
 
 # %% ../../nbs/50_expansion/11_chunk_expanders.ipynb #64dbc6c7
-def _distinct(results: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    "Results without those given twice; one without an id is kept."
-    out: dict[Any, Mapping[str, Any]] = {}
-    for n, result in enumerate(results):
-        own = value_of(result, "id")
-        out.setdefault((result.get("_index"), own) if own is not None else n, result)
-    return list(out.values())
-
-
 def _merged(hits: Sequence[IndexRow], around: Sequence[tuple[int, IndexRow]], most: int,
             stats: ExpansionStats) -> list[_OrderedHit]:
     "All results, and as many of the rows around them as there is room for; a row in the place of a result is dropped."
@@ -228,28 +160,17 @@ def _merged(hits: Sequence[IndexRow], around: Sequence[tuple[int, IndexRow]], mo
     return own + new[:room]
 
 # %% ../../nbs/50_expansion/11_chunk_expanders.ipynb #9bc699e7
-def _by_document(entries: Iterable[_OrderedHit]) -> list[_OrderedHit]:
-    "Entries by document and place; numbers come before text, and entries without a document last."
-    by_place = sorted(entries, key=lambda entry: entry.row.place)
-    keys: dict[str, tuple[Any, ...]] = {}
-    for doc_id in (entry.row.doc_id for entry in by_place):
-        number = isinstance(doc_id, (int, float))
-        keys.setdefault(str(doc_id), (doc_id is None, not number, doc_id if number else 0, str(doc_id)))
-    return sorted(by_place, key=lambda entry: keys[str(entry.row.doc_id)])
-
-
-def _follows(before: IndexRow, row: IndexRow) -> bool:
-    "True for the next number of the same document, or where a number is not known."
-    if before.doc_id is None or str(before.doc_id) != str(row.doc_id):
-        return False
-    return None in (before.index, row.index) or row.index <= before.index + 1
-
-
 def _in_order(entries: Iterable[_OrderedHit], order: str) -> list[dict[str, Any]]:
     "Sort runs of neighbors by their best hit, or entries by document and number as the design does."
+    def place(entry: _OrderedHit) -> tuple[Any, ...]:
+        doc_id, number = entry.row.doc_id, whole_number(entry.row.doc_id)
+        return doc_id is None, number is None, number or 0, str(doc_id), entry.row.place
+
     runs: list[list[_OrderedHit]] = []
-    for entry in _by_document(entries):
-        if runs and _follows(runs[-1][-1].row, entry.row):
+    for entry in sorted(entries, key=place):
+        before, row = runs[-1][-1].row if runs else None, entry.row
+        same = before is not None and before.doc_id is not None and str(before.doc_id) == str(row.doc_id)
+        if same and (None in (before.index, row.index) or row.index <= before.index + 1):
             runs[-1].append(entry)
         else:
             runs.append([entry])
@@ -310,8 +231,11 @@ class NeighborChunkExpander:
         self.on_error, self.order, self.policy = on_error, order, _window_policy(window)
         self.store = client if held else None
         self.index = ForeignIndex(client, index_name or "", fields, exclude)
-        self._whole = not held and _needs_documents(self.policy)
-
+        kinds = {} if held else _kinds(self.policy)
+        for kind in _LEVELLED & kinds.keys():
+            raise InputError(f"the policy {kinds[kind]!r} needs a level that an index made by others does not have: "
+                             "use a number, a function of the text, or another policy, such as pages:N or section")
+        self._whole = bool(_OUTLINED & kinds.keys())
     def expand(self, results: Sequence[Mapping[str, Any]], question: str = "") -> ExpandedHits:
         """The results with their neighbors.
 
@@ -342,7 +266,11 @@ class NeighborChunkExpander:
 
     def _expanded(self, results: Sequence[Mapping[str, Any]], question: str) -> ExpandedHits:
         "The results of a server, with rows of their index."
-        kept, before, around = _distinct(results), self.index.requests, []
+        distinct: dict[Any, Mapping[str, Any]] = {}
+        for n, result in enumerate(results):     # one without an id is kept
+            own = value_of(result, "id")
+            distinct.setdefault((result.get("_index"), own) if own is not None else n, result)
+        kept, before, around = list(distinct.values()), self.index.requests, []
         stats = ExpansionStats(hits=len(kept), duplicates=len(results) - len(kept))
         if kept:
             self.index.fields(kept)
@@ -360,12 +288,24 @@ class NeighborChunkExpander:
 
     def _from_numbers(self, hits: Sequence[IndexRow], question: str,
                       stats: ExpansionStats) -> list[tuple[int, IndexRow]]:
-        "Rows by chunk number, page or document, each with the rank of its hit."
-        wants, situation = _wanted_rows(self.index, self.policy, hits, question)
-        stats.expanded = len(wants) - wants.count(None)
-        stats.llm_calls, stats.events = situation.llm_calls, situation.events
+        "Rows by chunk number, as the policy marks them on the ruler of each hit, each with the rank of its hit."
+        outlines: dict[str, Outline] = {}
+        seen: list[Seen] = []
+        for n, hit in enumerate(hits):
+            text, before = self.index.text(hit.raw), min(max(0, hit.index or 0), _HORIZON)
+            ruler = _Ruler(before, max(1, len(text)))
+            outlines[f"hit {n}"] = Outline(f"hit {n}", ruler[-1].end, {"c": ruler})
+            score = value_of(hit.raw, "score")
+            seen.append(Seen(Address(f"hit {n}", "c", before), n + 1, score, text, ruler[before]))
+        situation = Situation(tuple(seen), outlines, question, len(hits))
+        wants: list[Want | None] = [None] * len(hits)
+        if placed := [n for n, hit in enumerate(hits) if None not in (hit.doc_id, hit.index)]:
+            ready = prepared(self.policy, situation)
+            for n in placed:
+                wants[n] = _marked(ready, outlines[f"hit {n}"], seen[n], hits[n])
+        stats.expanded, stats.llm_calls, stats.events = len(placed), situation.llm_calls, situation.events
         rows = self.index.fetch(want for want in wants if want)
-        if stats.expanded and not rows:
+        if placed and not rows:
             stats.events.append(f"the index {self.index.index_name!r} has no rows of these results: do `fields` name "
                                 "its fields as they are mapped?")
         return _granted(hits, wants, rows)

@@ -83,12 +83,13 @@ def _why_not(hit: _Hit, outlines: Mapping[str, Outline]) -> str:
 
 
 # %% ../../nbs/50_expansion/04_expander.ipynb #78939172
-def _as_it_is(hit: _Hit, reason: str = "not in the index") -> Passage:
+def _as_it_is(hit: _Hit, reason: str | None) -> Passage:
     "A passage of a hit that cannot be looked around."
     text, start = hit.node.get_content(), getattr(hit.node, "start_char_idx", None)
     doc_id = hit.node.ref_doc_id if start is not None else None  # without an offset the node is a document of its own
     start, name = start or 0, hit.node.node_id
-    why = {name: Why("passed", rank=hit.rank, detail=reason)}
+    told = "its address means another text in the index" if reason == _OTHER else "not in the index"
+    why = {name: Why("passed", rank=hit.rank, detail=told)}
     return Passage(doc_id or name, Span(start, start + len(text)), text, hit.score, hit.rank, (name,), (hit.score,),
                    why=why, metadata=dict(hit.node.metadata))
 
@@ -162,23 +163,6 @@ def _count(out: Expansion, n_expanded: int, n_through: int) -> None:
     stats.merged = sum(len(p.hits) for p in out.passages) - (stats.passages - stats.beside)
     stats.neighbors = sum(len(p.neighbors) for p in out.passages)
     stats.dropped = {reason: reasons.count(reason) for reason in dict.fromkeys(reasons)}
-
-# %% ../../nbs/50_expansion/04_expander.ipynb #d2faf381
-def _strangers(hits: Iterable[_Hit], chunks: Mapping[Address, ChunkText]) -> dict[str, str]:
-    "Of the hits without offsets those whose text is not in the chunk that was read for their address."
-    out = {}
-    for hit in hits:
-        seen = hit.seen()
-        read = chunks.get(hit.address)
-        if read is not None and seen.span is None and _plain(seen.text) not in _plain(read.text):
-            out[hit.node.node_id] = _OTHER
-    return out
-
-
-def _passed(reason: str | None) -> str:
-    "The reason in words of the reader."
-    return "its address means another text in the index" if reason == _OTHER else "not in the index"
-
 
 # %% ../../nbs/50_expansion/04_expander.ipynb #603ed6ac
 @dataclass(frozen=True)
@@ -263,7 +247,10 @@ class Expander:
         known = {h.node.node_id: h for h in given if h.node.node_id not in reasons}
         wishes = self._wishes([h.seen() for h in known.values()], question, out)
         chunks = self._read_chunks(wishes, known, out)
-        reasons |= _strangers(known.values(), chunks)
+        for i, h in known.items():       # without offsets, the text of a hit must be in the chunk of its address
+            read, seen = chunks.get(h.address), h.seen()
+            if read is not None and seen.span is None and _plain(seen.text) not in _plain(read.text):
+                reasons[i] = _OTHER
         self._refuse(reasons, [w for w in wishes if w.address not in chunks], out)
         lost = reasons.keys() | out.dropped.keys()
         wishes = [w for w in wishes if str(w.address) not in lost]
@@ -271,7 +258,7 @@ class Expander:
         done = {i for p in placed for i in p.passage.hits} | out.dropped.keys()
         through = [h for h in given if h.node.node_id not in done]
         for h in through:
-            placed.append(PlacedPassage(h.rank, 0, _as_it_is(h, _passed(reasons.get(h.node.node_id)))))
+            placed.append(PlacedPassage(h.rank, 0, _as_it_is(h, reasons.get(h.node.node_id))))
         placed.sort(key=lambda p: p[:2])
         out.passages.extend(p.passage for p in placed)
         _count(out, sum(w.rank <= self.expand_top_k for w in wishes), len(through))

@@ -6,9 +6,8 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
-from typing import Any, NamedTuple
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import Any
 
 from llama_index.core.schema import NodeWithScore, TextNode
 
@@ -24,13 +23,14 @@ from ..storage.store import ChunkReader, Found
 from ..retrieval.arguments import check_counts
 from .expander import Expander, ExpansionStats, warn_unknown
 from .policy import run_around, Seen, wanted_documents
-from .raw_hits import field_of, FIELDS, like_hit, raw_hit, RawHit, value_of
+from .raw_hits import field_of, FIELDS, like_hit, raw_hit, value_of
 
 # %% ../../nbs/50_expansion/08_fetch.ipynb #67810235
-def _fetch(store: ChunkReader, choose: Mapping[str, Callable[[Outline], Iterable[Address]]]) -> Found[list[TextNode]]:
+def _fetch(store: ChunkReader, doc_ids: Collection[str],
+           choose: Callable[[Outline], Iterable[Address]]) -> Found[list[TextNode]]:
     "Read chosen chunks of many documents: outlines, then chunks."
-    outlines, lost = store.get_outlines(choose) if choose else Found({}, ())
-    chosen = {doc_id: list(map(str, choose[doc_id](outline))) for doc_id, outline in outlines.items()}
+    outlines, lost = store.get_outlines(doc_ids) if doc_ids else Found({}, ())
+    chosen = {doc_id: list(map(str, choose(outline))) for doc_id, outline in outlines.items()}
     asked = [a for addresses in chosen.values() for a in addresses]
     chunks, missing = store.get_chunks(asked) if asked else Found({}, ())
     nodes: dict[str, list[TextNode]] = {}
@@ -43,14 +43,6 @@ def _searched_level(outline: Outline) -> str | None:
     "The first level of a document that is searched, else its first level; None when it has no chunks."
     return next((x for x in (*SEARCHED, *outline.levels) if outline.levels.get(x)), None)
 
-# %% ../../nbs/50_expansion/08_fetch.ipynb #b3858920
-def _chunks_of_pages(outline: Outline, numbers: set[int], level: str | None) -> list[Address]:
-    "The chunks that lie on any of some pages."
-    letter = level or _searched_level(outline) or "c"
-    spans = [s for n, s in outline.pages if n in numbers and s]
-    runs = [covering(outline.levels.get(letter, ()), s) for s in spans]
-    return [Address(outline.doc_id, letter, i) for i in sorted(set().union(*runs))]
-
 # %% ../../nbs/50_expansion/08_fetch.ipynb #3b0b81f6
 def fetch_pages(
     store: ChunkReader,
@@ -58,21 +50,15 @@ def fetch_pages(
     level: str | None = None,                    # Of the chunks; None: the first searched level of each document
 ) -> Found[list[TextNode]]:                      # Document id -> chunks on any of these pages, in reading order
     "Read the chunks of some pages of some documents, in two reads."
-    choose = {}
-    for doc_id, numbers in wanted.items():
-        own = {n for n in numbers if n is not None}
-        choose[doc_id] = partial(_chunks_of_pages, numbers=own, level=level)
-    return _fetch(store, choose)
+    numbers = {doc_id: {n for n in pages if n is not None} for doc_id, pages in wanted.items()}
 
-# %% ../../nbs/50_expansion/08_fetch.ipynb #1ad5456e
-def _chunks_around(outline: Outline, around: str | Address | int | None, max_chunks: int,
-                   level: str | None) -> list[Address]:
-    "At most so many chunks of a document, around one of them."
-    at = try_address(around) if isinstance(around, str) else around
-    letter = at.level if isinstance(at, Address) else level or _searched_level(outline) or "c"
-    index = at.index if isinstance(at, Address) else at or 0
-    run = run_around(index, max_chunks, range(len(outline.levels.get(letter, ()))))
-    return [Address(outline.doc_id, letter, i) for i in run]
+    def on_pages(outline: Outline) -> list[Address]:
+        letter = level or _searched_level(outline) or "c"
+        spans = [s for n, s in outline.pages if n in numbers[outline.doc_id] and s]
+        runs = [covering(outline.levels.get(letter, ()), s) for s in spans]
+        return [Address(outline.doc_id, letter, i) for i in sorted(set().union(*runs))]
+
+    return _fetch(store, numbers, on_pages)
 
 # %% ../../nbs/50_expansion/08_fetch.ipynb #27a780f9
 def fetch_chunks(
@@ -83,10 +69,16 @@ def fetch_chunks(
 ) -> Found[list[TextNode]]:                            # Document id -> chunks in reading order
     "Read the chunks of some documents, in two reads."
     check_counts(1, max_chunks=max_chunks)
-    choose = {}
-    for doc_id, around in wanted.items():
-        choose[doc_id] = partial(_chunks_around, around=around, max_chunks=max_chunks, level=level)
-    return _fetch(store, choose)
+
+    def near(outline: Outline) -> list[Address]:
+        around = wanted[outline.doc_id]
+        at = try_address(around) if isinstance(around, str) else around
+        letter = at.level if isinstance(at, Address) else level or _searched_level(outline) or "c"
+        index = at.index if isinstance(at, Address) else at or 0
+        run = run_around(index, max_chunks, range(len(outline.levels.get(letter, ()))))
+        return [Address(outline.doc_id, letter, i) for i in run]
+
+    return _fetch(store, wanted, near)
 
 # %% ../../nbs/50_expansion/08_fetch.ipynb #fb886dec
 def _only(found: Found[list[TextNode]], doc_id: str) -> list[TextNode]:
@@ -162,12 +154,6 @@ def fetch_doc_chunks(
     """
     return _only(fetch_chunks(store, {doc_id: around}, max_chunks, level), doc_id)
 
-# %% ../../nbs/50_expansion/08_fetch.ipynb #bb8c1579
-def _chunks_of_span(outline: Outline, span: Span) -> list[Address]:
-    "The fewest chunks that hold a span, on the first searched level."
-    level = _searched_level(outline)
-    return [Address(outline.doc_id, level, i) for i in needed(outline.levels[level], span)] if level else []
-
 # %% ../../nbs/50_expansion/08_fetch.ipynb #5e468fea
 def read_spans(
     store: ChunkReader,
@@ -177,8 +163,10 @@ def read_spans(
     "Read spans of documents in one keyed read; a span that cannot be rebuilt exactly is left out."
     runs: dict[tuple[str, Span], list[Address]] = {}
     for doc_id in (d for d in wanted if d in outlines):
-        inside = [s for s in wanted[doc_id] if s and s.end <= outlines[doc_id].n_characters]
-        runs |= {(doc_id, s): _chunks_of_span(outlines[doc_id], s) for s in inside}
+        outline, level = outlines[doc_id], _searched_level(outlines[doc_id])
+        for span in (s for s in wanted[doc_id] if s and s.end <= outline.n_characters):
+            numbers = needed(outline.levels[level], span) if level else ()
+            runs[doc_id, span] = [Address(doc_id, level, i) for i in numbers]
     asked = list(dict.fromkeys(str(a) for run in runs.values() for a in run))
     chunks = store.get_chunks(asked).found if asked else {}
     texts: dict[str, dict[Span, str]] = {d: {} for d in wanted if d in outlines}
@@ -192,87 +180,50 @@ def read_spans(
     return texts
 
 # %% ../../nbs/50_expansion/08_fetch.ipynb #893efe35
-def _values(passage: Passage, chunk: str, outlines: Mapping[str, Outline]) -> dict[str, Any]:
-    "What a hit of a search server says, for a chunk of a passage."
+def _neighbor(passage: Passage, chunk: str, outlines: Mapping[str, Outline], form: Mapping[str, Any],
+              own: Mapping[str, Any] | None) -> dict[str, Any]:
+    "Write a chunk of a passage in the form of a hit of its document, or of any hit; ids keep their type."
     address, outline, why = try_address(chunk), outlines.get(passage.doc_id), passage.why.get(chunk)
-    span, pages = passage.span, passage.pages
+    span, pages, like = passage.span, passage.pages, form if own is None else own
     if address and outline is not None and (why is None or why.role != "passed"):
         span = outline.span_of(address)
         pages = outline.pages_of(span)
     start, end = (at - passage.span.start for at in (max(span.start, passage.span.start), span.end))
-    return {"id": chunk, "doc_id": passage.doc_id, "index": address.index if address else None,
-            "text": passage.text[start:end], "page": pages[0] if pages else None,
-            "file_name": field_of(passage.metadata, "file_name", passage.doc_id), "score": None}
-
-# %% ../../nbs/50_expansion/08_fetch.ipynb #934dec4c
-def _address_of(raw: RawHit, outlines: Mapping[str, Outline], level: str | None) -> str | None:
-    "The address that a hit means; None when it names no chunk."
-    own = try_address(raw.id)
-    if own is not None and raw.doc_id in ("", own.doc_id):
-        return raw.id
-    if not raw.doc_id or raw.index is None:
-        return None
-    outline = outlines.get(raw.doc_id)
-    letter = level or (_searched_level(outline) if outline else None) or "c"
-    return str(Address(raw.doc_id, letter, raw.index))
-
-
-def _key(raw: RawHit, n: int) -> str:
-    "An id that no chunk of the store has, for a hit that names none."
-    return f"hit {raw.id}" if raw.id else f"hit without id, number {n}"
+    index = address.index if address else None
+    if isinstance(value_of(like, "index"), str) and index is not None:
+        index = str(index)
+    doc_id = own is not None and value_of(own, "doc_id") or passage.doc_id
+    values = {"id": chunk, "doc_id": doc_id, "index": index, "text": passage.text[start:end],
+              "page": pages[0] if pages else None,
+              "file_name": field_of(passage.metadata, "file_name", passage.doc_id), "score": None}
+    names = {name for some in FIELDS.values() for name in some}
+    more = {k: v for k, v in passage.metadata.items() if k not in names}
+    return like_hit(values, like, more) | {"is_neighbor": True}
 
 # %% ../../nbs/50_expansion/08_fetch.ipynb #8819659a
-class _Given(NamedTuple):
-    "The hits that came in, by the chunk they mean."
-    hits: dict[str, list[Mapping[str, Any]]]  # Address or other key -> the entries, in their order
-    nodes: list[NodeWithScore]                # One for each key
-    duplicates: int                           # Entries that were given twice
-
-
-def _given(hits: Sequence[Mapping[str, Any]], outlines: Mapping[str, Outline], level: str | None) -> _Given:
-    "Sort raw hits by the chunk they mean."
-    out = _Given({}, [], 0)
+def _given(hits: Sequence[Mapping[str, Any]], outlines: Mapping[str, Outline],
+           level: str | None) -> tuple[dict[str, list[Mapping[str, Any]]], list[NodeWithScore]]:
+    "The distinct hits by the chunk they mean, or by a key that no chunk has; and a node for each key."
+    found: dict[str, list[Mapping[str, Any]]] = {}
+    nodes: dict[str, NodeWithScore] = {}
     seen: set[str] = set()
-    texts: dict[str, str] = {}
     for n, hit in enumerate(hits):
         raw = raw_hit(hit)
-        key = _address_of(raw, outlines, level) or _key(raw, n)
+        own, outline = try_address(raw.id), outlines.get(raw.doc_id)
+        key = unknown = f"hit {raw.id}" if raw.id else f"hit without id, number {n}"
+        if own is not None and raw.doc_id in ("", own.doc_id):
+            key = raw.id
+        elif raw.doc_id and raw.index is not None:
+            letter = level or (_searched_level(outline) if outline else None) or "c"
+            key = str(Address(raw.doc_id, letter, raw.index))
         if (raw.id or key) in seen:
-            out = out._replace(duplicates=out.duplicates + 1)
             continue
         seen.add(raw.id or key)
-        if key in texts and raw.text.split() != texts[key].split():
-            key = _key(raw, n)
-        texts.setdefault(key, raw.text)
-        if key not in out.hits:
-            out.nodes.append(NodeWithScore(node=TextNode(id_=key, text=raw.text), score=raw.score))
-        out.hits.setdefault(key, []).append(hit)
-    return out
-
-# %% ../../nbs/50_expansion/08_fetch.ipynb #cbee2f30
-def _outlines_of(expander: Expander, hits: Sequence[RawHit]) -> Found[Outline]:
-    "The outlines of the hits' documents and of those the policy may want, in one read."
-    own = [try_address(raw.id) for raw in hits]
-    doc_ids = [a.doc_id if a and raw.doc_id in ("", a.doc_id) else raw.doc_id for raw, a in zip(hits, own)]
-    top = list(zip(doc_ids, hits))[:expander.expand_top_k]
-    seen = [Seen(Address(d, SEARCHED[0], raw.index or 0), text=raw.text) for d, raw in top if d]
-    asked = list(dict.fromkeys([d for d in doc_ids if d] + wanted_documents(expander.policy, seen)))
-    return expander.store.get_outlines(asked) if asked else Found({}, ())
-
-
-def _like(values: Mapping[str, Any], more: Mapping[str, Any], form: Mapping[str, Any],
-          forms: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    "A neighbor with more of its document, in the form of the hits of that document, its ids of their type."
-    own = forms.get(values["doc_id"])
-    like = form if own is None else own
-    typed = {"index": values["index"], "doc_id": values["doc_id"]}
-    if isinstance(value_of(like, "index"), str) and typed["index"] is not None:
-        typed["index"] = str(typed["index"])
-    if own is not None:
-        typed["doc_id"] = value_of(own, "doc_id") or typed["doc_id"]
-    names = {name for some in FIELDS.values() for name in some}
-    more = {k: v for k, v in more.items() if k not in names}
-    return like_hit({**values, **typed}, like, more) | {"is_neighbor": True}
+        if key in nodes and raw.text.split() != nodes[key].text.split():
+            key = unknown
+        nodes.setdefault(key, NodeWithScore(node=TextNode(id_=key, text=raw.text), score=raw.score))
+        found.setdefault(key, []).append(hit)
+    return found, list(nodes.values())
 
 # %% ../../nbs/50_expansion/08_fetch.ipynb #3e47f553
 class ExpandedHits(list):
@@ -322,19 +273,25 @@ def expand_dicts(
     """
     if level is not None and level not in LEVELS:
         raise InputError(f"level must be one of {''.join(LEVELS)}, got {level!r}")
-    read = _outlines_of(expander, list(map(raw_hit, hits)))
-    given = _given(hits, read.found, level)
-    expansion = expander.expand(given.nodes, question, read.found)
+    raws = list(map(raw_hit, hits))
+    own = [try_address(raw.id) for raw in raws]
+    doc_ids = [a.doc_id if a and raw.doc_id in ("", a.doc_id) else raw.doc_id for raw, a in zip(raws, own)]
+    top = list(zip(doc_ids, raws))[:expander.expand_top_k]
+    seen = [Seen(Address(d, SEARCHED[0], raw.index or 0), text=raw.text) for d, raw in top if d]
+    asked = list(dict.fromkeys([d for d in doc_ids if d] + wanted_documents(expander.policy, seen)))
+    read = expander.store.get_outlines(asked) if asked else Found({}, ())     # with those that the policy may want
+    given, nodes = _given(hits, read.found, level)
+    expansion = expander.expand(nodes, question, read.found)
     expansion.stats.reads += bool(read.found or read.missing)
-    expansion.stats.duplicates += given.duplicates
+    expansion.stats.duplicates += len(hits) - sum(map(len, given.values()))
     warn_unknown(expansion.stats)
     forms: dict[str, Mapping[str, Any]] = {}
-    for hit in (found[0] for key, found in given.hits.items() if try_address(key)):
+    for hit in (found[0] for key, found in given.items() if try_address(key)):
         forms.setdefault(raw_hit(hit).doc_id, hit)
     out = ExpandedHits(stats=expansion.stats, dropped=expansion.dropped)
     for p in expansion.passages:
         for i in sorted({*p.hits, *p.neighbors}, key=id_key):
-            out += [copy.deepcopy({**hit, "is_neighbor": False}) for hit in given.hits.get(i, ())]
-            if i not in given.hits:
-                out.append(_like(_values(p, i, expansion.outlines), p.metadata, hits[0], forms))
+            out += [copy.deepcopy({**hit, "is_neighbor": False}) for hit in given.get(i, ())]
+            if i not in given:
+                out.append(_neighbor(p, i, expansion.outlines, hits[0], forms.get(p.doc_id)))
     return out

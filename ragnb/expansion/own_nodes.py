@@ -43,12 +43,6 @@ def _offsets(nodes: Sequence[BaseNode], document: Document | None) -> list[Span]
     return spans if spans == sorted(spans) and len(set(spans)) == len(spans) else None
 
 # %% ../../nbs/50_expansion/09_own_nodes.ipynb #35e3a214
-def _between(spans: Sequence[Span]) -> dict[int, str]:
-    "White space for gaps of one or two characters between chunks."
-    gaps = {a.end: b.start - a.end for a, b in zip(spans, spans[1:])}
-    return {at: " " * n for at, n in gaps.items() if 0 < n <= 2}
-
-
 def _linked(nodes: Sequence[BaseNode]) -> list[BaseNode]:
     "Nodes of one document along their links; as given where they have none."
     held = {n.node_id: n for n in nodes}
@@ -116,7 +110,9 @@ def _outline(doc_id: str, nodes: Sequence[BaseNode], document: Document | None) 
     spans = _offsets(in_order, document)
     if spans is not None and document is None:
         metadata = dict(in_order[0].metadata)
-        return Outline(doc_id, spans[-1].end, {"c": spans}, _between(spans), metadata=metadata), in_order
+        gaps = {a.end: b.start - a.end for a, b in zip(spans, spans[1:])}
+        blanks = {at: " " * n for at, n in gaps.items() if 0 < n <= 2}
+        return Outline(doc_id, spans[-1].end, {"c": spans}, blanks, metadata=metadata), in_order
     if spans is None:
         in_order = _linked(nodes)
         spans, text = _laid_out(nodes)
@@ -170,7 +166,9 @@ class NodeStore(ChunkReader):
         groups: dict[str, list[BaseNode]] = {}
         for node in all_nodes(nodes):
             if _text(node).strip():
-                groups.setdefault(self._document_of(node), []).append(node)
+                noted = None if "doc_id" in self.fields else node.ref_doc_id
+                doc_id = str(noted or _value(node, "doc_id", self.fields) or node.node_id)
+                groups.setdefault(doc_id, []).append(node)
         for doc_id, group in groups.items():
             self._add(doc_id, group, whole.get(doc_id))
         if not self._chunks:
@@ -183,11 +181,6 @@ class NodeStore(ChunkReader):
         self._chunks: dict[str, TextNode] = {}
         self._known: dict[str, str] = {}                        # Id of a node -> its address here
         self._placed: dict[tuple[str, int, int], str] = {}      # Document and offsets -> its address here
-
-    def _document_of(self, node: BaseNode) -> str:
-        "The document of a node."
-        noted = None if "doc_id" in self.fields else node.ref_doc_id
-        return str(noted or _value(node, "doc_id", self.fields) or node.node_id)
 
     def _add(self, doc_id: str, nodes: Sequence[BaseNode], document: Document | None = None) -> None:
         "Add one document."

@@ -52,13 +52,6 @@ def _closed(outline: Outline, spans: Iterable[Span]) -> list[Span]:
             out.append(span)
     return out
 
-# %% ../../nbs/50_expansion/03_passages.ipynb #9b904cf7
-def _without_holes(outline: Outline, span: Span, held: Iterable[Span]) -> list[Span]:
-    "The parts of a span that the chunks at hand hold; one part, the span itself, when none is missing."
-    blanks = [Span(i, i + len(b)) for i, b in outline.blanks.items() if i < span.end and i + len(b) > span.start]
-    told = shared(held, [span])
-    return [span] if union([*told, *shared(blanks, [span])]) == [span] else _closed(outline, told)
-
 # %% ../../nbs/50_expansion/03_passages.ipynb #e05b6e59
 class _Asked(NamedTuple):
     "A piece with the wish it belongs to."
@@ -157,8 +150,10 @@ def _stitched(outline: Outline, span: Span, asked: Sequence[_Asked], chunks: Map
     "Passages of one united span; chunks that a hole cuts off from every hit are written into `dropped`."
     granted = {a: chunks[a].span for _, _, piece in asked for a in piece.addresses() if a in chunks}
     held = dict(sorted(granted.items(), key=lambda item: (item[1], item[0])))
-    placed = []
-    for n, part in _cut_out(_without_holes(outline, span, held.values()), apart):
+    blanks = [Span(i, i + len(b)) for i, b in outline.blanks.items() if i < span.end and i + len(b) > span.start]
+    at_hand, placed = shared(held.values(), [span]), []
+    has_hole = union([*at_hand, *shared(blanks, [span])]) != [span]
+    for n, part in _cut_out(_closed(outline, at_hand) if has_hole else [span], apart):
         mine = [a for a in asked if a.number == 0 and a.wish.address in held]
         hits = [a.wish for a in mine if _at_home(held[a.wish.address], n, part, apart)]
         beside = [a for a in asked if (a.number or apart and not hits) and part.overlap(a.piece.granted)]

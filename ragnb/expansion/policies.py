@@ -10,12 +10,11 @@ import re
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 # %% auto #0
-__all__ = ['STEPS', 'TOKEN_STEPS', 'CHARACTERS', 'WINDOW_PROMPT', 'Cite', 'adaptive', 'pages', 'whole_document', 'DocTypePolicy',
-           'by_doc_type', 'sentence_window', 'section', 'auto_merge', 'read_windows', 'llm_window', 'with_citations']
+__all__ = ['STEPS', 'TOKEN_STEPS', 'CHARACTERS', 'WINDOW_PROMPT', 'Cite', 'adaptive', 'pages', 'whole_document', 'by_doc_type',
+           'sentence_window', 'section', 'auto_merge', 'read_windows', 'llm_window', 'with_citations']
 
 # %% ../../nbs/50_expansion/06_policies.ipynb #28b06fe8
 from ..documents.arguments import checked
@@ -24,7 +23,7 @@ from ..documents.text import tokenizer as named_tokenizer
 from ..chunking.base import parent_index
 from ..retrieval.arguments import check_counts, is_number
 from ragnb.expansion.policy import (
-    combined, no_expansion, Place, Policy, QuestionPolicy, register_policy, resolve_policy, run_around,
+    combined, Place, Policy, QuestionPolicy, register_policy, resolve_policy, run_around,
     Seen, Situation, span_around, wanted_list
 )
 from .segments import best_segments
@@ -139,34 +138,6 @@ def _folded(value: Any) -> str:
     "A document type without case and white space at its ends."
     return "" if value is None else str(value).strip().casefold()
 
-
-@dataclass(frozen=True)
-class DocTypePolicy(QuestionPolicy):
-    "A policy that asks one policy for each type of document, and can say which."
-    choices: Mapping[str, Policy] = field(default_factory=dict)  # Type, folded -> policy
-    otherwise: Policy = no_expansion                             # For every other type
-    max_chunks: int = 50
-
-    def choice(
-        self,
-        kind: Any,   # Type of a document; None when it has none
-    ) -> Policy:
-        "The policy for a type."
-        return self.choices.get(_folded(kind), self.otherwise)
-
-
-# %% ../../nbs/50_expansion/06_policies.ipynb #a3b584f2
-def _around(outline: Outline, hit: Address, want: Any, most: int) -> Any:
-    "A span with its hit, cut to so many chunks around it; anything else as it is."
-    if not isinstance(want, Span) or not want.contains(outline.span_of(hit)):
-        return want
-    spans = outline.levels[hit.level]
-    run = covering(spans, want)
-    if len(run) <= most:
-        return want
-    near = run_around(hit.index, most, run)
-    return spans[near[0]].hull(spans[near[-1]])
-
 # %% ../../nbs/50_expansion/06_policies.ipynb #ce8acf14
 @checked
 def by_doc_type(
@@ -207,13 +178,16 @@ def by_doc_type(
     def by_type(ready: Sequence[Policy], outline: Outline, hit: Address) -> Any:
         kind = _folded(outline.metadata.get(key))
         wanted = ready[names.index(kind) if kind in names else -1](outline, hit)
-        cut = [_around(outline, hit, want, max_chunks) for want in wanted_list(wanted)]
+        own, spans, cut = outline.span_of(hit), outline.levels[hit.level], wanted_list(wanted)
+        for n, want in enumerate(cut):      # a span with its hit, cut to the chunks around it; anything else as it is
+            run = covering(spans, want) if isinstance(want, Span) and want.contains(own) else ()
+            if len(run) > max_chunks:
+                near = run_around(hit.index, max_chunks, run)
+                cut[n] = spans[near[0]].hull(spans[near[-1]])
         return cut if isinstance(wanted, list) else cut[0]
-
     name = "doc_type" if max_chunks == 50 else f"doc_type:{max_chunks}"
     made = [*map(resolve_policy, chosen.values()), resolve_policy(otherwise)]
-    joined = combined(name, made, by_type)
-    return DocTypePolicy(name, joined.prepare, joined.documents, dict(zip(names, made)), made[-1], max_chunks)
+    return combined(name, made, by_type)
 
 # %% ../../nbs/50_expansion/06_policies.ipynb #d84a600b
 def sentence_window(
@@ -264,18 +238,6 @@ def _within(outline: Outline, hit: Address, span: Span, longest: int) -> Span:
                 first, last = min(first, i), max(last, i)
     return own
 
-# %% ../../nbs/50_expansion/06_policies.ipynb #e34ba997
-def _section_span(outline: Outline, hit: Address, level: int | None, longest: int) -> Span:
-    "The section of a hit; a smaller one, or chunks around the hit, when it is too long."
-    own, starts = outline.span_of(hit), [s.start for _, s in outline.sections]
-    at = bisect_right(starts, own.start) - 1
-    before = Span(0, starts[0])  # the text before the first heading
-    chain = _chain(outline.sections, at) if at >= 0 else [before, before]
-    wanted = chain if level is None else chain[max(1, len(chain) - level)::-1]
-    holds = [s for s in wanted if s.contains(own)] or [own.hull(chain[0])]
-    allowed = holds[:1] if level is None else holds
-    return next((s for s in allowed if len(s) <= longest), None) or _within(outline, hit, holds[0], longest)
-
 # %% ../../nbs/50_expansion/06_policies.ipynb #36bdbc64
 @checked
 def section(
@@ -307,27 +269,18 @@ def section(
     check_counts(1, level=level, longest=longest)
 
     def section_policy(ready: Sequence[Policy], outline: Outline, hit: Address) -> Any:
-        return _section_span(outline, hit, level, longest) if outline.sections else ready[0](outline, hit)
+        if not outline.sections:
+            return ready[0](outline, hit)
+        own, starts = outline.span_of(hit), [s.start for _, s in outline.sections]
+        at = bisect_right(starts, own.start) - 1
+        before = Span(0, starts[0])  # the text before the first heading
+        chain = _chain(outline.sections, at) if at >= 0 else [before, before]
+        wanted = chain if level is None else chain[max(1, len(chain) - level)::-1]
+        holds = [s for s in wanted if s.contains(own)] or [own.hull(chain[0])]
+        allowed = holds[:1] if level is None else holds
+        return next((s for s in allowed if len(s) <= longest), None) or _within(outline, hit, holds[0], longest)
 
     return combined("section" if level is None else f"section:{level}", [resolve_policy(otherwise)], section_policy)
-
-# %% ../../nbs/50_expansion/06_policies.ipynb #e723b60e
-class _Family(NamedTuple):
-    "Where a hit belongs: document, level of the hit and number of its parent, and how many children that has."
-    key: tuple[str, str, int]
-    n_children: int
-
-def _family(outline: Outline, hit: Address, level: str) -> _Family | None:
-    "The family of a hit; None for an orphan."
-    parents, spans = outline.levels.get(level), outline.levels[hit.level]
-    if not parents:
-        raise InputError(f"the auto-merge policy needs level {level!r}, the outline of {hit.doc_id!r} has "
-                         f"{sorted(outline.levels)}: index with `--split parent-child`, or use segments or section")
-    parent = parent_index(parents, spans[hit.index])
-    if parent is None:
-        return None
-    children = [i for i in covering(spans, parents[parent]) if parent_index(parents, spans[i]) == parent]
-    return _Family((hit.doc_id, hit.level, parent), len(children))
 
 # %% ../../nbs/50_expansion/06_policies.ipynb #624a276a
 def auto_merge(
@@ -339,17 +292,23 @@ def auto_merge(
     if not is_number(ratio) or ratio > 1:
         raise InputError(f"ratio must be in [0, 1], got {ratio}")
 
+    def parent_of(outline: Outline, hit: Address) -> int | None:
+        if not outline.levels.get(level):
+            raise InputError(f"the auto-merge policy needs level {level!r}, the outline of {hit.doc_id!r} has "
+                             f"{sorted(outline.levels)}: index with `--split parent-child`, or use segments or section")
+        return parent_index(outline.levels[level], outline.span_of(hit))
+
     def prepare(situation: Situation) -> Policy:
-        families = {h.address: _family(situation.outlines[h.address.doc_id], h.address, level) for h in situation.hits}
-        n_found = Counter(family.key for family in families.values() if family)
+        parents = {h.address: parent_of(situation.outlines[h.address.doc_id], h.address) for h in situation.hits}
+        n_found = Counter((hit.doc_id, hit.level, parent) for hit, parent in parents.items())
 
         def merge_policy(outline: Outline, hit: Address) -> Span:
-            family = families.get(hit)
-            if family is None:
+            if (parent := parents.get(hit)) is None:
                 return outline.span_of(hit)
-            share = n_found[family.key] / family.n_children
-            merges = share > ratio or (inclusive and share == ratio)
-            return outline.levels[level][family.key[2]] if merges else outline.span_of(hit)
+            spans, whole = outline.levels[hit.level], outline.levels[level]
+            children = [i for i in covering(spans, whole[parent]) if parent_index(whole, spans[i]) == parent]
+            share = n_found[hit.doc_id, hit.level, parent] / len(children)
+            return whole[parent] if share > ratio or inclusive and share == ratio else outline.span_of(hit)
         return merge_policy
 
     return QuestionPolicy(f"auto-merge:{ratio:g}", prepare)
@@ -382,23 +341,6 @@ def read_windows(
             return [min(x, most) for x in numbers]
     raise ValueError(f"no list of {n} whole numbers >= 0 in {answer[:80]!r}")
 
-# %% ../../nbs/50_expansion/06_policies.ipynb #13c4f91e
-def _asked_windows(llm: Any, situation: Situation, default: int, most: int, size: int) -> dict[Address, int]:
-    "The model's windows, or the default for all."
-    from ragnb.models.guards import guard_numbers
-    from ragnb.models.llm import prompt_template
-    hits = situation.expanded
-    prompt = prompt_template(WINDOW_PROMPT.replace("{most}", str(most)).replace("{n}", str(len(hits))))
-    context = "\n\n".join(f"[{n}] {guard_numbers(h.text[:size])}" for n, h in enumerate(hits, 1))
-    situation.llm_calls += 1
-    try:
-        answer = str(llm.predict(prompt, context_str=context, query_str=situation.question))
-        windows = read_windows(answer, len(hits), most)
-    except Exception as error:  # whatever a model's client raises must not cost the passages
-        situation.events.append(f"llm window: {type(error).__name__}: {error}; window {default} for all")
-        windows = [default] * len(hits)
-    return {h.address: w for h, w in zip(hits, windows)}
-
 # %% ../../nbs/50_expansion/06_policies.ipynb #8de12883
 def llm_window(
     llm: Any,           # A LlamaIndex LLM
@@ -407,13 +349,24 @@ def llm_window(
     size: int = 300,    # Characters of a hit that the model reads, >= 1
 ) -> Policy:            # Named `llm:N`
     "Neighbors, as many as a model says; one call for all hits."
+    if llm is None:
+        raise InputError("the llm policy needs a model: resolve_policy('llm', llm=…)")
     check_counts(0, default=default, most=most)
     check_counts(1, size=size)
 
     def prepare(situation: Situation) -> Policy:
-        windows = _asked_windows(llm, situation, default, most, size)
+        from ragnb.models.guards import guard_numbers
+        from ragnb.models.llm import prompt_template
+        hits, windows = situation.expanded, {}
+        prompt = prompt_template(WINDOW_PROMPT.replace("{most}", str(most)).replace("{n}", str(len(hits))))
+        context = "\n\n".join(f"[{n}] {guard_numbers(h.text[:size])}" for n, h in enumerate(hits, 1))
+        situation.llm_calls += 1
+        try:
+            answer = str(llm.predict(prompt, context_str=context, query_str=situation.question))
+            windows = dict(zip((h.address for h in hits), read_windows(answer, len(hits), most)))
+        except Exception as error:  # whatever a model's client raises must not cost the passages
+            situation.events.append(f"llm window: {type(error).__name__}: {error}; window {default} for all")
         return lambda outline, hit: span_around(outline, hit, windows.get(hit, default))
-
     return QuestionPolicy(f"llm:{default}", prepare)
 
 # %% ../../nbs/50_expansion/06_policies.ipynb #18bb3355
@@ -465,13 +418,6 @@ def _citations(depth: int = 1, catalogue: Any = None) -> Policy:
         return [Place(*p) for p in cited_spans(doc_id, span, catalogue)]
     return with_citations(cite, depth)
 
-
-def _llm(default: int = 5, llm: Any = None) -> Policy:
-    "The policy of a model."
-    if llm is None:
-        raise InputError("the llm policy needs a model: resolve_policy('llm', llm=…)")
-    return llm_window(llm, default)
-
 # %% ../../nbs/50_expansion/06_policies.ipynb #1636cf46
 register_policy("adaptive", adaptive, str, "TOKENIZER")
 register_policy("pages", pages, int)
@@ -482,4 +428,4 @@ register_policy("window", sentence_window, int)
 register_policy("section", section, int, "LEVEL")
 register_policy("segments", best_segments, float, "PENALTY", ("relevance",))
 register_policy("citations", _citations, int, "DEPTH", ("catalogue",))
-register_policy("llm", _llm, int, "N", ("llm",))
+register_policy("llm", lambda default=5, llm=None: llm_window(llm, default), int, "N", ("llm",))

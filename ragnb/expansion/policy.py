@@ -214,7 +214,7 @@ class QuestionPolicy:
     name: str                                # For reasons and tables
     prepare: Callable[[Situation], Policy]   # Called once for a question
     documents: Callable[[Sequence[Seen]], Iterable[str]] | None = None  # Other documents it may want, from the hits
-
+    parts: tuple[Policy, ...] = ()           # The policies that it asks
     def __call__(
         self,
         outline: Outline,                    # Of the hit's document
@@ -272,7 +272,7 @@ def combined(
     def documents(hits: Sequence[Seen]) -> list[str]:
         return [d for policy in policies for d in wanted_documents(policy, hits)]
 
-    return QuestionPolicy(name, prepare, documents)
+    return QuestionPolicy(name, prepare, documents, tuple(policies))
 
 # %% ../../nbs/50_expansion/01_policy.ipynb #1ca1f3e1
 def together(
@@ -307,33 +307,12 @@ def register_policy(
         raise InputError(f"a policy's name must hold neither ':' nor '+', got {name!r}")
     _MAKERS[name] = _Maker(make, argument, f"{name}[:{letter}]" if argument else name, tuple(parts))
 
-# %% ../../nbs/50_expansion/01_policy.ipynb #fb34dfd7
-def _siblings(window: int = 1, catalogue: Any = None) -> Policy:
-    "The siblings policy, over rows too when a catalogue knows them."
-    return siblings(window, getattr(catalogue, "family", None))
-
 # %% ../../nbs/50_expansion/01_policy.ipynb #5b532d0f
 register_policy("none", lambda: no_expansion)
 register_policy("neighbors", neighbors, int)
-register_policy("siblings", _siblings, int, parts=("catalogue",))
+register_policy("siblings", lambda window=1, catalogue=None: siblings(window, getattr(catalogue, "family", None)),
+                int, parts=("catalogue",))
 register_policy("parent", lambda: parent)
-
-# %% ../../nbs/50_expansion/01_policy.ipynb #cfd8a8bc
-def _check_parts(parts: Iterable[str]) -> None:
-    "Refuse keywords that no policy knows."
-    known = {part for maker in _MAKERS.values() for part in maker.parts}
-    for part in parts:
-        if part not in known:
-            raise InputError(f"no policy takes {part!r}; known are {', '.join(sorted(known)) or 'no parts'}")
-
-# %% ../../nbs/50_expansion/01_policy.ipynb #677d9d25
-def _reads(argument: Callable[[str], Any], text: str) -> bool:
-    "True when an argument can be read."
-    try:
-        argument(text)
-    except ValueError:
-        return False
-    return bool(text) and text == text.strip()
 
 # %% ../../nbs/50_expansion/01_policy.ipynb #b50b393c
 @checked
@@ -342,7 +321,9 @@ def resolve_policy(
     **parts: Any,                      # What some policies need: `llm`, `catalogue`, `relevance`; the others ignore it
 ) -> Policy:                           # `InputError` names all policies, or all parts, that are known
     "Make a policy from its name."
-    _check_parts(parts)
+    known = sorted({part for maker in _MAKERS.values() for part in maker.parts})
+    for part in (part for part in parts if part not in known):
+        raise InputError(f"no policy takes {part!r}; known are {', '.join(known)}")
     if callable(spec):
         return spec
     if "+" in spec:
@@ -351,9 +332,12 @@ def resolve_policy(
     maker = _MAKERS.get(name)
     if maker is None and (made := make_plugin("policy", spec, **parts)) is not None:
         return made
-    if maker is None or colon and (maker.argument is None or not _reads(maker.argument, argument)):
+    try:
+        if maker is None or colon and (maker.argument is None or not argument or argument != argument.strip()):
+            raise ValueError(argument)
+        arguments = [maker.argument(argument)] if colon else []
+    except ValueError:
         usages = ", ".join(m.usage for m in _MAKERS.values())
-        raise InputError(f"unknown policy {spec!r}: use {usages}, or several joined by '+'{told_plugins('policy')}")
-    given = {k: v for k, v in parts.items() if k in maker.parts and v is not None}
-    arguments = [maker.argument(argument)] if argument else []
-    return maker.make(*arguments, **given)
+        known = f"{usages}, or several joined by '+'{told_plugins('policy')}"
+        raise InputError(f"unknown policy {spec!r}: use {known}") from None
+    return maker.make(*arguments, **{k: v for k, v in parts.items() if k in maker.parts and v is not None})

@@ -63,8 +63,11 @@ def whole_number(
     least: int = 0,
 ) -> int | None:     # None for anything else
     "Read a whole number, also one written as text."
-    whole = isinstance(value, int) and not isinstance(value, bool) or str(value).isdecimal()
-    return int(value) if whole and int(value) >= least else None
+    try:
+        number = int(value) if not isinstance(value, bool) and float(value) == int(float(value)) else None
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return number if number is not None and number >= least else None
 
 # %% ../../nbs/50_expansion/07_raw_hits.ipynb #5d712469
 def value_of(
@@ -133,14 +136,6 @@ def overlap(
         at = tail.find(head, at + 1)
     return len(tail) - at if at >= 0 else 0
 
-
-def _follows(a: Mapping[str, Any], b: Mapping[str, Any]) -> bool:
-    "True when two entries are chunks of one document in a row, one of them a neighbor."
-    one, next_one = raw_hit(a), raw_hit(b)
-    if not one.doc_id or None in (one.index, next_one.index) or not (a.get("is_neighbor") or b.get("is_neighbor")):
-        return False
-    return one.doc_id == next_one.doc_id and next_one.index == one.index + 1
-
 # %% ../../nbs/50_expansion/07_raw_hits.ipynb #802f18fc
 def _joined(run: list[Mapping[str, Any]], rank: int, at: int) -> Passage:
     "The passage of a run of entries, the first of them at a place in the list."
@@ -178,10 +173,15 @@ def dict_passages(
     "Make passages of hits of another system."
     runs: list[list[Mapping[str, Any]]] = []
     starts: list[int] = []
+    before = RawHit("", "", None, "", None, "", None)
     for n, hit in enumerate(hits):
-        if joined and runs and _follows(runs[-1][-1], hit):
+        raw = raw_hit(hit)
+        near = joined and n and (hit.get("is_neighbor") or hits[n - 1].get("is_neighbor"))
+        numbered = None not in (before.index, raw.index) and raw.index == before.index + 1
+        if near and numbered and before.doc_id == raw.doc_id != "":
             runs[-1].append(hit)
         else:
             runs.append([hit])
             starts.append(n)
+        before = raw
     return [_joined(run, rank, at) for rank, (run, at) in enumerate(zip(runs, starts), 1)]

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence, Collection
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
 
 # %% auto #0
 __all__ = ['WantedPiece', 'Wish', 'make_wish', 'grant_chunks']
@@ -56,16 +55,6 @@ def _piece(outline: Outline, level: str, place: Place) -> WantedPiece | None:
     chunks = needed(outline.levels[levels[0]], span) if levels else range(0)
     return WantedPiece(outline.doc_id, levels[0], chunks, span, place.role, place.why) if chunks else None
 
-# %% ../../nbs/50_expansion/02_wishes.ipynb #d39b6602
-def _as_place(wanted: Any, doc_id: str) -> Place | None:
-    "One thing that a policy returned, as a place; None when it is neither a span nor a place."
-    if isinstance(wanted, Span):
-        return Place(doc_id, wanted)
-    if isinstance(wanted, tuple) and 2 <= len(wanted) <= len(Place._fields):
-        if isinstance(wanted[0], str) and isinstance(wanted[1], Span):
-            return Place(*wanted)
-    return None
-
 # %% ../../nbs/50_expansion/02_wishes.ipynb #1ccee3b7
 def make_wish(
     hit: Seen,                        # Its document has an outline
@@ -77,7 +66,8 @@ def make_wish(
     "Ask a policy about one hit."
     at, outline = hit.address, outlines[hit.address.doc_id]
     own, wanted = outline.span_of(at), policy(outline, at)
-    places = [_as_place(w, at.doc_id) for w in wanted_list(wanted)]
+    places = [Place(at.doc_id, w) if isinstance(w, Span) else w for w in wanted_list(wanted)]
+    places = [Place(*p) if isinstance(p, tuple) and len(p) > 1 and isinstance(p[1], Span) else None for p in places]
     around = [p.span for p in places if p and p.doc_id == at.doc_id and p.span.contains(own)]
     if not around or None in places:
         raise InputError(f"policy {name} gave {wanted!r}, which does not hold the hit {at} at {own}")
@@ -89,26 +79,6 @@ def make_wish(
         elif place.doc_id != at.doc_id or not span.contains(place.span):
             wish.others += filter(None, [_piece(outlines[place.doc_id], at.level, place)])
     return wish
-
-# %% ../../nbs/50_expansion/02_wishes.ipynb #83ad7ce0
-@dataclass
-class _Limit:
-    "The chunks that are granted so far, and how many there may be."
-    taken: set[tuple[str, str, int]]   # Document, level, index; the hits from the start
-    most: int
-    allowed: Collection[str] | None = None   # Searched chunks that may be read; None for all
-
-    def outside(self, key: tuple[str, str, int]) -> bool:
-        "True for a chunk that a filter keeps back."
-        return self.allowed is not None and key[1] in SEARCHED and str(Address(*key)) not in self.allowed
-
-    def take(self, piece: WantedPiece, i: int) -> bool:
-        "Grant a chunk of a piece; False when it is not in the piece, kept back, or nothing is left."
-        key = (piece.doc_id, piece.level, i)
-        if i not in piece.chunks or self.outside(key) or (key not in self.taken and len(self.taken) >= self.most):
-            return False
-        self.taken.add(key)
-        return True
 
 # %% ../../nbs/50_expansion/02_wishes.ipynb #63f63afa
 def _grown(at: int, take: Callable[[int], bool]) -> range:
@@ -122,16 +92,11 @@ def _grown(at: int, take: Callable[[int], bool]) -> range:
             last += 1
     return range(first, last + 1)
 
-def _from_head(chunks: range, take: Callable[[int], bool]) -> range:
-    "As many of a run as are granted, from the first that is granted on."
-    first = next((i for i in chunks if take(i)), chunks.stop)
-    last = next((i for i in range(first, chunks.stop) if not take(i)), chunks.stop)
-    return range(first, last)
-
 # %% ../../nbs/50_expansion/02_wishes.ipynb #77d9e95b
-def _shrink(piece: WantedPiece, spans: Sequence[Span], chunks: range) -> None:
+def _shrink(piece: WantedPiece, outlines: Mapping[str, Outline], chunks: range) -> None:
     "Keep of a piece what was granted."
     if chunks and chunks != piece.chunks:
+        spans = outlines[piece.doc_id].levels[piece.level]
         start = piece.granted.start if chunks[0] == piece.chunks[0] else spans[chunks[0]].start
         end = piece.granted.end if chunks[-1] == piece.chunks[-1] else spans[chunks[-1]].end
         piece.granted = Span(start, end)
@@ -145,13 +110,25 @@ def grant_chunks(
     allowed: Collection[str] | None = None,  # Searched chunks that a filter lets through; None for all
 ) -> list[str]:                       # Addresses of the neighbors that were refused, but for those kept back
     "Share the chunks that hits leave over."
-    limit = _Limit({(w.address.doc_id, w.address.level, w.address.index) for w in wishes}, max_chunks, allowed)
+    taken = {(w.address.doc_id, w.address.level, w.address.index) for w in wishes}
     pieces = [piece for w in wishes for piece in w.pieces]
     wanted = dict.fromkeys((piece.doc_id, piece.level, i) for piece in pieces for i in piece.chunks)
+
+    def outside(key: tuple[str, str, int]) -> bool:
+        return allowed is not None and key[1] in SEARCHED and str(Address(*key)) not in allowed
+
+    def take(piece: WantedPiece, i: int) -> bool:
+        key = (piece.doc_id, piece.level, i)
+        if i not in piece.chunks or outside(key) or (key not in taken and len(taken) >= max_chunks):
+            return False
+        taken.add(key)
+        return True
+
     for w in wishes:
-        for piece in w.pieces:
-            take = partial(limit.take, piece)
-            chunks = _grown(w.address.index, take) if piece is w.main else _from_head(piece.chunks, take)
-            _shrink(piece, outlines[piece.doc_id].levels[piece.level], chunks)
+        _shrink(w.main, outlines, _grown(w.address.index, partial(take, w.main)))
+        for piece in w.others:
+            first = next((i for i in piece.chunks if take(piece, i)), piece.chunks.stop)
+            last = next((i for i in range(first, piece.chunks.stop) if not take(piece, i)), piece.chunks.stop)
+            _shrink(piece, outlines, range(first, last))
         w.others = [piece for piece in w.others if piece.chunks]
-    return [str(Address(*key)) for key in wanted if key not in limit.taken and not limit.outside(key)]
+    return [str(Address(*key)) for key in wanted if key not in taken and not outside(key)]

@@ -53,9 +53,6 @@ def results(store: MemoryStore, *indices: int) -> list[dict]:
     return [{"_id": f"c{i}", "_source": {"document_id": 7, "chunk_index": i, "text": nodes[f"7#c{i}"].text}, "_score": 1.0} for i in indices]
 
 
-# --- chunk expanders --------------------------------------------------------------------------------------------------
-
-
 @examples(30)
 @given(st.lists(st.integers(0, 17), min_size=1, max_size=6, unique=True), st.integers(0, 3), st.integers(1, 12))
 def test_chunk_expanders_keep_what_was_found(indices, window, most):
@@ -86,9 +83,6 @@ def test_adaptive_counts_words_also_without_a_text(words, window):
     assert len(adaptive("words")(without, hit)) == (2 * window + 1) * 4 * words     # four characters a word
 
 
-# --- dicts in builders ------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("kind", BUILDERS)
 def test_builders_take_dicts(kind):
     store = filled(Document(text=TEXT, id_="7"))
@@ -110,9 +104,6 @@ def test_a_budget_that_holds_nothing_says_so():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert RankedContextBuilder(budget=3).build([]).note == ""
-
-
-# --- rows of one parent -----------------------------------------------------------------------------------------------
 
 
 ROWS = [Document(text=f"{name} 행이다. " * 8, id_=f"CASE_{n}_{name}", metadata={"parent_id": f"CASE_{n}"})
@@ -148,9 +139,6 @@ def test_rows_survive_saving_and_their_order_does_not_depend_on_the_last_one_ent
     assert policy.documents([Seen(Address("LAW_A9", "c", 0))]) == ["LAW_A2", "LAW_A10"]
 
 
-# --- at most fifty chunks ---------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("kind", ["gcb", "manual"])
 @pytest.mark.parametrize("at", [0, 100, 199])
 def test_the_policy_by_type_reads_at_most_fifty_chunks(kind, at):
@@ -162,16 +150,10 @@ def test_the_policy_by_type_reads_at_most_fifty_chunks(kind, at):
         assert len(span) == 10 * most and span.contains(spans[at])
 
 
-# --- ministries -------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("ministry", MINISTRIES)
 def test_every_ministry_of_the_table_is_found_however_it_is_written(ministry):
     for text in (ministry, f" {ministry} (정책과)", f"{ministry}, 해양수산부", " ".join(ministry)):
         assert route_record(text)[1:3] == (MINISTRIES[ministry], "ministry") and ministry in route_record(text).reason
-
-
-# --- numbers ----------------------------------------------------------------------------------------------------------
 
 
 STORE = filled(Document(text=TEXT, id_="7"))

@@ -25,8 +25,6 @@ from ragnb.chunking.base import SpanNodeParser
 from ragnb.chunking.parent_child import ParentChildNodeParser
 from ragnb.storage.store import Found, MemoryStore
 
-# --- helpers --------------------------------------------------------------------------------------------------------
-
 
 class Given(SpanNodeParser):
     """A parser that cuts where it is told."""
@@ -90,9 +88,6 @@ def outline_of(store: MemoryStore, doc_id: str) -> Outline:
 
 def hit(node: TextNode, score: float | None = 0.5) -> NodeWithScore:
     return NodeWithScore(node=node, score=score)
-
-
-# --- what must hold for any documents, hits and settings ------------------------------------------------------------
 
 
 @st.composite
@@ -259,9 +254,6 @@ def test_reads_are_counted_for_each_call_not_for_the_store():
     assert {e.stats.reads for e in asyncio.run(many())} == {2}
 
 
-# --- the cases of the OpenSearch design, and what its code loses -----------------------------------------------------
-
-
 def test_inputs_are_not_changed_deeply():
     store = MemoryStore()
     _, nodes = row(store, file_name="휴가정책.md")
@@ -292,14 +284,6 @@ def test_an_overlap_stays_in_the_neighbor_as_it_is_stored():
     nodes = fill(store, "d", text, {"c": [Span(0, 9), Span(5, 14)]})
     _, after = expand_dicts(Expander(store, neighbors(1)), [{"_id": "d#c0"}])
     assert (after["_source"]["text"], after["_source"]["file_name"]) == (nodes["d#c1"].text, "d")
-
-
-# --- limits ---------------------------------------------------------------------------------------------------------
-
-
-def test_defaults_are_the_designs():
-    assert policy_name(Expander(MemoryStore()).policy) == "neighbors:5"
-    assert (Expander(MemoryStore()).max_chunks, Expander(MemoryStore()).expand_top_k) == (80, 5)
 
 
 def test_only_the_best_are_expanded_the_rest_pass():
@@ -338,9 +322,6 @@ def test_bad_settings_are_refused(setting):
         ExpandPostprocessor(store=MemoryStore(), **setting)
 
 
-# --- policies -------------------------------------------------------------------------------------------------------
-
-
 def to_the_end_of_the_page(outline: Outline, hit: Address) -> Span:
     """A policy of one's own."""
     span = outline.span_of(hit)
@@ -371,9 +352,6 @@ def test_a_child_that_no_parent_holds_stays_alone():
     assert parent(outline, Address("d", "c", 1)) == Span(3, 6)
 
 
-# --- hits that cannot be looked around ------------------------------------------------------------------------------
-
-
 def test_nodes_of_others_pass_through_in_their_place():
     store = Counting()
     _, nodes = row(store, "a")
@@ -388,12 +366,9 @@ def test_nodes_of_others_pass_through_in_their_place():
     assert (expansion.stats.passed_through, expansion.stats.expanded) == (4, 1)
     assert expansion.passages[0].text == "남의 글" and expansion.passages[0].metadata == {"file_name": "x.md"}
     assert expansion.passages[0].why["uuid-1"] == Why("passed", rank=1, detail="not in the index")
-
-
-def test_nodes_of_others_only_need_no_read():
-    store = Counting()
-    expansion = Expander(store).expand([hit(TextNode(id_="n1", text="가")), hit(TextNode(id_="n2", text="나"))])
-    assert store.asked == [] and expansion.stats.reads == 0 and len(expansion.passages) == 2
+    store.asked = []
+    alone = Expander(store).expand([hit(TextNode(id_="n1", text="가")), hit(ImageNode(id_="img", image="aGk="), 0.3)])
+    assert store.asked == [] and alone.stats.reads == 0 and [p.text for p in alone.passages] == ["가", ""]
 
 
 def test_two_nodes_without_offsets_are_two_passages_with_two_ids():
@@ -405,11 +380,6 @@ def test_two_nodes_without_offsets_are_two_passages_with_two_ids():
     assert [n.text for n in nodes] == ["가나", "다라"] and len({n.node_id for n in nodes}) == 2
     known = TextNode(id_="n3", text="마바", start_char_idx=40, end_char_idx=42, relationships=source)
     assert Expander(MemoryStore()).expand([hit(known)]).passages[0].id == "doc@40-42"
-
-
-def test_an_image_passes_through():
-    expansion = Expander(MemoryStore()).expand([hit(ImageNode(id_="img", image="aGk="), 0.3)])
-    assert (expansion.passages[0].hits, expansion.passages[0].text) == (("img",), "")
 
 
 def test_a_hit_given_twice_is_counted_and_kept_once():
@@ -435,9 +405,6 @@ def test_a_text_that_was_changed_on_the_way_is_read_again():
     assert p.text == changed.text and "passed through" in str(p.why["1#c5"])
 
 
-# --- missing chunks -------------------------------------------------------------------------------------------------
-
-
 def test_a_lost_chunk_that_others_overlap_leaves_no_hole():
     store, text = Counting(), "가나다라마바사아자차카타"
     nodes = fill(store, "d", text, {"c": [Span(0, 5), Span(3, 7), Span(5, 12)]})
@@ -455,9 +422,6 @@ def test_a_level_with_gaps_is_not_glued():
     assert [p.text for p in expansion.passages] == ["둘째 조항이다.", "첫 조항이다."]
 
 
-# --- in LlamaIndex --------------------------------------------------------------------------------------------------
-
-
 def test_postprocessor_sync_is_async():
     store = MemoryStore()
     text, nodes = row(store, file_name="휴가.md")
@@ -466,20 +430,12 @@ def test_postprocessor_sync_is_async():
     out = post.postprocess_nodes(hits, query_str="연차")
     again = asyncio.run(post.apostprocess_nodes(hits, query_str="연차"))
     assert [n.model_dump() for n in out] == [n.model_dump() for n in again]
-    first = out[0].node
+    first, both = out[0].node, post.postprocess_nodes([hit(nodes["1#c7"]), hit(nodes["1#c5"])])[0]
+    assert (both.metadata["hits"], both.metadata["neighbors"]) == ("1#c7 1#c5", "1#c4 1#c6 1#c8")
     assert (first.node_id, out[0].score, first.ref_doc_id) == ("1@40-69", 0.9, "1") and first.text == text[40:69]
     assert first.metadata == {"file_name": "휴가.md", "hits": "1#c5", "neighbors": "1#c4 1#c6", "pages": ""}
     assert ("neighbors" not in first.get_content("llm") and "휴가.md" in first.get_content("llm")
             and first.get_content("embed") == first.text)
-
-
-def test_a_passage_node_names_its_hits_best_first():
-    store = MemoryStore()
-    _, nodes = row(store)
-    (node,) = ExpandPostprocessor(store=store, policy="neighbors:1").postprocess_nodes(
-        [hit(nodes["1#c7"]), hit(nodes["1#c5"])]
-    )
-    assert (node.metadata["hits"], node.metadata["neighbors"]) == ("1#c7 1#c5", "1#c4 1#c6 1#c8")
 
 
 def test_statistics_are_logged(caplog):
@@ -507,9 +463,6 @@ def test_the_question_reaches_the_policy():
     Expander(store, policy).expand([], "아무도")
     assert asked == [("며칠?", 3, 2), ("언제?", 3, 3)]
     assert expansion.stats.events == ["looked"] and "mine: 1 after #c1" in str(expansion.passages[0].why["1#c2"])
-
-
-# --- places elsewhere -----------------------------------------------------------------------------------------------
 
 
 def brings(*places: Any, documents: tuple[str, ...] = ()) -> QuestionPolicy:
@@ -613,9 +566,6 @@ def test_a_policy_of_ones_own_gets_a_name(monkeypatch):
             register_policy(bad, lambda: no_expansion)
 
 
-# --- what the index no longer holds ---------------------------------------------------------------------------------
-
-
 def test_deleted_hits_are_kept_dropped_or_refused():
     """A chunk that the store lost, a document that was deleted, and somebody else's node."""
     store = Counting()
@@ -642,9 +592,6 @@ def test_what_lies_behind_a_hole_is_told():
     store.lost = {"a#c7"}
     expansion = Expander(store, neighbors(3)).expand([hit(nodes["a#c5"])])
     assert expansion.dropped == {"a#c7": "not in the store", "a#c8": "cut off by a chunk that is not in the store"}
-
-
-# --- for display ----------------------------------------------------------------------------------------------------
 
 
 def test_a_document_is_shown_once():

@@ -107,9 +107,6 @@ def hit(n: int, index: int, document: Any = 1, score: float = 0.5, **source: Any
     return {"_id": f"c{n}", "_source": {"document_id": document, "chunk_index": index, "text": "..."} | source, "_score": score}
 
 
-# --- the cases of the neighbor expander design --------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("found, expected", [
     ([], []),
     ([(1, 5)], [(1, i) for i in range(3, 8)]),
@@ -156,9 +153,6 @@ def test_every_hit_is_there_and_every_neighbor_once(found, window):
     near = {(d, j) for d, i in found for j in range(i - window, i + window + 1) if d <= 3 and 0 <= j < 20} - set(found)
     assert sorted(places(r for r in expanded if r["is_neighbor"])) == sorted(near)
     assert len(server.requests) == 2 and server.requests[0] == "field_caps"
-
-
-# --- windows ------------------------------------------------------------------------------------------------------------
 
 
 def test_a_window_may_be_a_function_of_the_text(rag):
@@ -223,9 +217,6 @@ def test_only_the_best_are_expanded(rag):
     assert indices(rag.expander(window=1, expand_top_k=1).expand([hit(1, 5, 1), hit(2, 10, 2)])) == [4, 5, 6, 10]
 
 
-# --- the cases of the page design ---------------------------------------------------------------------------------------
-
-
 def doc_hit(doc_id: str, i: int, **more: Any) -> dict:
     row = next(r for r in page_rows() if r["_id"] == f"{doc_id}:{i:04d}")
     return row | {"_score": 1.0} | more
@@ -250,7 +241,7 @@ def test_a_hit_without_a_page_gets_neighbors_and_other_types_other_rules(docs):
 def test_pages_are_cut_to_fifty_chunks_around_the_hit(make):
     rows = [{"_id": f"r{i}", "_source": {"doc_id": "b", "page": 1 + i // 100, "chunk_index": i, "text": str(i)}} for i in range(800)]
     made = make(rows)
-    expanded = made.expander(window="pages:2", max_results=500).expand([rows[350] | {"_score": 1.0}])
+    expanded = made.expander(window="doc_type", max_results=500).expand([rows[350] | {"_score": 1.0}])
     assert indices(expanded) == list(range(325, 375))
 
 
@@ -274,9 +265,6 @@ def test_a_document_may_be_longer_than_fifty_chunks(make):
     made = make([{"_id": f"r{i}", "_source": {"doc_id": "b", "chunk_index": i, "text": str(i)}} for i in range(90)])
     assert indices(made.expander(window="document:80", max_results=100).expand([{"_id": "r3", "_source": {"doc_id": "b", "chunk_index": 3}}])) == [
         *range(80)]
-
-
-# --- other indexes ------------------------------------------------------------------------------------------------------
 
 
 def test_other_names_are_given_or_found(make):
@@ -322,9 +310,6 @@ def test_hundreds_of_hits_are_one_request(make):
     expander = made.expander(window=1, max_results=2_000)
     assert len(expander.expand(results)) == 1_200
     assert expander.expand(results[:2]).stats.reads == 1
-
-
-# --- what goes wrong ----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("policy, kind", [(5, "search"), ("doc_type", "msearch")])
@@ -412,9 +397,6 @@ def test_the_responses_of_elasticsearch():
     rows = page_rows()
     expanded = NeighborChunkExpander(Elastic(rows), "docs", "doc_type").expand([doc_hit("m-1", 13), doc_hit("s-1", 0)])
     assert indices(expanded) == [*range(6, 21), 0, 1, 2, 3]
-
-
-# --- clients that can only search ---------------------------------------------------------------------------------------
 
 
 class OnlySearch:
@@ -519,9 +501,6 @@ def test_a_client_that_fails_at_every_call():
 def test_names_that_match_no_row_are_noted():
     expanded = NeighborChunkExpander(SearchServer(rag_rows()), "rag", fields={"doc_id": "parent", "index": "seq"}).expand([hit(1, 5)])
     assert [r["_id"] for r in expanded] == ["c1"] and any("fields" in event for event in expanded.stats.events)
-
-
-# --- into a context -----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", BUILDERS)

@@ -6,13 +6,12 @@ import copy
 import math
 import zlib
 from collections.abc import Callable, Sequence
-from functools import cache
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from llama_index.core.schema import NodeWithScore, TextNode
+from llama_index.core.schema import NodeWithScore
 from strategies import examples
 from test_expand import check, chunks_of, Counting, fill, hit, level, outline_of, row
 
@@ -30,9 +29,6 @@ from ragnb.chunking.sentence_window import SentenceWindowNodeParser
 from ragnb.retrieval.sqlite_store import SqliteStore
 from ragnb.retrieval.sqlite_units import SqliteUnits
 from ragnb.storage.store import MemoryStore
-
-
-# --- helpers --------------------------------------------------------------------------------------------------------
 
 
 class Says:
@@ -70,9 +66,6 @@ def paged(store: MemoryStore, doc_id: str, n: int = 20, per_page: int = 4, **met
 
 def spans_of(expansion: Any) -> list[Span]:
     return [p.span for p in expansion.passages]
-
-
-# --- the promises, for every policy ---------------------------------------------------------------------------------
 
 
 def cite_next(doc_ids: Sequence[str]) -> Callable[[str, Span], list[Place]]:
@@ -161,62 +154,12 @@ def test_holes_are_never_glued_over_whatever_the_policy(situation, data):
         )
 
 
-@cache
-def library(n_documents: int) -> tuple[Counting, list[str], list[list[TextNode]]]:
-    """A store of one long document or of many short ones, their ids, and the chunks of each; to be read only."""
-    store, nodes = Counting(), []
-    doc_ids = [f"d{d}" for d in range(n_documents)]
-    for d in doc_ids:
-        parts = [f"# 장 {i}\n{i}번째 문장이다." for i in range(200 if n_documents == 1 else 12)]
-        text, spans, start = "\n".join(parts), [], 0
-        for part in parts:
-            spans.append(Span(start, start + len(part)))
-            start += len(part) + 1
-        wide = [a.hull(b) for a, b in zip(spans[::3], [*spans[2::3], spans[-1]])]
-        filled = fill(
-            store, d, text, {"c": spans, "s": spans, "p": wide}, doc_type="gcb" if d.endswith("1") else "manual",
-            page_starts=[s.start for s in spans[::4]],
-        )
-        nodes.append([n for n in filled.values() if n.metadata["level"] == "c"])
-    return store, doc_ids, nodes
-
-
-@pytest.mark.parametrize("n_documents", [1, 40])
-@pytest.mark.parametrize("spec", SPECS)
-def test_two_reads_for_every_policy(spec, n_documents):
-    store, doc_ids, nodes = library(n_documents)
-    for n_hits in (1, 10, 80):
-        store.asked = []
-        hits = [hit(nodes[i % n_documents][(7 * i) % len(nodes[0])], 1 / (i + 1)) for i in range(n_hits)]
-        expansion = Expander(store, make(spec, doc_ids), expand_top_k=n_hits, max_chunks=2_000).expand(hits, "며칠인가?")
-        kinds = [kind for kind, _ in store.asked]
-        assert kinds in (["outlines"], ["outlines", "chunks"]) and expansion.stats.reads == len(kinds)
-        assert sum(len(p.hits) for p in expansion.passages) == len({h.node_id for h in hits})
-        if n_documents > 1 and "citations" in spec and n_hits == 1:
-            assert {p.doc_id for p in expansion.passages} == ({"d0", "d1", "d2"} if ":2" in spec else {"d0", "d1"})
-
-
-@pytest.mark.parametrize("spec", [*SPECS, "window", "adaptive:cl100k_base"])
-def test_every_policy_has_its_name_and_works_in_a_postprocessor(spec):
-    policy = make(spec, ["d"])
-    assert policy_name(policy) and policy_name(resolve_policy(policy)) == policy_name(policy)
-    store = MemoryStore()
-    _, nodes = row(store, "d")
-    spans = outline_of(store, "d").levels["c"]
-    outline_of(store, "d").levels.update({"s": spans, "p": [Span(0, spans[-1].end)]})
-    nodes = ExpandPostprocessor(store=store, policy=policy).postprocess_nodes([hit(nodes["d#c5"])], query_str="며칠?")
-    assert nodes and "d#c5" in nodes[0].metadata["hits"]
-
-
 def test_an_unknown_name_is_answered_with_all_of_them():
     with pytest.raises(InputError) as error:
         resolve_policy("everything")
-    for name in (
-        "none", "neighbors[:N]", "siblings[:N]", "parent", "adaptive[:TOKENIZER]", "pages[:N]", "document[:N]",
-        "doc_type", "auto-merge[:RATIO]", "window[:N]", "section[:LEVEL]", "segments[:PENALTY]", "citations[:DEPTH]",
-        "llm[:N]",
-    ):
-        assert name in str(error.value)
+    names = ("none neighbors[:N] siblings[:N] parent adaptive[:TOKENIZER] pages[:N] document[:N] doc_type auto-merge[:RATIO] "
+             "window[:N] section[:LEVEL] segments[:PENALTY] citations[:DEPTH] llm[:N]")
+    assert all(name in str(error.value) for name in names.split())
 
 
 @pytest.mark.parametrize("bad, message", [
@@ -234,9 +177,6 @@ def test_bad_arguments_are_named(bad, message):
         resolve_policy(bad)
 
 
-# --- by length ------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("size, window", [(1, 8), (199, 8), (200, 5), (599, 5), (600, 2), (5_000, 2)])
 def test_steps_of_the_window(size, window):
     assert adaptive()(even(40, size), at(20)) == Span((20 - window) * size, (21 + window) * size)
@@ -248,9 +188,6 @@ def test_the_prose_of_the_design_can_be_had():
     for bad in ({"steps": ((5, 1), (1, 5))}, {"steps": ((5, -1),)}, {"longest": -1}):
         with pytest.raises(InputError, match="must rise|must be >= 0"):
             adaptive(**bad)
-
-
-# --- pages ----------------------------------------------------------------------------------------------------------
 
 PAGES = even(40, 10, pages=[(n + 1, Span(40 * n, 40 * n + 40)) for n in range(10)])
 
@@ -279,9 +216,6 @@ def test_empty_pages_and_other_numbers():
     assert pages(4)(outline, at(2)) == Span(10, 30)
 
 
-# --- whole documents and types --------------------------------------------------------------------------------------
-
-
 def test_each_document_is_asked_its_own_type():
     """Three hits, the last of a service record: the design merges the two of the manual as well."""
     store = Counting()
@@ -303,9 +237,6 @@ def test_types_are_compared_without_case_and_the_rest_goes_by_pages():
     assert by_doc_type({"7": "parent"}, "none", key="kind")(even(metadata={"kind": "x"}), at(3)) == Span(300, 400)
     with pytest.raises(InputError, match="differ only in case"):
         by_doc_type({"a": "none", "A": "none"})
-
-
-# --- parents --------------------------------------------------------------------------------------------------------
 
 
 def merged(hits: Sequence[int], ratio: float = 0.5, **more: Any) -> list[Span]:
@@ -344,9 +275,6 @@ def test_children_of_two_overlapping_parents_belong_to_the_last():
     assert policy(outline, at(3)) == Span(30, 70) and policy(outline, at(2)) == Span(0, 40)
     with pytest.raises(InputError, match="needs level 'p'"):
         policy(even(), at(3))
-
-
-# --- sentences and sections -----------------------------------------------------------------------------------------
 
 
 def test_a_window_of_sentences_works_for_any_level():
@@ -395,9 +323,6 @@ def test_sections_of_a_level_and_their_cap():
     assert section()(across, at(2)) == Span(40, 75)    # from C into E: no section holds both
 
 
-# --- a model --------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("answer, expected", [
     ("[1, 0, 5]", [1, 0, 5]), ("답: [1,0,99] 입니다", [1, 0, 10]), ("[a] 그리고 [2, 2, 2]", [2, 2, 2]),
     ("```json\n[0, 0, 0]\n```", [0, 0, 0]), ("[1, 2]", None), ("[1, 2, 3, 4]", None), ("[-1, 0, 1]", None),
@@ -435,9 +360,6 @@ def test_the_model_is_asked_once_about_all_hits_and_no_text_breaks_out():
     for bad in ({"default": -1}, {"most": -1}, {"size": 0}):
         with pytest.raises(InputError, match="(default|most|size) must be >= [01]"):
             llm_window(llm, **bad)
-
-
-# --- segments -------------------------------------------------------------------------------------------------------
 
 
 @examples(200)
@@ -485,9 +407,6 @@ def test_relevance_of_words_needs_no_read():
     for bad in (lambda q, c: [0.0], lambda q, c: [math.nan] * len(c)):
         with pytest.raises(InputError, match="relevance must give 20 finite numbers"):
             Expander(store, best_segments(relevance=bad)).expand([hit(nodes["d#c5"])])
-
-
-# --- references -----------------------------------------------------------------------------------------------------
 
 
 def test_references_follow_citations_to_a_depth_and_each_once():
@@ -551,9 +470,6 @@ def test_a_catalogue_of_statutes_cites():
     assert len(expansion.passages) == 2 and expansion.passages[1].text.startswith("제2조") and len(store.asked) == 2
 
 
-# --- pages and documents by id --------------------------------------------------------------------------------------
-
-
 def test_pages_are_fetched_in_two_reads_for_any_number_of_documents():
     store = Counting()
     for d in range(40):
@@ -587,9 +503,6 @@ def test_documents_are_fetched_whole_or_around_a_chunk():
     assert {len(v) for v in fetch_chunks(store, {f"e{d}": 10 for d in range(10)}, 5).found.values()} == {5} and len(
         store.asked
     ) == 2
-
-
-# --- hits as the OpenSearch design writes them ----------------------------------------------------------------------
 
 
 def expanded(
@@ -629,8 +542,8 @@ def test_odd_hits_are_kept_as_they_are(odd):
     assert ours[0] == {**odd, "is_neighbor": False} and places(ours[1:]) == [(1, 4), (1, 5), (1, 6)]
 
 
-def test_dicts_work_with_every_policy():
-    for spec in SPECS:
+def test_dicts_and_a_postprocessor_work_with_every_policy():
+    for spec in [*SPECS, "window", "adaptive:cl100k_base"]:
         store = MemoryStore()
         row(store, "1")
         spans = outline_of(store, "1").levels["c"]
@@ -638,3 +551,6 @@ def test_dicts_work_with_every_policy():
         ours = expand_dicts(Expander(store, make(spec, ["1"])), [raw(1, 5, "c1"), raw(1, 5, "twin"), raw(1, 9, None)])
         assert [c.get("_id") for c in ours if not c["is_neighbor"]] == ["c1", "twin", None]    # one chunk, two entries
         assert len(ours) - 1 == len(set(places(ours)))
+        post = ExpandPostprocessor(store=store, policy=(policy := make(spec, ["1"])))
+        nodes = post.postprocess_nodes([hit(chunks_of(store)["1#c5"])], query_str="며칠?")
+        assert policy_name(policy) and "1#c5" in nodes[0].metadata["hits"]

@@ -44,9 +44,6 @@ def filled(parser, *doc_ids: str, text: str = TEXT, **metadata) -> tuple[MemoryS
     return store, nodes
 
 
-# --- hits that the store does not know --------------------------------------------------------------------------------
-
-
 @examples(60)
 @given(st.integers(5, 60), st.integers(5, 60), st.lists(st.integers(0, 11), min_size=1, max_size=5, unique=True),
        st.sampled_from(["none", "neighbors:2", "document", "segments"]), st.booleans())
@@ -118,9 +115,6 @@ def test_a_warned_hit_takes_no_chunk_of_the_others():
     both = Expander(store, neighbors(1)).expand([NodeWithScore(node=moved), NodeWithScore(node=nodes["a#c20"])])
     assert [p.hits for p in both.passages] == [("a#c9",), ("a#c20",)] and both.passages[0].neighbors == ()
     assert both.passages[0].text == "다른 글" and both.stats.expanded == 1
-
-
-# --- dicts ------------------------------------------------------------------------------------------------------------
 
 
 def test_dicts_of_a_default_index_are_expanded():
@@ -206,9 +200,6 @@ def test_chunks_know_their_page_and_file():
     store.put(found, [outline])
     before, _, after = expand_dicts(Expander(store, neighbors(1)), [{"_id": "m#c9"}])
     assert [c["_source"]["page_number"] for c in (before, after)] == [1, 2] and before["_source"]["file_name"] == "설명서.hwp"
-
-
-# --- dicts as passages ------------------------------------------------------------------------------------------------
 
 
 @examples(60)
