@@ -903,21 +903,12 @@ def _asked(pipeline: Any, args: _Asking, history: Any, live: bool = False) -> tu
             _say("\n")
         return error.answer, error
 
-def _completed(answer: Any, pipeline: Any, args: _Asking) -> Any:
-    "Add a note if the question names a file that was skipped; write the page if --html asks for one."
-    from dataclasses import replace
-    from ragnb.indexing.index_file import asked_skipped, read_skipped
-    from ragnb.retrieval.missing_words import Note
-    named = [] if args.over else asked_skipped(read_skipped(args.index), args.question)
-    if named:
-        told = say("{file} was not indexed: {reason}", file=named[0][0], reason=translated(named[0][1]))
-        notes = (*answer.context.notes, Note("skipped", told))
-        answer = replace(answer, context=replace(answer.context, notes=notes))
+def _write_page(answer: Any, pipeline: Any, args: _Asking) -> None:
+    "Write the page if --html asks for one."
     if args.html:
         from ragnb.pipeline.trace_data import trace
         page = trace(answer, store=pipeline.expander.store).write(args.html)   # with some text around what was read
         _say(say("page: {page}", page=page.resolve()), err=True)
-    return answer
 
 def _conversation(args: Any) -> Any:
     "Load the conversation in --history; a new one where there is no file yet, None without the option."
@@ -964,7 +955,7 @@ def _ask(args: _Asking) -> None:
     pipeline, history = _pipeline(args), _conversation(args)
     live = pipeline.llm is not None and sys.stdout.isatty() and not args.json
     answer, error = _asked(pipeline, args, history, live)
-    answer = _completed(answer, pipeline, args)
+    _write_page(answer, pipeline, args)
     if history is not None and error is None:
         from ragnb.context.sources import display_docs
         shown = display_docs(answer.passages, pipeline.expander.store)
@@ -984,7 +975,7 @@ def _trace(args: _Asking) -> None:
     from ragnb.pipeline.trace_data import trace
     pipeline = _pipeline(args)
     answer, error = _asked(pipeline, args, _conversation(args))
-    answer = _completed(answer, pipeline, args)
+    _write_page(answer, pipeline, args)
     if args.json:
         _print_json(_answer_facts(answer, error) | {"trace": trace(answer).rows()})
     else:

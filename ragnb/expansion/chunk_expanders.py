@@ -236,6 +236,7 @@ class NeighborChunkExpander:
             raise InputError(f"the policy {kinds[kind]!r} needs a level that an index made by others does not have: "
                              "use a number, a function of the text, or another policy, such as pages:N or section")
         self._whole = bool(_OUTLINED & kinds.keys())
+
     def expand(self, results: Sequence[Mapping[str, Any]], question: str = "") -> ExpandedHits:
         """The results with their neighbors.
 

@@ -220,6 +220,7 @@ class ForeignIndex:
             line = (str(error).strip().splitlines() or [""])[0][:300]
             told = f"{type(error).__name__}: {line}"
             raise RagnbError(f"the index {self.index_name!r} cannot be read: {told}") from error
+
     def _tried(self, name: str, key: str, asked: dict[str, Any], otherwise: dict[str, Any] | None = None) -> Any:
         "A part of an answer; None from a client that lacks or refuses the call. The next search fails if it is down."
         try:

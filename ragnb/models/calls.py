@@ -109,6 +109,7 @@ class CallCache:
                     with self.path.open("ab") as file:
                         file.write((b"\n" if self._tail else b"") + line)
             self._answers[key] = answer
+
     def _known(self) -> dict[str, str]:
         "Return all answers, after reading new lines of the file."
         with self._lock:

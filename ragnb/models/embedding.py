@@ -108,10 +108,12 @@ class _Learned:
     def of(cls, idf: np.ndarray, found: np.ndarray, n_axes: int, n_texts: int) -> _Learned:
         "Round the axes of a corpus, and fill the remaining dimensions."
         return cls(idf, Axes.of(*in_steps(found), n_axes), n_texts)
+
     @cached_property
     def fingerprint(self) -> str:
         "Return a short hash of the stored arrays."
         return _digest(self.idf, self.axes.found, self.axes.steps)
+
     @property
     def overlap(self) -> np.ndarray:
         "Return the overlap of axes and directions as it is stored."

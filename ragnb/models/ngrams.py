@@ -232,6 +232,7 @@ class Axes:
         if overlap is None:
             overlap = _overlap(from_steps(found, steps), _Directions(len(found), n_rest).all)
         return cls(found, steps, n_rest, overlap)
+
     @property
     def rest(self) -> np.ndarray:
         "Return the directions for the rest; shape (n_columns, n_rest), float32."

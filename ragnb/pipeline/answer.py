@@ -14,8 +14,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 # %% auto #0
-__all__ = ['STRONG', 'best_sentence', 'with_focus', 'Answer', 'strong_spans', 'strong_offsets', 'numbered_passages', 'ModelError',
-           'written', 'awritten', 'AnswerStream']
+__all__ = ['STRONG', 'best_sentence', 'with_focus', 'Answer', 'strong_offsets', 'numbered_passages', 'ModelError', 'written',
+           'awritten', 'AnswerStream']
 
 # %% ../../nbs/80_pipeline/02_answer.ipynb #3a9de00b
 from ..documents.arguments import checked
@@ -29,20 +29,13 @@ from ..retrieval.arguments import check_counts
 from ..retrieval.hybrid import Hits
 from ..expansion.expander import Expansion
 from ragnb.context.builders import (
-    Context, ContextBuilder, cut_passage, passage_groups, passage_labels, RankedContextBuilder, Source
+    Context, ContextBuilder, cut_passage, passage_groups, passage_labels, RankedContextBuilder
 )
 from ..context.compress import Compression
 from ..context.labels import place_label
 from ..context.source_marks import read_marks, SourceMark
 from ..context.sources import answer_refs, display_docs, DisplayDoc
 from .chance import chance_of
-
-# %% ../../nbs/80_pipeline/02_answer.ipynb #8ccbe7ae
-def _shared_words(question: str, texts: Sequence[str]) -> list[float]:
-    "Score each text by the words it shares with the question; rare words count more."
-    wanted, *found = [set(tokens) for tokens in word_tokens_batch([question, *texts])]
-    df = Counter(word for words in found for word in words & wanted)
-    return [sum(math.log(1 + len(texts) / df[w]) for w in words & wanted) for words in found]
 
 # %% ../../nbs/80_pipeline/02_answer.ipynb #b9b486c0
 _ASKS_NUMBER = re.compile(r"며칠|몇|얼마|언제|각각|how (?:many|much|long|often|old|far)", re.I)
@@ -56,7 +49,9 @@ def best_sentence(
     question = plain_text(question)
     places = [(i, span) for i, p in enumerate(passages) for span in sentence_spans(p.text)]
     texts = [span.of(passages[i].text) for i, span in places]
-    own = _shared_words(question, texts)
+    wanted, *found = [set(tokens) for tokens in word_tokens_batch([question, *texts])]
+    df = Counter(word for words in found for word in words & wanted)
+    own = [sum(math.log(1 + len(texts) / df[w]) for w in words & wanted) for words in found]   # rare words count more
     if not any(own):
         return None
     known, asks_number, scores = set(re.findall(r"\d+", question)), _ASKS_NUMBER.search(question), []
@@ -89,11 +84,6 @@ def with_focus(
             out[n] = replace(p, focus=best[1])
         break
     return out
-
-# %% ../../nbs/80_pipeline/02_answer.ipynb #4c25f714
-def _by_number(source: Source) -> tuple[int, bool, int]:
-    "Return a sort key of sources: their number, parts with a hit first, rows before their header."
-    return source.number, not source.passage.hits, source.passage.rank
 
 # %% ../../nbs/80_pipeline/02_answer.ipynb #59e5fd1e
 STRONG: float = 0.75   # Share of the best score, at least, for a strong match
@@ -134,7 +124,8 @@ class Answer:
     @property
     def passages(self) -> list[Passage]:
         "Return the passages in the context, best first."
-        return [source.passage for source in sorted(self.context.sources, key=_by_number)]
+        in_order = sorted(self.context.sources, key=lambda s: (s.number, not s.passage.hits, s.passage.rank))
+        return [source.passage for source in in_order]
 
     @property
     def note(self) -> str:
@@ -220,45 +211,33 @@ class Answer:
     def __repr__(self) -> str:
         return f"Answer({short(self.question)!r}, {', '.join(self._facts)})\n  {short(self.text, 160)}"
 
-    def _at_best(self, p: Passage) -> Passage:
-        "Focus a passage on the hit with the best score, so that shortening keeps it."
-        address, outline = try_address(p.best_hit[0]), self.expansion.outlines.get(p.doc_id)
-        if address is None or outline is None or address.index >= len(outline.levels.get(address.level, ())):
-            return p
-        span = outline.span_of(address)
-        return replace(p, focus=span) if p.span.contains(span) else p
-
     def _repr_html_(self) -> str:
-        shown = [(p, cut_passage(self._at_best(p), 200).text) for p in self.passages[:5]]
-        rows = [(n, place_label(p), short(text, 200)) for n, (p, text) in enumerate(shown, 1)]
+        rows = []
+        for n, p in enumerate(self.passages[:5], 1):
+            address, outline = try_address(p.best_hit[0]), self.expansion.outlines.get(p.doc_id)
+            if address and outline and address.index < len(outline.levels.get(address.level, ())):
+                span = outline.span_of(address)      # so that shortening keeps the best hit
+                p = replace(p, focus=span) if p.span.contains(span) else p
+            rows.append((n, place_label(p), short(cut_passage(p, 200).text, 200)))
         more = [f"the best {len(rows)} below"] if len(self.passages) > len(rows) else []
         return card(self.question, [*self._facts, *more], rows, text=self.text if self.generated else "")
-
-# %% ../../nbs/80_pipeline/02_answer.ipynb #554e0cd1
-def strong_spans(
-    answer: Answer,
-    passage: Passage,   # A passage of the answer
-) -> list[Span]:        # Rising, disjoint, within the passage; empty if hits have no scores
-    "Find where a passage matches the question strongly."
-    outline, spans = answer.expansion.outlines.get(passage.doc_id), []
-    best = max((s for p in answer.passages for s in p.scores if s is not None), default=math.inf)
-    for hit, score in zip(passage.hits, passage.scores):
-        address = try_address(hit) if score is not None and score >= STRONG * best else None
-        if address and outline and address.index < len(outline.levels.get(address.level, ())):
-            spans.append(outline.span_of(address))
-    at = passage.span    # a shortened passage still has the addresses of all its hits
-    return union(Span(max(s.start, at.start), min(s.end, at.end)) for s in spans if s.overlap(at))
 
 # %% ../../nbs/80_pipeline/02_answer.ipynb #12b8348d
 def strong_offsets(
     answer: Answer,
     passage: Passage,           # A passage of the answer
     shown: Span | None = None,  # The shown part, in document offsets; None for the whole passage
-) -> list[list[int]]:           # [start, end) in the shown text, in characters; rising, disjoint
+) -> list[list[int]]:           # [start, end) in the shown text, in characters; rising, disjoint; [] without scores
     "Find where a shown text matches the question strongly."
-    at = shown or passage.span
-    inside = [s for s in strong_spans(answer, passage) if s.overlap(at)]
-    return [[max(s.start, at.start) - at.start, min(s.end, at.end) - at.start] for s in inside]
+    outline, spans = answer.expansion.outlines.get(passage.doc_id), []
+    best = max((s for p in answer.passages for s in p.scores if s is not None), default=math.inf)
+    for hit, score in zip(passage.hits, passage.scores):
+        address = try_address(hit) if score is not None and score >= STRONG * best else None
+        if address and outline and address.index < len(outline.levels.get(address.level, ())):
+            spans.append(outline.span_of(address))
+    at = shown or passage.span    # a shortened passage still has the addresses of all its hits
+    inside = union(Span(max(s.start, at.start), min(s.end, at.end)) for s in spans if s.overlap(at))
+    return [[s.start - at.start, s.end - at.start] for s in inside]
 
 # %% ../../nbs/80_pipeline/02_answer.ipynb #33fdde38
 def numbered_passages(

@@ -8,13 +8,13 @@ from __future__ import annotations
 import asyncio
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.schema import BaseNode, Document, NodeWithScore, QueryBundle
 
 # %% auto #0
-__all__ = ['ForeignRetriever', 'Given', 'attach']
+__all__ = ['ForeignRetriever', 'attach']
 
 # %% ../../nbs/80_pipeline/06_attach.ipynb #a77b0005
 from ..documents.markup import one_line
@@ -29,7 +29,7 @@ from ..retrieval.bm25 import Bm25Retriever
 from ..retrieval.hybrid import HybridRetriever
 from ..retrieval.rerank import resolve_reranker
 from ..expansion.expander import Expander
-from ..expansion.foreign import ForeignIndex, ForeignStore, row_node, search_rows, text_names
+from ..expansion.foreign import ForeignIndex, ForeignStore, row_node, search_rows
 from ..expansion.own_nodes import all_nodes, NodeStore
 from ..expansion.policy import Policy, resolve_policy
 from ..context.builders import ContextBuilder, resolve_builder
@@ -64,7 +64,7 @@ class ForeignRetriever(BaseRetriever):
     def _query(self, question: str) -> dict[str, Any]:
         "Return the query for a question."
         if self.embed_model is None:
-            return {"multi_match": {"query": question, "fields": text_names(self.index)}}
+            return {"multi_match": {"query": question, "fields": self.index.keys["text"]}}
         return {"knn": {self.vector: {"vector": self.embed_model.get_query_embedding(question), "k": self.top_k}}}
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
@@ -75,79 +75,48 @@ class ForeignRetriever(BaseRetriever):
         return await asyncio.to_thread(self._retrieve, query_bundle)
 
 # %% ../../nbs/80_pipeline/06_attach.ipynb #a77b0021
-class Given(NamedTuple):
-    "The retriever and the nodes of an existing index."
-    own: BaseRetriever | None    # Searches its vectors; None if that is not possible
-    nodes: Any                   # Iterable of nodes, or a vector store that has them; None for a server
-
-
-def _persisted(folder: str, embed_model: Any, top_k: int) -> Given:
-    "Load an index that LlamaIndex persisted."
+def _persisted(folder: str, embed_model: Any) -> Any:
+    "Load an index that LlamaIndex persisted; its nodes, if there is no embedding to search with."
     from llama_index.core import load_index_from_storage, StorageContext
     try:
         stored = StorageContext.from_defaults(persist_dir=folder)
     except (OSError, ValueError) as error:
         raise InputError(f"{folder!r} is no folder of a persisted LlamaIndex index: {error}") from error
     if embed_model is None:
-        return Given(None, list(stored.docstore.docs.values()))
-    return _given(load_index_from_storage(stored, embed_model=embed_model), None, top_k)
+        return list(stored.docstore.docs.values())
+    return load_index_from_storage(stored, embed_model=embed_model)
 
-
-def _vector_store(store: Any, embed_model: Any, top_k: int) -> Given:
-    "Return retriever and nodes of a vector store of LlamaIndex."
+# %% ../../nbs/80_pipeline/06_attach.ipynb #eca3e08b
+def _from_store(store: Any, embed_model: Any, top_k: int) -> BaseRetriever:
+    "Search a vector store; `InputError` for an embedding of another length than Chroma's vectors."
     from llama_index.core import VectorStoreIndex
-    if embed_model is None:
-        return Given(None, store)
-    index = VectorStoreIndex.from_vector_store(store, embed_model=embed_model)
-    return Given(index.as_retriever(similarity_top_k=top_k), store)
+    client = getattr(store, "client", None)
+    held = client.get(limit=1, include=["embeddings"])["embeddings"] if hasattr(client, "peek") else ()
+    if len(held) and (given := len(embed_model.get_query_embedding("?"))) != len(held[0]):
+        raise InputError(f"the collection {client.name!r} has vectors of {len(held[0])} numbers and this embedding "
+                         f"gives {given}: name the embedding that the collection was made with")
+    return VectorStoreIndex.from_vector_store(store, embed_model=embed_model).as_retriever(similarity_top_k=top_k)
 
-
-def _given(made: Any, embed_model: Any, top_k: int) -> Given:
-    "Split an index, a vector store or a retriever into retriever and nodes; `InputError` for anything else."
+# %% ../../nbs/80_pipeline/06_attach.ipynb #a77b0031
+def _opened(made: Any, embed_model: Any, top_k: int) -> tuple[BaseRetriever | None, Any]:
+    "Split an index, or its name, into retriever and nodes, None if there are none; `InputError` for anything else."
+    kind, _, rest = made.partition(":") if isinstance(made, str) else ("", "", "")
+    if kind in ("llama_index", "chroma"):
+        made = _persisted(rest, embed_model) if kind == "llama_index" else open_collection(rest)
     if isinstance(made, BaseRetriever):
-        return Given(made, None)
+        return made, None
     if hasattr(made, "as_retriever") and hasattr(made, "docstore"):
         nodes = list(made.docstore.docs.values())
-        return Given(made.as_retriever(similarity_top_k=top_k), nodes or getattr(made, "vector_store", nodes))
+        return made.as_retriever(similarity_top_k=top_k), nodes or getattr(made, "vector_store", nodes)
     if hasattr(made, "get_nodes") and hasattr(made, "query"):
-        return _vector_store(made, embed_model, top_k)
+        return None if embed_model is None else _from_store(made, embed_model, top_k), made
     if isinstance(made, Sequence) and not isinstance(made, str) and all(isinstance(n, BaseNode) for n in made):
-        return Given(None, made)
+        return None, made
     raise InputError("attach takes a LlamaIndex index, vector store or retriever, a list of nodes, a ForeignIndex, "
                      "chroma:FOLDER#COLLECTION, llama_index:FOLDER or opensearch://HOST:9200/INDEX, "
                      f"got {type(made).__name__} {made!r:.80}")
 
-# %% ../../nbs/80_pipeline/06_attach.ipynb #a77b0031
-def _check_length(collection: Any, embed_model: Any) -> None:
-    "Refuse an embedding whose vectors differ in length from those of a Chroma collection."
-    held = collection.get(limit=1, include=["embeddings"])["embeddings"]
-    if embed_model is not None and len(held):
-        given = len(embed_model.get_query_embedding("?"))
-        if given != len(held[0]):
-            raise InputError(f"the collection {collection.name!r} has vectors of {len(held[0])} numbers and this "
-                             f"embedding gives {given}: name the embedding that the collection was made with")
-
-
-def _open(place: str, embed_model: Any, top_k: int) -> Given:
-    "Open an index by name."
-    kind, _, rest = place.partition(":")
-    if kind == "llama_index":
-        return _persisted(rest, embed_model, top_k)
-    if kind != "chroma":
-        return _given(place, embed_model, top_k)
-    store = open_collection(rest)
-    _check_length(store.client, embed_model)
-    return _vector_store(store, embed_model, top_k)
-
 # %% ../../nbs/80_pipeline/06_attach.ipynb #a77b0041
-def _warn_alone(store: NodeStore, nodes: Sequence[BaseNode]) -> None:
-    "Warn when no two nodes belong to one document."
-    if len(nodes) > 1 and len(store.doc_ids()) == len(nodes):
-        names = ", ".join(sorted({key for node in nodes[:50] for key in node.metadata})) or "nothing"
-        warnings.warn("no two nodes are of one document, so hits have no neighbors: name the field with "
-                      f"fields={{'doc_id': NAME}} (the metadata have {names})", stacklevel=4)
-
-
 def _chosen(kind: str, own: BaseRetriever | None, words: Any, top_k: int) -> BaseRetriever:
     "Return the retriever of a kind; `words` creates the one for words."
     if kind not in ("auto", "vector", "bm25", "hybrid"):
@@ -182,21 +151,17 @@ def _check(top_k: int, fields: Mapping[str, str] | None) -> None:
 def _of_nodes(made: Any, embed_model: Any, nodes: Any, documents: Iterable[Document], fields: Mapping[str, str] | None,
               kind: str, top_k: int) -> tuple[BaseRetriever, ChunkReader]:
     "Create retriever and store for an index with nodes."
-    opened = (_open if isinstance(made, str) else _given)(made, embed_model, top_k)
-    held = nodes if nodes is not None else opened.nodes
+    own, found = _opened(made, embed_model, top_k)
+    held = nodes if nodes is not None else found
     if held is None:
         raise InputError("a retriever does not give the nodes around its hits: pass nodes=…, all nodes of its index")
     listed = [n for n in all_nodes(held) if n.get_content().strip()]
     store = NodeStore(listed, documents, fields)
-    _warn_alone(store, listed)
-    return _chosen(kind, opened.own, lambda: Bm25Retriever(listed, top_k=top_k), top_k), store
-
-
-def _of_server(index: ForeignIndex, embed_model: Any, documents: Iterable[Document], vector: str, kind: str,
-               top_k: int) -> tuple[BaseRetriever, ChunkReader]:
-    "Create retriever and store for a server."
-    own = None if embed_model is None else ForeignRetriever(index, top_k, embed_model, vector)
-    return _chosen(kind, own, lambda: ForeignRetriever(index, top_k), top_k), ForeignStore(index, documents)
+    if len(listed) > 1 and len(store.doc_ids()) == len(listed):
+        names = ", ".join(sorted({key for node in listed[:50] for key in node.metadata})) or "nothing"
+        warnings.warn("no two nodes are of one document, so hits have no neighbors: name the field with "
+                      f"fields={{'doc_id': NAME}} (the metadata have {names})", stacklevel=3)
+    return _chosen(kind, own, lambda: Bm25Retriever(listed, top_k=top_k), top_k), store
 
 # %% ../../nbs/80_pipeline/06_attach.ipynb #a77b0052
 def attach(
@@ -260,7 +225,8 @@ def attach(
         place = cluster_place(made)
         made = ForeignIndex(open_client(place), checked_name(made, place.name), fields, exclude=(vector,))
     if isinstance(made, ForeignIndex):
-        found, store = _of_server(made, embed, documents, vector, retriever, top_k)
+        own, store = embed and ForeignRetriever(made, top_k, embed, vector), ForeignStore(made, documents)
+        found = _chosen(retriever, own, lambda: ForeignRetriever(made, top_k), top_k)
     else:
         found, store = _of_nodes(made, embed, nodes, documents, fields, retriever, top_k)
     model = resolve_llm(llm)

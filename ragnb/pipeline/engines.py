@@ -5,7 +5,8 @@
 # %% ../../nbs/80_pipeline/04_engines.ipynb #250f117f
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from llama_index.core.base.base_retriever import BaseRetriever
@@ -93,29 +94,23 @@ class ContextRetriever(BaseRetriever):
     ----------
     read : callable
         Question (a `QueryBundle`) -> `Context`.
-    aread : callable
-        The same, async.
     best_first : bool
         Order the nodes by the numbers of their sources; False: in the order of the context.
     """
 
-    def __init__(self, read: Callable[[QueryBundle], Context], aread: Callable[[QueryBundle], Awaitable[Context]],
-                 best_first: bool = True) -> None:
+    def __init__(self, read: Callable[[QueryBundle], Context], best_first: bool = True) -> None:
         super().__init__()
-        self.read, self.aread, self.best_first = read, aread, best_first
+        self.read, self.best_first = read, best_first
 
     def __repr__(self) -> str:
         return one_line(self, "best_first")
 
-    def _nodes(self, context: Context) -> list[NodeWithScore]:
-        nodes = context_nodes(context)
+    def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+        nodes = context_nodes(self.read(query_bundle))
         return sorted(nodes, key=lambda n: n.node.metadata["source_number"]) if self.best_first else nodes
 
-    def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        return self._nodes(self.read(query_bundle))
-
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        return self._nodes(await self.aread(query_bundle))
+        return await asyncio.to_thread(self._retrieve, query_bundle)
 
 # %% ../../nbs/80_pipeline/04_engines.ipynb #3582b47e
 RESPONSE_MODES: tuple[str, ...] = ("compact", "tree_summarize")  # These send the whole context

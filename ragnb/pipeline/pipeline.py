@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,14 +21,14 @@ __all__ = ['fills', 'read_hits', 'with_earlier', 'is_earlier', 'within_share', '
 from ..documents.catalogue import Catalogue
 from ..documents.halves import replace_halves
 from ..documents.markup import card
-from ..documents.messages import say
-from ..documents.provisions import MissingCitation, missing_citations
+from ..documents.messages import say, translated
+from ..documents.provisions import missing_citations
 from ..documents.span import check_fields, InputError, Passage, Why
 from ..documents.text import article_tokens, tokenizer as tokenizer_of
 from ..models.llm import prompt_template, QA_PROMPT, resolve_llm
 from ..storage.filtered import filtered_store, FilteredStore, located, warned
-from ..retrieval.missing_words import index_words, IndexWords, missing_words, Note
-from ..retrieval.hybrid import afind_hits, check_question, find_hits, Hits, question_bundle
+from ..retrieval.missing_words import index_words, missing_words, Note
+from ..retrieval.hybrid import check_question, find_hits, Hits, question_bundle
 from ..expansion.expander import Expander, Expansion, ExpansionStats
 from ..expansion.policy import no_expansion, Policy, policy_name
 from ragnb.context.builders import (
@@ -39,6 +38,7 @@ from ragnb.context.builders import (
 from ..context.compress import Compressor
 from ..context.conversation import Conversation, sole_passages
 from ..indexing.folder_index import Index
+from ..indexing.index_file import asked_skipped, read_skipped
 from .answer import Answer, AnswerStream, awritten, numbered_passages, with_focus, written
 from .chance import absent_notes
 from ragnb.pipeline.engines import (
@@ -73,14 +73,6 @@ def read_hits(
     passages = [replace(p, why=p.why | {i: why[i] for i in p.hits if i in why}) for p in expansion.passages]
     return replace(expansion, passages=passages)
 
-# %% ../../nbs/80_pipeline/03_pipeline.ipynb #3f10baf1
-def _room(passages: Sequence[Passage], builder: ContextBuilder) -> int:
-    "Estimate how many characters of these passages fit the context, without headers."
-    texts = "".join(p.text for p in passages)
-    per_token = len(texts) / max(1, tokenizer_of(builder.tokenizer).count(texts))
-    headers = sum(len(label) + len(builder.between) for label in passage_labels(builder, passages))
-    return int(builder.budget * per_token) - headers
-
 # %% ../../nbs/80_pipeline/03_pipeline.ipynb #eb65b568
 def with_earlier(
     new: Sequence[Passage],       # For the current question, best first
@@ -91,7 +83,9 @@ def with_earlier(
     "Add the passages of the turn before to new ones."
     kept = sole_passages([*new, *earlier])[len(new):]
     if builder.budget is not None and kept:
-        room = _room([*new, *kept], builder)
+        texts, labels = "".join(p.text for p in [*new, *kept]), passage_labels(builder, [*new, *kept])
+        per_token = len(texts) / max(1, tokenizer_of(builder.tokenizer).count(texts))
+        room = int(builder.budget * per_token) - sum(len(label) + len(builder.between) for label in labels)
         kept = PassageRanking(kept).at(max(1, int(room * share)))
         new = PassageRanking(new).at(max(1, room - sum(len(p.span) for p in kept)))
     last = max((p.rank for p in new), default=0)
@@ -155,12 +149,13 @@ def with_edition(
     return replace(passage, why=why, metadata=passage.metadata | {"edition": mark})
 
 # %% ../../nbs/80_pipeline/03_pipeline.ipynb #2fb8c103
-def _is_read(cited: MissingCitation, texts: Sequence[str], held: IndexWords | None) -> bool:
-    "Check for addenda read as one text, or a bare number found in a text that is not a statute."
-    if cited.kind == "addenda":
-        return any(cited.text in text for text in texts)
-    tokens = article_tokens(cited.text) if cited.kind == "article" and held else []
-    return bool(tokens) and all(t in held.counts for t in tokens)
+def _skipped_notes(question: str, store: Any) -> list[Note]:
+    "Note that a question names a file that was not indexed."
+    stores = getattr(store, "stores", {"": store}).values()
+    folders = [Path(s.database.path).parent for s in stores if hasattr(s, "database")]
+    named = [file for folder in folders for file in asked_skipped(read_skipped(folder), question)]
+    told = [say("{file} was not indexed: {reason}", file=file, reason=translated(reason)) for file, reason in named[:1]]
+    return [Note("skipped", text) for text in told]
 
 
 def noted(
@@ -169,19 +164,23 @@ def noted(
     store: Any,       # The passages were read from it
     catalogue: Catalogue | None = None,   # Covers all documents: finds citations of missing articles
 ) -> Answer:
-    "Add notes to an answer: articles and words in no document, rare words that were not read, an unlikely answer."
+    "Add notes: articles and words in no document, rare words that were not read, an unlikely answer, a skipped file."
     own = isinstance(store, FilteredStore)   # Notes never mention hidden documents
     filtered = own or any(isinstance(s, FilteredStore) for s in getattr(store, "stores", {}).values())
     held = index_words(retriever, store.matching() if own else None)
-    lost = missing_citations(answer.question, catalogue, store.doc_ids() if filtered else None) if catalogue else []
-    texts = [f"{p.metadata.get('title', '')} {p.prefix} {p.shown}" for p in answer.passages]
-    lost = [x for x in lost if not _is_read(x, texts, held)]
+    texts, lost = [f"{p.metadata.get('title', '')} {p.prefix} {p.shown}" for p in answer.passages], []
+    cited = missing_citations(answer.question, catalogue, store.doc_ids() if filtered else None) if catalogue else []
+    for x in cited:     # addenda may be read as one text, a bare number in a text that is not a statute
+        tokens = article_tokens(x.text) if x.kind == "article" and held else []
+        is_known = bool(tokens) and all(t in held.counts for t in tokens)
+        if not (any(x.text in t for t in texts) if x.kind == "addenda" else is_known):
+            lost.append(x)
     told = say("no document contains {citations}", citations=", ".join(x.text for x in lost))
     notes = [Note("citation", told)] if lost else []
     if held:
         by_name = bool(lost) or any(why.is_by_name for p in answer.passages for why in p.why.values())
         notes += missing_words(answer.question, held, texts, by_name or not texts, filtered).notes
-    notes += absent_notes(answer.chance)
+    notes += absent_notes(answer.chance) + ([] if filtered else _skipped_notes(answer.question, store))
     return replace(answer, context=replace(answer.context, notes=(*answer.context.notes, *notes)))
 
 # %% ../../nbs/80_pipeline/03_pipeline.ipynb #875149a9
@@ -228,27 +227,11 @@ def for_window(
     return replace(fitted, text=numbered_passages(fitted.passages))
 
 # %% ../../nbs/80_pipeline/03_pipeline.ipynb #3bd921c9
-def _opened(index: Index | str | Path, as_of: str | None) -> Index:
-    "Open an index, as of a date if one is given."
-    index = index if isinstance(index, Index) else Index.open(index)
-    return index if as_of is None else index.at(as_of)
-
-
 def _given(**settings: Any) -> dict[str, Any]:
     "Return the settings that have a value."
     return {name: value for name, value in settings.items() if value is not None}
 
-
-def _check_ranges(history_share: float, timeout: float | None, document_share: float | None = None) -> None:
-    "Refuse a share or a time-out outside its range."
-    if document_share is not None and not 0 < document_share <= 1:
-        raise InputError(f"document_share must be in (0, 1], got {document_share}")
-    if not 0 < history_share < 1:
-        raise InputError(f"history_share must be in (0, 1), got {history_share}")
-    if timeout is not None and timeout <= 0:
-        raise InputError(f"timeout must be > 0 seconds, got {timeout}")
-
-# %% ../../nbs/80_pipeline/03_pipeline.ipynb #8633e873
+# %% ../../nbs/80_pipeline/03_pipeline.ipynb #81f974a7
 def _laid_out(pipeline: Pipeline, question: str, found: Hits, history: Conversation | None) -> Answer:
     "Expand, mark editions, add the turn before, compress, and lay out."
     question = replace_halves(question)
@@ -271,43 +254,28 @@ def _laid_out(pipeline: Pipeline, question: str, found: Hits, history: Conversat
     return replace(answer, text=numbered_passages(answer.passages))
 
 
-def _listed(pipeline: Pipeline, found: Hits, question: str) -> PassageRanking:
-    "Return the passages around hits as a ranking, compressed if the pipeline has a compressor."
-    expansion = pipeline.expander.expand(found.hits, question, places=found.places)
-    passages = expansion.passages
-    if pipeline.compressor:
-        passages = pipeline.compressor(passages, question, expansion.outlines).passages
-    return PassageRanking([pipeline.builder.shorten(p) for p in passages])
+def _told(pipeline: Pipeline, question: str, history: Conversation | None) -> Answer:
+    "Prepare the answer up to the model from one state of the store, within the model's window."
+    store = pipeline.expander.store
+
+    def told() -> Answer:
+        answer = warned(pipeline.read(question, pipeline.find(question), history), store)
+        answer = noted(answer, pipeline.retriever, store, pipeline.catalogue)
+        return for_window(answer, pipeline.llm, pipeline.builder, pipeline.prompt)
+
+    return store.in_one_state(told)
 
 
-def _chosen(pipeline: Pipeline, hits: Sequence[NodeWithScore | str]) -> Hits:
-    "Return the chosen hits; chunks given by address are read in one call."
-    nodes = pipeline.expander.store.get_chunks(h for h in hits if isinstance(h, str)).all()
-    return Hits([NodeWithScore(node=nodes[h]) if isinstance(h, str) else h for h in hits])
+def _check_ranges(pipeline: Pipeline) -> None:
+    "Refuse a share or a time-out outside its range."
+    if pipeline.document_share is not None and not 0 < pipeline.document_share <= 1:
+        raise InputError(f"document_share must be in (0, 1], got {pipeline.document_share}")
+    if not 0 < pipeline.history_share < 1:
+        raise InputError(f"history_share must be in (0, 1), got {pipeline.history_share}")
+    if pipeline.timeout is not None and pipeline.timeout <= 0:
+        raise InputError(f"timeout must be > 0 seconds, got {pipeline.timeout}")
 
 
-def _context(pipeline: Pipeline, bundle: QueryBundle) -> Context:
-    "Build the context of a question."
-    question = check_question(bundle.query_str)
-    return pipeline.read(question, pipeline.find(bundle)).context
-
-async def _acontext(pipeline: Pipeline, bundle: QueryBundle) -> Context:
-    "Build the context of a question without blocking."
-    question = check_question(bundle.query_str)
-    answer = await asyncio.to_thread(pipeline.read, question, await _afind(pipeline, bundle))
-    return answer.context
-
-
-async def _afind(pipeline: Pipeline, question: str | QueryBundle) -> Hits:
-    "Retrieve and rerank without blocking; hybrid members run together."
-    bundle = question_bundle(question)
-    found = await afind_hits(pipeline.retriever, bundle)
-    if pipeline.reranker is None:
-        return found
-    hits = await asyncio.to_thread(lambda: found.hits)
-    return found.reranked(await pipeline.reranker.apostprocess_nodes(hits, query_bundle=bundle))
-
-# %% ../../nbs/80_pipeline/03_pipeline.ipynb #81f974a7
 def _engine_parts(pipeline: Pipeline, llm: Any) -> dict[str, Any]:
     "Return model, retriever and postprocessors for a stock engine."
     from llama_index.core import Settings
@@ -331,18 +299,8 @@ def _part_facts(pipeline: Any) -> dict[str, str]:
     return parts | {"model": "none" if llm is None else str(getattr(llm, "model", None) or type(llm).__name__)}
 
 
-class _Shown:
-    "Display a pipeline as text and as HTML."
-
-    def __repr__(self) -> str:
-        return f"Pipeline({', '.join(f'{name}: {part}' for name, part in _part_facts(self).items())})"
-
-    def _repr_html_(self) -> str:
-        return card("Pipeline", rows=_part_facts(self).items())
-
-
 @dataclass(frozen=True, repr=False)
-class Pipeline(_Shown):
+class Pipeline:
     """Retriever, reranker, expander, compressor, context builder and an optional model.
 
     Parameters
@@ -385,7 +343,13 @@ class Pipeline(_Shown):
     def __post_init__(self) -> None:
         check_fields(self)
         object.__setattr__(self, "llm", resolve_llm(self.llm))
-        _check_ranges(self.history_share, self.timeout, self.document_share)
+        _check_ranges(self)
+
+    def __repr__(self) -> str:
+        return f"Pipeline({', '.join(f'{name}: {part}' for name, part in _part_facts(self).items())})"
+
+    def _repr_html_(self) -> str:
+        return card("Pipeline", rows=_part_facts(self).items())
 
     @classmethod
     def from_index(
@@ -457,7 +421,8 @@ class Pipeline(_Shown):
             If a name is unknown, a value is out of range, or these parts cannot use a setting: multi-scale
             retrieval without policy and reranker uses neither the three counts nor `passage_size`.
         """
-        index, llm = _opened(index, as_of), resolve_llm(llm)
+        index, llm = index if isinstance(index, Index) else Index.open(index), resolve_llm(llm)
+        index = index if as_of is None else index.at(as_of)
         counts, where = _given(expand_top_k=expand_top_k, max_chunks=max_chunks), located(index.store, where)
         size = {} if passage_size == "auto" else {"passage_size": passage_size}
         parts = resolve_parts(index, retriever=retriever, reranker=reranker, policy=policy, builder=builder,
@@ -532,13 +497,7 @@ class Pipeline(_Shown):
         ModelError
             If the model does not answer; the error contains the answer up to that point.
         """
-        return written(_from_one_state(self, question, history), self.llm, self.prompt, self.timeout)
-
-    def _told(self, question: str, found: Hits, history: Conversation | None) -> Answer:
-        "Prepare the answer up to the model, within the model's window."
-        answer = warned(self.read(question, found, history), self.expander.store)
-        answer = noted(answer, self.retriever, self.expander.store, self.catalogue)
-        return for_window(answer, self.llm, self.builder, self.prompt)
+        return written(_told(self, question, history), self.llm, self.prompt, self.timeout)
 
     def stream(self, question: str, history: Conversation | None = None) -> AnswerStream:
         """Answer a question piece by piece: search now, ask the model while you read the stream.
@@ -553,7 +512,7 @@ class Pipeline(_Shown):
         AnswerStream
             Iterate over it; afterwards its `answer` equals that of `ask`.
         """
-        return AnswerStream(_from_one_state(self, question, history), self.llm, self.prompt)
+        return AnswerStream(_told(self, question, history), self.llm, self.prompt)
 
     async def astream(self, question: str, history: Conversation | None = None) -> AnswerStream:
         """Answer a question piece by piece without blocking: `async for piece in await pipeline.astream(question)`.
@@ -563,19 +522,16 @@ class Pipeline(_Shown):
         question, history
             As in `stream`.
         """
-        found = await _afind(self, question)
-        return AnswerStream(await asyncio.to_thread(self._told, question, found, history), self.llm, self.prompt)
+        return AnswerStream(await asyncio.to_thread(_told, self, question, history), self.llm, self.prompt)
 
     async def aask(self, question: str, history: Conversation | None = None) -> Answer:
-        """Answer a question without blocking; the members of hybrid retrieval run together.
-
+        """Answer a question without blocking: search in a thread, then await the model.
         Parameters
         ----------
         question, history
             As in `ask`, with the same errors.
         """
-        found = await _afind(self, question)
-        answer = await asyncio.to_thread(self._told, question, found, history)
+        answer = await asyncio.to_thread(_told, self, question, history)
         return await awritten(answer, self.llm, self.prompt, self.timeout)
 
     def answer(self, question: str, hits: Sequence[NodeWithScore | str], history: Conversation | None = None) -> Answer:
@@ -595,7 +551,10 @@ class Pipeline(_Shown):
         ModelError
             If the model does not answer; the error contains the answer up to that point.
         """
-        read = self.read(check_question(question), _chosen(self, hits), history)
+        question, store = check_question(question), self.expander.store
+        nodes = store.get_chunks(h for h in hits if isinstance(h, str)).all()
+        chosen = Hits([NodeWithScore(node=nodes[h]) if isinstance(h, str) else h for h in hits])
+        read = self.read(question, chosen, history)
         return written(for_window(read, self.llm, self.builder, self.prompt), self.llm, self.prompt, self.timeout)
 
     def passages(self, question: str) -> list[Passage]:
@@ -634,7 +593,12 @@ class Pipeline(_Shown):
         question : str
             For policies that use it.
         """
-        return found if fills(self.expander, found) else _listed(self, found, question)
+        if fills(self.expander, found):
+            return found
+        expansion = self.expander.expand(found.hits, question, places=found.places)
+        passages, outlines = expansion.passages, expansion.outlines
+        kept = self.compressor(passages, question, outlines).passages if self.compressor else passages
+        return PassageRanking([self.builder.shorten(p) for p in kept])
 
     def context_of(self, found: Hits, question: str) -> Context:
         """Lay out the context of existing hits: that of `ask`, without its note.
@@ -672,7 +636,7 @@ class Pipeline(_Shown):
             Its nodes are the passages of the context, best first, with their ids, scores and metadata. A model sees
             each node as its part of the context, header included.
         """
-        return ContextRetriever(partial(_context, self), partial(_acontext, self))
+        return ContextRetriever(lambda bundle: self.context_of(self.find(bundle), check_question(bundle.query_str)))
 
     def query_engine(self, llm: str | Any | None = None, **kwargs: Any) -> Any:
         """Create a stock LlamaIndex `RetrieverQueryEngine` that sends the model the prompt of `ask`.
@@ -713,8 +677,3 @@ class Pipeline(_Shown):
         check_engine_settings(kwargs, CHAT_SETTINGS)
         return ContextChatEngine.from_defaults(**_engine_parts(self, llm),
                                                context_template=prompt_template(self.prompt), **kwargs)
-
-
-def _from_one_state(pipeline: Pipeline, question: str, history: Conversation | None) -> Answer:
-    "Find and read from one state of the store."
-    return pipeline.expander.store.in_one_state(lambda: pipeline._told(question, pipeline.find(question), history))

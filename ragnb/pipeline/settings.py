@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 # %% auto #0
-__all__ = ['SETTINGS', 'SettingsKey', 'check_settings', 'settings_file', 'load_settings', 'write_settings', 'pipeline_arguments',
-           'read_settings']
+__all__ = ['SETTINGS', 'SettingsKey', 'check_settings', 'load_settings', 'write_settings', 'pipeline_arguments', 'read_settings']
 
 # %% ../../nbs/80_pipeline/05_settings.ipynb #f20d35c9
 from ..documents.atomic import write_atomically
@@ -35,11 +34,6 @@ class SettingsKey(NamedTuple):
     kind: Any = str             # Annotation of its value
     argument: str = ""          # Its name in `Pipeline.from_index`, where that is another one
     check: Callable[[str, Any], Any] = lambda key, value: None  # Raises `InputError` for a value that nothing can use
-
-    @property
-    def written(self) -> str:
-        "The annotation as text."
-        return self.kind.__name__ if isinstance(self.kind, type) else str(self.kind)
 
 # %% ../../nbs/80_pipeline/05_settings.ipynb #abb8607a
 def _split(key: str, value: str) -> None:
@@ -99,30 +93,21 @@ def check_settings(
         if key not in SETTINGS:
             raise InputError(f"{source}: unknown key {key!r}: use {', '.join(SETTINGS)}")
         setting = SETTINGS[key]
-        if wrong := complaint(key, value, setting.kind, setting.written):
+        written = setting.kind.__name__ if isinstance(setting.kind, type) else str(setting.kind)
+        if wrong := complaint(key, value, setting.kind, written):
             raise InputError(f"{source}: {wrong}")
         try:
             setting.check(key, value)
         except InputError as error:
             raise InputError(f"{source}: {key} = {value!r}: {error}") from error
 
-# %% ../../nbs/80_pipeline/05_settings.ipynb #fa40d84e
-def settings_file(
-    place: str | Path,    # Folder of an index, or a `.toml` file
-) -> Path | None:         # None for a folder without settings; a file need not be there
-    "Find the settings of an index."
-    path = Path(place)
-    if path.suffix == ".toml":
-        return path
-    return path / SETTINGS_FILE if (path / SETTINGS_FILE).is_file() else None
-
 # %% ../../nbs/80_pipeline/05_settings.ipynb #9ddef18d
 def load_settings(
     place: str | Path,    # Folder of an index, or a `.toml` file
 ) -> dict[str, Any]:      # Key -> value; {} for a folder without settings; `InputError` as of `check_settings`
     "Read settings as they are written."
-    path = settings_file(place)
-    if path is None:
+    path = Path(place)
+    if path.suffix != ".toml" and not (path := path / SETTINGS_FILE).is_file():
         return {}
     if sys.version_info >= (3, 11):
         import tomllib

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 from llama_index.core.base.base_retriever import BaseRetriever
-from llama_index.core.schema import Document, TextNode
+from llama_index.core.schema import Document
 
 # %% auto #0
 __all__ = ['RETRIEVERS', 'PLANS', 'RetrieverSpec', 'parse_retriever', 'resolve_retriever', 'Parts', 'refuse_unused',
@@ -101,30 +101,23 @@ def _multiscale(index: Index, top_k: int, cut: float | None = None, lookup: bool
                                top_k=top_k, leads=leads, follow=follow, cut=cut)
 
 # %% ../../nbs/80_pipeline/01_specs.ipynb #8ca5b6f4
-def _indexed_documents(index: Index) -> tuple[list[Document], list[TextNode]]:
-    "Assemble the documents of an index from their units, and list the units in the order of their vectors."
-    outlines = index.store.get_outlines(index.store.doc_ids()).all()
-    places = [(doc_id, i) for doc_id, o in outlines.items() for i in range(len(o.levels.get("u", ())))]
-    nodes = index.store.get_chunks([str(Address(doc_id, "u", i)) for doc_id, i in places]).all()
-    units = [nodes[str(Address(doc_id, "u", i))] for doc_id, i in places]
-    own: dict[str, list[tuple[Span, str]]] = {}
-    for unit in units:
-        own.setdefault(unit.ref_doc_id, []).append((Span(unit.start_char_idx, unit.end_char_idx), unit.text))
-    documents = []
-    for doc_id, parts in own.items():
-        span = Span(min(s.start for s, _ in parts), max(s.end for s, _ in parts))
-        text = " " * span.start + stitch(span, parts, outlines[doc_id].blanks)  # offsets as in the document
-        documents.append(Document(text=text, id_=doc_id, metadata=dict(outlines[doc_id].metadata)))
-    return documents, units
-
-
 def _hierarchical(kind: str, index: Index, top_k: int) -> HierarchicalRetriever:
     "Create a hierarchical retriever; reads all units now. In a tree, sections have summaries."
     if not index.has_units or index.embed_model is None or not index.store.doc_ids():
         raise InputError(f"{kind} retrieval needs an index of units with their vectors: make it with `--split units`")
-    documents, units = _indexed_documents(index)
-    held = index.store.get_vectors(n.node_id for n in units)
-    vectors = np.array([held[n.node_id] for n in units], np.float32)
+    outlines, documents = index.store.get_outlines(index.store.doc_ids()).all(), []
+    ids = [str(Address(d, "u", i)) for d, o in outlines.items() for i in range(len(o.levels.get("u", ())))]
+    nodes = index.store.get_chunks(ids).all()
+    units = [nodes[i] for i in ids]
+    own: dict[str, list[tuple[Span, str]]] = {}
+    for unit in units:
+        own.setdefault(unit.ref_doc_id, []).append((Span(unit.start_char_idx, unit.end_char_idx), unit.text))
+    for doc_id, parts in own.items():
+        span = Span(min(s.start for s, _ in parts), max(s.end for s, _ in parts))
+        text = " " * span.start + stitch(span, parts, outlines[doc_id].blanks)  # offsets as in the document
+        documents.append(Document(text=text, id_=doc_id, metadata=dict(outlines[doc_id].metadata)))
+    held = index.store.get_vectors(ids)
+    vectors = np.array([held[i] for i in ids], np.float32)
     search = "entry" if kind == "tree" else "text"
     tree = build_tree(documents, index.embed_model, units=units, vectors=vectors, search=search)
     return HierarchicalRetriever(tree, index.embed_model, top_k)
@@ -170,11 +163,6 @@ def resolve_retriever(
     elif read.plan:
         retriever = HydeRetriever(retriever, llm, index.embed_model)
     return _by_name(retriever, index) if lookup else retriever
-
-# %% ../../nbs/80_pipeline/01_specs.ipynb #50572de6
-def _relevance(index: Index) -> Relevance:
-    "Return a function that scores chunks by words."
-    return word_relevance(index.store)
 
 # %% ../../nbs/80_pipeline/01_specs.ipynb #38fe9d04
 @dataclass(frozen=True)
@@ -236,7 +224,7 @@ def resolve_parts(
     llm, counts = resolve_llm(llm), {} if top_k is None else {"top_k": top_k}
     made = resolve_retriever(retriever, index, llm=llm, cut=cut, lookup=lookup, **counts)
     found = filtered_retriever(made, where)
-    relevance: Relevance = lambda question, chunks: _relevance(index)(question, chunks)  # lazy
+    relevance: Relevance = lambda question, chunks: word_relevance(index.store)(question, chunks)  # lazy
     if policy is None:
         policy = "none" if isinstance(found, MultiScaleRetriever) else "neighbors:1"
     elif policy != "none" and isinstance(retriever, str) and isinstance(found, MultiScaleRetriever) and not counts:

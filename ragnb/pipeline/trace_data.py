@@ -5,7 +5,7 @@
 # %% ../../nbs/80_pipeline/08_trace_data.ipynb #227b4e67
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import count
@@ -17,7 +17,7 @@ __all__ = ['Rankers', 'cell_text', 'rank_label', 'Chunk', 'chunks_of', 'GoldSpan
            'is_strong', 'trace']
 
 # %% ../../nbs/80_pipeline/08_trace_data.ipynb #db9c0cfd
-from ..documents.markup import counted, display_width, said_count, visible
+from ..documents.markup import counted, display_width, render, said_count, short, visible
 from ..documents.messages import say, translated
 from ragnb.documents.span import (
     InputError, MissingChunkError, n_characters, Outline, Passage, shared, Span, try_address, union, Why
@@ -45,16 +45,6 @@ def rank_label(
     "Write a rank with its score."
     return "–" if rank is None else f"{rank} ({score:.3g})"
 
-# %% ../../nbs/80_pipeline/08_trace_data.ipynb #6f0c4118
-def _text_table(lines: Sequence[Sequence[str]]) -> str:
-    "Lay out cells in columns, two spaces apart; the first line is the head."
-    widths = [max(map(display_width, column)) for column in zip(*lines)]
-    out = []
-    for line in lines:
-        padded = (cell + " " * (width - display_width(cell)) for cell, width in zip(line, widths))
-        out.append("  ".join(padded).rstrip())
-    return "\n".join(out)
-
 # %% ../../nbs/80_pipeline/08_trace_data.ipynb #9628ab59
 def _cells(row: Mapping[str, Any], rankers: Iterable[str]) -> list[str]:
     "Return the cells of a row."
@@ -81,16 +71,6 @@ def _span_of(chunk_id: str, outline: Outline | None) -> Span | None:
     spans = outline.levels.get(address.level, ())
     return spans[address.index] if address.index < len(spans) else None
 
-# %% ../../nbs/80_pipeline/08_trace_data.ipynb #f6fabc62
-def _role(why: Why, span: Span, hits: Sequence[Span], outline: Outline | None) -> str:
-    "Return the role of a chunk that is no hit: `parent` if a policy added it for a parent shared with a hit."
-    policies = {name.partition(":")[0] for name in why.policy.split("+")}
-    if outline and why.role == "neighbor" and policies & {"parent", "auto-merge"}:
-        parents = [s for s in outline.levels.get("p", ()) if s.overlap(span)]
-        if any(s.contains(hit) for s in parents for hit in hits):
-            return "parent"
-    return why.role
-
 # %% ../../nbs/80_pipeline/08_trace_data.ipynb #188438ce
 def chunks_of(
     passage: Passage,
@@ -101,13 +81,18 @@ def chunks_of(
     found = {i: _span_of(i, outline) for i in (*passage.hits, *passage.neighbors)}
     spans = {i: passage.span if span is None else span for i, span in found.items()}
     hits, by_citation, out = [spans[i] for i in passage.hits], set(cited), []
+    parents = outline.levels.get("p", ()) if outline else ()
+    shared_parents = [s for s in parents if any(s.contains(hit) for hit in hits)]
     for i, span in sorted(spans.items(), key=lambda item: (item[1], item[0])):
         why = passage.why.get(i, Why("beside"))
         if i in passage.hits:
             role = "cited" if i in by_citation else "beside" if why.role == "beside" else "hit"
             out.append(Chunk(i, role, why.policy if role == "beside" else "", span))
-        else:
-            out.append(Chunk(i, _role(why, span, hits, outline), why.policy, span))
+            continue
+        policies = {name.partition(":")[0] for name in why.policy.split("+")}
+        by_parent = why.role == "neighbor" and policies & {"parent", "auto-merge"}
+        is_parent = by_parent and any(s.overlap(span) for s in shared_parents)
+        out.append(Chunk(i, "parent" if is_parent else why.role, why.policy, span))
     return out
 
 # %% ../../nbs/80_pipeline/08_trace_data.ipynb #ca0ab8ca
@@ -133,29 +118,6 @@ def uncovered(
         at = max(at, h.end)
     return [*out, Span(at, span.end)] if at < span.end else out
 
-# %% ../../nbs/80_pipeline/08_trace_data.ipynb #d268beb8
-def _fate(span: Span, read: Iterable[Span], made: Iterable[Span]) -> dict[str, Any]:
-    "Return the share of an evidence that was read, in [0, 1], and its state in words."
-    size = max(1, len(span))
-    n_read, n_made = (n_characters(shared([span], spans)) for spans in (read, made))
-    if n_read == size:
-        state = "read"
-    elif n_read:
-        state = "partly read"
-    else:
-        state = "found, but beyond the budget" if n_made else "not found"
-    return {"read": n_read / size, "state": state}
-
-# %% ../../nbs/80_pipeline/08_trace_data.ipynb #ad8091c1
-def _best_ranks(rankers: Rankers, outline: Outline | None, span: Span) -> dict[str, int]:
-    "Map each ranker to the rank of its best chunk with a part of a span."
-    best = {}
-    for name, ranks in rankers.items():
-        found = [(rank, _span_of(i, outline)) for i, (rank, _) in ranks.items()]
-        if touching := [rank for rank, s in found if s is not None and s.overlap(span)]:
-            best[name] = min(touching)
-    return best
-
 # %% ../../nbs/80_pipeline/08_trace_data.ipynb #bbf1fd67
 def _ranked(rankers: Rankers, chunk_id: str) -> dict[str, Any]:
     "Return rank and score of a chunk in every ranker; None if it does not appear."
@@ -163,9 +125,6 @@ def _ranked(rankers: Rankers, chunk_id: str) -> dict[str, Any]:
     for name, ranks in rankers.items():
         row[name], row[f"{name} score"] = ranks.get(chunk_id, (None, None))
     return row
-
-# %% ../../nbs/80_pipeline/08_trace_data.ipynb #ff43be4a
-_BEST = 10   # Lowest rank of a strong match
 
 # %% ../../nbs/80_pipeline/08_trace_data.ipynb #f8e918ef
 def passage_numbers(
@@ -265,15 +224,13 @@ class Trace:
     def table(self) -> str:
         "Lay out the rows as a text table, one line per row."
         head = ["#", say("chunk"), say("role"), *self.rankers, say("score"), say("chars"), say("read"), say("why")]
-        return _text_table([head, *(_cells(row, self.rankers) for row in self.rows())])
+        lines = [head, *(_cells(row, self.rankers) for row in self.rows())]
+        widths = [max(map(display_width, column)) for column in zip(*lines)]
+        padded = ([c + " " * (w - display_width(c)) for c, w in zip(line, widths)] for line in lines)
+        return "\n".join("  ".join(line).rstrip() for line in padded)
 
     def __repr__(self) -> str:
         return self.table()
-
-    def frame(self) -> Any:
-        "Return the rows as a pandas DataFrame."
-        import pandas as pd
-        return pd.DataFrame(self.rows())
 
     def evidence_rows(
         self,
@@ -281,10 +238,16 @@ class Trace:
         "Return the state of each evidence, and the best rank of a chunk with a part of it."
         out = []
         for number, e in enumerate(self.evidence, 1):
-            made = [p.span for p in self.passages if p.doc_id == e.doc_id]
-            best = _best_ranks(self.rankers, self.outlines.get(e.doc_id), e.span)
+            made, best = [p.span for p in self.passages if p.doc_id == e.doc_id], {}
+            n_read, n_made = (n_characters(shared([e.span], spans)) for spans in (self.read_of(e.doc_id), made))
+            state = "read" if n_read == max(1, len(e.span)) else "partly read" if n_read else "not found"
+            for name, ranks in self.rankers.items():
+                found = [(rank, _span_of(i, self.outlines.get(e.doc_id))) for i, (rank, _) in ranks.items()]
+                if touching := [rank for rank, s in found if s is not None and s.overlap(e.span)]:
+                    best[name] = min(touching)
             out.append({"number": number, "doc_id": e.doc_id, "start": e.span.start, "end": e.span.end,
-                        **_fate(e.span, self.read_of(e.doc_id), made), "best": best})
+                        "read": n_read / max(1, len(e.span)), "best": best,
+                        "state": "found, but beyond the budget" if n_made and not n_read else state})
         return out
 
     def fragment(
@@ -294,8 +257,8 @@ class Trace:
         styled: bool = True,  # Include the style; several views on one page need it once
     ) -> str:                 # One `<div>`, on one line; no script, nothing loaded from outside
         "Render the documents as a part of a page."
-        from ragnb.pipeline.trace_page import trace_fragment
-        return trace_fragment(self, limit, opened, styled)
+        from ragnb.pipeline.trace_page import page_data
+        return render("pipeline/trace.html", **page_data(self, limit, opened, styled))
 
     def page(
         self,
@@ -303,8 +266,8 @@ class Trace:
         limit: int = 200_000,  # Approximate number of characters of documents
     ) -> str:                  # HTML
         "Render the documents as a self-contained page."
-        from ragnb.pipeline.trace_page import trace_page
-        return trace_page(self, title, limit)
+        from ragnb.pipeline.trace_page import page_data
+        return render("pipeline/trace_page.html", title=short(title, 200), **page_data(self, limit, 3, True))
 
     def write(
         self,
@@ -330,37 +293,21 @@ def is_strong(
 ) -> bool:
     "Check for a hit among the ten best with at least `STRONG` of the best score, or one that the question names."
     score, rank = dict(zip(p.hits, p.scores)).get(chunk), trace.ranks.get(chunk, 1)
-    return rank <= _BEST and (score is None or score >= STRONG * trace.best_score)
-
+    return rank <= 10 and (score is None or score >= STRONG * trace.best_score)
 
 # %% ../../nbs/80_pipeline/08_trace_data.ipynb #834f7cb5
-def _size(passages: Iterable[Passage]) -> int:
-    "Count the characters of passages."
-    return sum(len(p.span) for p in passages)
-
 def _notes(answer: Answer) -> list[str]:
     "List what compression left out, and citation numbers without a source."
     notes = [answer.context.note] if answer.context.notes else []
     if lost := [str(mark.number) for mark in answer.source_marks if mark.passage is None]:
         notes.append(f"the answer cites [{', '.join(lost)}], which the context does not have")
     if c := answer.compression:
-        before, after = _size(answer.expansion.passages), _size(c.passages)
+        before, after = (sum(len(p.span) for p in passages) for passages in (answer.expansion.passages, c.passages))
         how = " by rule, as the model gave nothing usable," if c.extractive else ""
         made_up = f"; not in the source, {counted(c.dropped, 'sentence')} of the model" if c.dropped else ""
         notes.append(f"compressed{how}: {after:,} of {before:,} characters are left{made_up}")
         notes += map(str, c.events)
     return notes
-
-# %% ../../nbs/80_pipeline/08_trace_data.ipynb #a47c5761
-def _by_score(ranking: Any, rankers: Rankers) -> dict[str, Any]:
-    "Return the rankers of a ranking of units, in the order of scores; units put first by name have no rank."
-    pieces = ranking.pieces
-    scored = [n for n, piece in enumerate(pieces, 1) if not piece.why]   # Positions in reading order
-    place = {n: rank for rank, n in enumerate(sorted(scored, key=lambda n: -pieces[n - 1].score), 1)}
-    read = rankers.get("multi-scale", {})
-    own = {i: (place[n], score) for i, (n, score) in read.items() if n in place}
-    return {**rankers, "multi-scale": own} if own else {k: v for k, v in rankers.items() if k != "multi-scale"}
-
 
 # %% ../../nbs/80_pipeline/08_trace_data.ipynb #ee92c943
 def _of_signals(ranking: Any, hits: Iterable[str]) -> dict[str, Any]:
@@ -373,8 +320,12 @@ def _of_signals(ranking: Any, hits: Iterable[str]) -> dict[str, Any]:
             signals[i] = ranking.explain(i)
         except MissingChunkError:  # put first by name, without a score
             continue
-    cited = frozenset(i for i in ranked if ranking.why(i).role == "cited")
-    return {"rankers": _by_score(ranking, ranking.rankers(ranked)), "signals": signals, "cited": cited}
+    cited, rankers = frozenset(i for i in ranked if ranking.why(i).role == "cited"), dict(ranking.rankers(ranked))
+    scored = [(-piece.score, n) for n, piece in enumerate(ranking.pieces, 1) if not piece.why]
+    place = {n: rank for rank, (_, n) in enumerate(sorted(scored), 1)}     # units put first by name have no rank
+    own = {i: (place[n], score) for i, (n, score) in rankers.get("multi-scale", {}).items() if n in place}
+    rankers = {k: own if k == "multi-scale" else v for k, v in rankers.items() if own or k != "multi-scale"}
+    return {"rankers": rankers, "signals": signals, "cited": cited}
 
 # %% ../../nbs/80_pipeline/08_trace_data.ipynb #daa8be7f
 def _of_answer(answer: Answer) -> dict[str, Any]:
@@ -395,15 +346,6 @@ def _of_answer(answer: Answer) -> dict[str, Any]:
     return kept | (_of_signals(answer.fusion, [i for p in e.passages for i in p.hits]) if e.fitted else {})
 
 # %% ../../nbs/80_pipeline/08_trace_data.ipynb #d492b137
-def _explained(kept: Mapping[str, Any], retriever: Any) -> dict[str, Any]:
-    "Collect a retriever's data about hits, if the search that found them kept no ranking."
-    found = kept["answer"].fusion
-    if kept["answer"].expansion.fitted or not hasattr(retriever, "rank"):
-        return dict(kept)
-    ranking = found if hasattr(found, "explain") else retriever.rank(kept["question"])
-    more = _of_signals(ranking, [h.node_id for h in found.hits])
-    return {**kept, **more, "rankers": {**more.get("rankers", {}), **kept["rankers"]}}
-
 def _asked(pipeline: Pipeline, question: str) -> dict[str, Any]:
     "Ask a pipeline; a failure of the model becomes one of the facts."
     try:
@@ -414,26 +356,28 @@ def _asked(pipeline: Pipeline, question: str) -> dict[str, Any]:
     return _explained(kept, pipeline.retriever)
 
 
+def _explained(kept: Mapping[str, Any], retriever: Any) -> dict[str, Any]:
+    "Collect a retriever's data about hits, if the search that found them kept no ranking."
+    found = kept["answer"].fusion
+    if kept["answer"].expansion.fitted or not hasattr(retriever, "rank"):
+        return dict(kept)
+    ranking = found if hasattr(found, "explain") else retriever.rank(kept["question"])
+    more = _of_signals(ranking, [h.node_id for h in found.hits])
+    return {**kept, **more, "rankers": {**more.get("rankers", {}), **kept["rankers"]}}
+
 # %% ../../nbs/80_pipeline/08_trace_data.ipynb #559f83db
 def _of_ranking(ranking: Any, question: str, budget: int, store: ChunkReader | None) -> dict[str, Any]:
     "Collect the data of a trace from a ranking."
     passages = tuple(ranking.at(budget))
     doc_ids = list(dict.fromkeys(p.doc_id for p in passages))
     outlines = store.get_outlines(doc_ids).found if store and doc_ids else {}
-    hits = [i for p in passages for i in p.hits]
-    size = _size(passages)
+    hits, size = [i for p in passages for i in p.hits], sum(len(p.span) for p in passages)
     facts = (say("found: {hits} in {passages}, {size:,} of {budget}", hits=said_count(len(hits), "hit"), size=size,
                  passages=said_count(len(passages), "passage"), budget=said_count(budget, "character")),)
     kept = {"question": question, "passages": passages, "read": passages, "outlines": outlines, "facts": facts}
     return kept | _of_signals(ranking, hits)
 
 # %% ../../nbs/80_pipeline/08_trace_data.ipynb #85ada6d7
-def _edges(passages: Sequence[Passage], outline: Outline, size: int) -> list[Span]:
-    "Return the spans before and after the passages of a document."
-    held = [p.span for p in passages]
-    wide = [Span(max(0, s.start - size), max(s.end, min(outline.n_characters, s.end + size))) for s in held]
-    return [part for near in union(wide) for part in uncovered(near, held)]
-
 def _store_of(*sources: Any) -> ChunkReader | None:
     "Return the first store of a retriever, the expander of a pipeline, or the reader of a ranking."
     for source in sources:
@@ -475,7 +419,7 @@ def trace(
     Returns
     -------
     Trace
-        With `rows()`, `table()`, `frame()`, `evidence_rows()`, `page()` and `write(path)`.
+        With `rows()`, `table()`, `evidence_rows()`, `page()` and `write(path)`.
 
     Raises
     ------
@@ -495,8 +439,10 @@ def trace(
         store = store or _store_of(source, ranking)
         kept = _of_ranking(ranking, question or "", budget, store)
     if store and around:
-        edges = {}
+        edges: dict[str, list[Span]] = {}
         for doc_id, outline in kept["outlines"].items():
-            edges[doc_id] = _edges([p for p in kept["passages"] if p.doc_id == doc_id], outline, around)
+            held, end = [p.span for p in kept["passages"] if p.doc_id == doc_id], outline.n_characters
+            wide = [Span(max(0, s.start - around), max(s.end, min(end, s.end + around))) for s in held]
+            edges[doc_id] = [part for near in union(wide) for part in uncovered(near, held)]
         kept["around"] = read_spans(store, kept["outlines"], edges)
     return Trace(**kept, evidence=tuple(evidence))

@@ -11,12 +11,12 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 # %% auto #0
-__all__ = ['Mark', 'trace_fragment', 'trace_page']
+__all__ = ['Mark', 'page_data']
 
 # %% ../../nbs/80_pipeline/09_trace_page.ipynb #5b8675bd
-from ..documents.markup import render, said_count, short
+from ..documents.markup import said_count, short
 from ..documents.messages import say, translated
-from ..documents.span import Outline, Passage, Span, union
+from ..documents.span import Passage, Span, union
 from ..context.labels import passage_pages
 from .answer import STRONG
 from .trace_data import Chunk, is_strong, rank_label, Trace, uncovered
@@ -110,19 +110,6 @@ def _map(size: int, passages: Mapping[int, Span], chunks: Sequence[Chunk], gold:
                 "evidence: {gold}", size=size, passages=len(passages), pins=len(pins), gold=len(gold))
     return {"rects": rects, "label": label}
 
-# %% ../../nbs/80_pipeline/09_trace_page.ipynb #d22caf78
-def _heading(outline: Outline | None, at: int) -> str:
-    "Return the heading path of an offset."
-    i = bisect_right([s.start for _, s in outline.sections], at) - 1 if outline else -1
-    return outline.sections[i][0] if i >= 0 and at < outline.sections[i][1].end else ""
-
-# %% ../../nbs/80_pipeline/09_trace_page.ipynb #45c564df
-def _names() -> dict[str, str]:
-    "Return the words for roles and marks."
-    return {"hit": say("hit"), "hit low": say("hit"), "cited": say("cited"), "beside": say("beside"),
-            "parent": say("parent"), "neighbor": say("neighbor"), "filler": say("filler"),
-            "evidence": say("evidence"), "not read": say("not read"), "dropped": say("dropped")}
-
 # %% ../../nbs/80_pipeline/09_trace_page.ipynb #e6124fc9
 def _place(p: Passage) -> str:
     "Explain why a passage comes before better scores; empty if the score decides."
@@ -135,24 +122,6 @@ def _place(p: Passage) -> str:
         return say("read next: the header of a table that was found")
     return ""
 
-
-def _is_best(trace: Trace, p: Passage) -> bool:
-    "Check for the passage with the best score that shares a word; the first if scores are equal or missing."
-    scores = [q.best_hit[1] or 0.0 for q in trace.passages]
-    return p is trace.passages[scores.index(max(scores))] and not p.is_unlike
-
-
-def _chips(trace: Trace, p: Passage, is_read: bool) -> list[str]:
-    "Return the labels of a passage: its place, its score and its chunks."
-    roles, score = [c.role for c in trace.chunks(p)], p.best_hit[1]
-    chips = [say("best score") if _is_best(trace, p) else "",
-             "" if is_read else say("not read: {why}", why=translated(trace.unread)), _place(p)]
-    chips.append("" if score is None else say("score {score:.3g}", score=score))
-    for role in filter(roles.count, _KINDS):
-        n = roles.count(role)
-        chips.append(said_count(n, role) if role in ("hit", "neighbor", "parent") else f"{n} {translated(role)}")
-    return [chip for chip in (*chips, say("{n:,} characters long", n=len(p.span))) if chip]
-
 # %% ../../nbs/80_pipeline/09_trace_page.ipynb #8932c2a4
 def _overlays(trace: Trace, doc_id: str) -> list[Mark]:
     "Return the marks of the evidence in a document."
@@ -160,21 +129,16 @@ def _overlays(trace: Trace, doc_id: str) -> list[Mark]:
     return [Mark("gold", span, say("evidence {n}", n=n)) for n, span in found]
 
 
-def _label(trace: Trace, p: Passage, c: Chunk) -> str:
-    "Return the label of a chunk: a hit's rank by score, or why it has no rank."
-    why, rank = p.why.get(c.id), trace.ranks.get(c.id)
-    if c.role != "hit":
-        return say("header") if why and why.policy == "table" else translated(c.role)
-    if why and why.is_by_name:
-        return say("by name")
-    return say("hit {n}", n=rank) if rank else say("hit")
-
-
 def _marks(trace: Trace, p: Passage) -> list[Mark]:
     "Return the marks of a passage."
     out = []
     for c in trace.chunks(p):
-        out.append(Mark(c.role, c.span, _label(trace, p, c)))
+        why, rank, label = p.why.get(c.id), trace.ranks.get(c.id), translated(c.role)
+        if why and (why.policy == "table" if c.role != "hit" else why.is_by_name):
+            label = say("by name") if c.role == "hit" else say("header")
+        elif c.role == "hit":
+            label = say("hit {n}", n=rank) if rank else say("hit")
+        out.append(Mark(c.role, c.span, label))
         if c.role == "hit" and not is_strong(trace, p, c.id):
             out.append(Mark("low", c.span))
     out += [Mark("unread", s, say("not read")) for s in uncovered(p.span, trace.read_of(p.doc_id))]
@@ -184,12 +148,24 @@ def _marks(trace: Trace, p: Passage) -> list[Mark]:
 def _passage(trace: Trace, p: Passage, size: int) -> dict[str, Any]:
     "Prepare a passage with its head; about `size` characters of its text stay unfolded."
     is_read = any(s.overlap(p.span) for s in trace.read_of(p.doc_id))
-    number, best = trace.numbers[p.id], p.best_hit[0]
+    number, (best, score) = trace.numbers[p.id], p.best_hit
+    roles, scores = [c.role for c in trace.chunks(p)], [q.best_hit[1] or 0.0 for q in trace.passages]
+    is_best = p is trace.passages[scores.index(max(scores))] and not p.is_unlike   # the first of equal scores
+    unread = "" if is_read else say("not read: {why}", why=translated(trace.unread))
+    chips = [say("best score") if is_best else "", unread, _place(p),
+             "" if score is None else say("score {score:.3g}", score=score)]
+    for role in filter(roles.count, _KINDS):
+        n = roles.count(role)
+        chips.append(said_count(n, role) if role in ("hit", "neighbor", "parent") else f"{n} {translated(role)}")
+    chips.append(say("{n:,} characters long", n=len(p.span)))
     behind = not p.hits and any(q.hits and trace.numbers[q.id] == number for q in trace.passages)
-    places = (_heading(trace.outlines.get(p.doc_id), (p.focus or p.span).start), passage_pages(p))
+    outline, at = trace.outlines.get(p.doc_id), (p.focus or p.span).start
+    i = bisect_right([s.start for _, s in outline.sections], at) - 1 if outline else -1
+    heading = outline.sections[i][0] if i >= 0 and at < outline.sections[i][1].end else ""
     ranks = [f"{short(name, 40)} {rank_label(*found[best])}" for name, found in trace.rankers.items() if best in found]
-    return {"is_read": is_read, "number": number, "behind": behind, "places": [x for x in places if x],
-            "chips": _chips(trace, p, is_read), "ranks": ranks,
+    places = [x for x in (heading, passage_pages(p)) if x]
+    return {"is_read": is_read, "number": number, "behind": behind, "places": places,
+            "chips": [chip for chip in chips if chip], "ranks": ranks,
             "parts": _parts(p.text, p.span, _marks(trace, p), size)}
 
 # %% ../../nbs/80_pipeline/09_trace_page.ipynb #09856566
@@ -222,17 +198,6 @@ def _document(trace: Trace, doc_id: str, size: int) -> dict[str, Any]:
     return {"names": names, "passages": said_count(len(found), "passage"), "size": total, "runs": runs, **drawn}
 
 # %% ../../nbs/80_pipeline/09_trace_page.ipynb #1a4063c4
-def _there(trace: Trace) -> set[str]:
-    "Return the marks that the legend explains."
-    there = {"evidence"} if trace.evidence else set()
-    for p in trace.passages:
-        for c in trace.chunks(p):
-            there.add("hit low" if c.role == "hit" and not is_strong(trace, p, c.id) else c.role)
-        if uncovered(p.span, trace.read_of(p.doc_id)):
-            there.add("not read")
-    return there
-
-
 def _row(trace: Trace, row: Mapping[str, Any]) -> dict[str, Any]:
     "Prepare a row of the table."
     score = row.get("score")
@@ -248,32 +213,25 @@ def _row(trace: Trace, row: Mapping[str, Any]) -> dict[str, Any]:
 _MOST_PASSAGES, _MOST_ROWS = 200, 300
 
 
-def _page_data(trace: Trace, limit: int, opened: int, styled: bool) -> dict[str, Any]:
+def page_data(
+    trace: Trace,
+    limit: int,     # Approximate number of characters of documents
+    opened: int,    # Documents that are not folded
+    styled: bool,   # Include the style
+) -> dict[str, Any]:
     "Prepare the data of the templates."
     shown, rows = replace(trace, passages=trace.passages[:_MOST_PASSAGES]), trace.rows()
     size = max(600, min(12_000, limit // max(1, len(shown.passages))))
     ids = dict.fromkeys([*(p.doc_id for p in shown.passages), *(e.doc_id for e in trace.evidence)])
+    there = {"evidence"} if trace.evidence else set()     # the marks that the legend explains
+    for p in shown.passages:
+        there |= {"hit low" if c.role == "hit" and not is_strong(shown, p, c.id) else c.role for c in shown.chunks(p)}
+        there |= {"not read"} if uncovered(p.span, shown.read_of(p.doc_id)) else set()
+    names = {"hit": say("hit"), "hit low": say("hit"), "cited": say("cited"), "beside": say("beside"),
+             "parent": say("parent"), "neighbor": say("neighbor"), "filler": say("filler"),
+             "evidence": say("evidence"), "not read": say("not read"), "dropped": say("dropped")}
     return {"trace": trace, "limit": limit, "opened": opened, "styled": styled, "strong": f"{STRONG:.0%}",
-            "there": _there(shown), "documents": [_document(shown, doc_id, size) for doc_id in ids],
+            "there": there, "documents": [_document(shown, doc_id, size) for doc_id in ids],
             "rows": [_row(trace, row) for row in rows[:_MOST_ROWS]], "n_rows": len(rows),
-            "all_rows": said_count(len(rows), "row"), "names": _names(), "unread": translated(trace.unread),
+            "all_rows": said_count(len(rows), "row"), "names": names, "unread": translated(trace.unread),
             "more_passages": len(trace.passages) - _MOST_PASSAGES}
-
-
-def trace_fragment(
-    trace: Trace,
-    limit: int = 40_000,  # Approximate number of characters of documents
-    opened: int = 3,      # Documents that are not folded
-    styled: bool = True,  # Include the style; several views on one page need it once
-) -> str:                 # One `<div>`, on one line; no script, nothing loaded from outside
-    "Render a trace as a part of a page."
-    return render("pipeline/trace.html", **_page_data(trace, limit, opened, styled))
-
-
-def trace_page(
-    trace: Trace,
-    title: str = "ragnb trace",
-    limit: int = 200_000,  # Approximate number of characters of documents
-) -> str:                  # HTML
-    "Render a trace as a self-contained page."
-    return render("pipeline/trace_page.html", title=short(title, 200), **_page_data(trace, limit, 3, True))

@@ -24,7 +24,7 @@ from ragnb.documents.span import InputError
 from ragnb.indexing.update import index_documents
 from ragnb.models.llm import resolve_llm
 from ragnb.models.scripted import ScriptedLLM
-from ragnb.pipeline.answer import strong_spans
+from ragnb.pipeline.answer import strong_offsets
 
 ROUTE, PLAN, GRADE, JUDGE, REWRITE = "어느 것에 속하는지", "바꿔 쓰세요", "도움이 되는지", "비추어 판정", "고쳐 쓰세요"  # words of each step's prompt
 YES, NO = '{"grounded": true, "answered": true}', '{"grounded": false, "answered": true}'
@@ -71,13 +71,13 @@ def test_what_matches_strongly_is_read_from_the_scores_of_the_search(library: Li
     state = agent.ask("연차는 다음 해로 넘기나요?")
     assert all(h.score >= .75 * state.hits[0].score for h in state.hits[:3]) and max(h.share for h in state.hits) <= 1
     answer = agent.read(AgentState.from_json(state.to_json()))
-    marked = {p.text[s.start - p.span.start:s.end - p.span.start] for p in answer.passages for s in strong_spans(answer, p)}
+    marked = {p.text[a:b] for p in answer.passages for a, b in strong_offsets(answer, p)}
     assert "연차는 15일이다. 연차는 다음 해로 넘기지 못한다." in marked and len(marked) <= (1 if queries == "[]" else 2) < len(state.hits)
     kept = json.loads(state.to_json())
     for hit in kept["hits"]:
         del hit["share"]               # as a version without shares has stored it
     answer = agent.read(AgentState.from_json(json.dumps(kept)))
-    assert answer.passages and not any(strong_spans(answer, p) for p in answer.passages)
+    assert answer.passages and not any(strong_offsets(answer, p) for p in answer.passages)
 
 
 def test_a_collection_that_knows_nothing_has_no_strong_hit(folder: Path, tmp_path: Path) -> None:
@@ -86,7 +86,7 @@ def test_a_collection_that_knows_nothing_has_no_strong_hit(folder: Path, tmp_pat
     agent = Agent(Library.open(tmp_path), None, {"grade": None})
     answer = agent.read(agent.ask("연차는 다음 해로 넘기나요?"))
     assert {p.doc_id for p in answer.passages} == {"hr/hr.md", "trees/trees.md"}
-    assert {p.doc_id for p in answer.passages if strong_spans(answer, p)} == {"hr/hr.md"}
+    assert {p.doc_id for p in answer.passages if strong_offsets(answer, p)} == {"hr/hr.md"}
 
 
 def test_without_a_model_rules_decide_and_passages_answer(library: Library) -> None:

@@ -176,9 +176,6 @@ def answer(hr_chunks) -> Answer:
     return Pipeline.from_index(hr_chunks, budget=900).ask("입사 1년차 직원의 연차는 며칠인가요?")
 
 
-# --- rows and table ---------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("budget", [60, 160, 300, 440])
 def test_rows_say_what_the_model_does_not_see(budget):
     """A passage is cut to the budget: the chunks beyond the cut are not in the context, the others are."""
@@ -226,9 +223,6 @@ def test_columns_are_straight_where_hangul_is_two_wide():
        st.sampled_from([" ", "\n"]))
 def test_a_page_of_any_documents(texts, glue):
     check_page(ask({i: t.replace(" ", glue) for i, t in texts.items()}, "연차는 며칠?"))
-
-
-# --- characters that act ----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("text, shown", [
@@ -296,9 +290,6 @@ def test_a_megabyte_on_one_line():
     )
     folded = sum(int(n.replace(",", "")) for t in page.notes for n in re.findall(r"… ([\d,]+) characters …", t))
     assert len(page.texts[0]) + counted == len(told.passages[0].text), (counted, folded)
-
-
-# --- the page ---------------------------------------------------------------------------------------------------------
 
 
 def test_marks_are_those_of_the_chunks(answer):
@@ -382,9 +373,6 @@ def test_write(answer, tmp_path):
     assert path == Path(tmp_path / "a" / "b.html") and path.read_text(encoding="utf-8") == trace(answer).page()
     with pytest.raises(InputError, match="is a folder"):
         trace(answer).write(tmp_path)
-
-
-# --- roles, evidence, and what is around ------------------------------------------------------------------------------
 
 
 def test_around_is_the_text_of_the_document(answer):
@@ -496,10 +484,9 @@ def test_eighty_hits_over_forty_documents():
 
 
 def test_rows_are_the_answer(answer):
-    """Rank, role, score and reason of every chunk, in a list, a table and a DataFrame."""
+    """Rank, role, score and reason of every chunk, in a list and a table."""
     told = trace(answer)
-    frame, rows = told.frame(), told.rows()
-    assert list(frame["chunk"]) == [r["chunk"] for r in rows] and frame["in_context"].tolist() == [r["in_context"] for r in rows]
+    rows = told.rows()
     assert {r["chunk"] for r in rows if r["role"] == "hit"} == {h.node_id for h in answer.fusion.hits}
     assert [r["passage"] for r in rows] == sorted(r["passage"] for r in rows) and repr(told) == told.table()
     for r in rows:

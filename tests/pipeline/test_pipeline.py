@@ -60,9 +60,6 @@ def embedding(documents) -> NgramEmbedding:
     return NgramEmbedding(dims=64).fit(list(documents.values()))
 
 
-# --- the parts in plain LlamaIndex ------------------------------------------------------------------------------------
-
-
 def chroma(tmp_path: Path) -> ChromaVectorStore:
     """LlamaIndex's own vector store over a folder."""
     client = chromadb.PersistentClient(str(tmp_path), settings=chromadb.Settings(anonymized_telemetry=False))
@@ -124,9 +121,6 @@ def test_our_postprocessor_behind_llama_indexs_own_retriever(tmp_path, documents
         assert nodes[0].node.metadata["hits"].split(" ")[0] == hits[0].node_id and nodes[0].score == hits[0].score
         assert sum(len(n.text) for n in nodes) > sum(len(h.text) for h in hits)
         assert all(n.text == documents[n.node.ref_doc_id][n.node.start_char_idx:n.node.end_char_idx] for n in nodes)
-
-
-# --- the line ---------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("settings", [
@@ -308,9 +302,6 @@ def test_nothing_found():
     assert Pipeline(Nothing(), Expander(MemoryStore()), llm=scripted()).ask("연차는?").text == "모르겠습니다."
 
 
-# --- the sentence of a page ------------------------------------------------------------------------------------------------
-
-
 def made(text: str, doc_id: str = "d", start: int = 0) -> Passage:
     return Passage(doc_id, Span(start, start + len(text)), text)
 
@@ -325,9 +316,6 @@ def test_best_sentence_in_document_offsets():
                          [("연차", []), ("연차", [made("")]), ("주차장", [made("연차는 15일이다.")]), ("?!", [made("연차는 15일이다.")])])
 def test_no_best_sentence(question, passages):
     assert best_sentence(question, passages) is None
-
-
-# --- models -----------------------------------------------------------------------------------------------------------
 
 
 def test_a_model_reads_the_context_and_its_answer_is_kept(index):
@@ -377,9 +365,6 @@ def test_a_document_cannot_speak_for_us(index):
 def test_a_query_engine_needs_a_model(index):
     with pytest.raises(InputError, match="needs a model"):
         Pipeline.from_index(index).query_engine()
-
-
-# --- layouts, compression, conversations ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name, kind", [
@@ -490,9 +475,6 @@ def test_budget_in_tokens_leaves_room_for_history(index):
     talk.add(first.question, first.text, first.passages)
     answer = pipeline.ask("반차는 몇 시간인가요?", talk)
     assert answer.context.size <= 700 and any(is_earlier(p) for p in answer.passages)
-
-
-# --- where and cut ----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("retriever", "policy"), [("auto", None), ("auto", "section"), ("bm25", "neighbors:3"), ("vector", "section"),

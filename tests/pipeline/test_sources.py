@@ -15,7 +15,7 @@ from ragnb.documents.files import read_documents
 from ragnb.documents.span import Outline, Passage, Span
 from ragnb.expansion.expander import Expansion, ExpansionStats
 from ragnb.indexing.update import index_documents
-from ragnb.pipeline.answer import Answer, strong_offsets, strong_spans
+from ragnb.pipeline.answer import Answer, strong_offsets
 from ragnb.pipeline.pipeline import Pipeline
 from ragnb.retrieval.hybrid import Hits
 
@@ -89,9 +89,10 @@ def test_what_matches_strongly_is_the_same_in_any_part_that_is_shown(tmp_path, s
     answer, n_marked = Pipeline.from_index(index, policy="document:9").ask("어린 소나무는 며칠마다 물을 주나요?"), 0
     for source in answer.sources(size):
         passage = next(p for p in answer.passages if p.id == source["id"])
-        spans, shown = strong_spans(answer, passage), Span(source["start"], source["end"])
+        shown, base = Span(source["start"], source["end"]), passage.span.start
         offsets = strong_offsets(answer, passage, shown)
-        wanted = {i - shown.start for s in spans for i in range(s.start, s.end) if shown.start <= i < shown.end}
+        strong = {base + i for a, b in strong_offsets(answer, passage) for i in range(a, b)}
+        wanted = {i - shown.start for i in strong if shown.start <= i < shown.end}
         assert {i for a, b in offsets for i in range(a, b)} == wanted
         assert all(0 <= a < b <= len(source["text"]) for a, b in offsets) and all(x[1] < y[0] for x, y in zip(offsets, offsets[1:]))
         n_marked += sum("🌱 어린 소나무는 사흘마다 물을 준다." in source["text"][a:b] for a, b in offsets)
