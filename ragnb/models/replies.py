@@ -23,7 +23,7 @@ from tenacity import (
 )
 
 # %% auto #0
-__all__ = ['MOST_BYTES', 'MOST_VECTOR_BYTES', 'T', 'ReplyError', 'until', 'LimitedAsyncClient', 'waited', 'waited_pieces',
+__all__ = ['MOST_BYTES', 'MOST_VECTOR_BYTES', 'ReplyError', 'until', 'LimitedAsyncClient', 'waited', 'waited_pieces',
            'LimitedClient', 'openai_clients']
 
 # %% ../../nbs/10_models/09_replies.ipynb #240db427
@@ -181,7 +181,7 @@ class LimitedAsyncClient(httpx.AsyncClient):
             raise
 
 # %% ../../nbs/10_models/09_replies.ipynb #32d14747
-T = TypeVar("T")
+_T = TypeVar("T")
 
 
 @cache
@@ -197,8 +197,8 @@ if hasattr(os, "register_at_fork"):
 
 
 def waited(
-    work: Coroutine[Any, Any, T],
-) -> T:
+    work: Coroutine[Any, Any, _T],
+) -> _T:
     "Wait for a coroutine in that loop; Ctrl-C cancels it."
     future = asyncio.run_coroutine_threadsafe(work, _loop())
     try:
@@ -208,10 +208,10 @@ def waited(
 
 
 def waited_pieces(
-    pieces: AsyncGenerator[T, None],
-) -> Iterator[T]:
+    pieces: AsyncGenerator[_T, None],
+) -> Iterator[_T]:
     "Iterate in that loop."
-    async def following() -> T | None:
+    async def following() -> _T | None:
         return await anext(pieces, None)
 
     try:

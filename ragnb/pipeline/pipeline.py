@@ -299,8 +299,17 @@ def _part_facts(pipeline: Any) -> dict[str, str]:
     return parts | {"model": "none" if llm is None else str(getattr(llm, "model", None) or type(llm).__name__)}
 
 
+class _Shown:
+    "Display a pipeline as text and as HTML."
+    def __repr__(self) -> str:
+        return f"Pipeline({', '.join(f'{name}: {part}' for name, part in _part_facts(self).items())})"
+
+    def _repr_html_(self) -> str:
+        return card("Pipeline", rows=_part_facts(self).items())
+
+
 @dataclass(frozen=True, repr=False)
-class Pipeline:
+class Pipeline(_Shown):
     """Retriever, reranker, expander, compressor, context builder and an optional model.
 
     Parameters
@@ -344,12 +353,6 @@ class Pipeline:
         check_fields(self)
         object.__setattr__(self, "llm", resolve_llm(self.llm))
         _check_ranges(self)
-
-    def __repr__(self) -> str:
-        return f"Pipeline({', '.join(f'{name}: {part}' for name, part in _part_facts(self).items())})"
-
-    def _repr_html_(self) -> str:
-        return card("Pipeline", rows=_part_facts(self).items())
 
     @classmethod
     def from_index(
@@ -551,10 +554,9 @@ class Pipeline:
         ModelError
             If the model does not answer; the error contains the answer up to that point.
         """
-        question, store = check_question(question), self.expander.store
-        nodes = store.get_chunks(h for h in hits if isinstance(h, str)).all()
+        nodes = self.expander.store.get_chunks(h for h in hits if isinstance(h, str)).all()
         chosen = Hits([NodeWithScore(node=nodes[h]) if isinstance(h, str) else h for h in hits])
-        read = self.read(question, chosen, history)
+        read = self.read(check_question(question), chosen, history)
         return written(for_window(read, self.llm, self.builder, self.prompt), self.llm, self.prompt, self.timeout)
 
     def passages(self, question: str) -> list[Passage]:

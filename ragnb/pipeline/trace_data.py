@@ -54,6 +54,13 @@ def _cells(row: Mapping[str, Any], rankers: Iterable[str]) -> list[str]:
             "" if score is None else f"{score:.4f}", str(row.get("characters") or ""),
             say("yes" if row["in_context"] else "no"), cell_text(translated(row["why"]))]
 
+
+def _laid_out(table: list[list[str]]) -> str:
+    "Lay out cells in columns, two spaces apart."
+    widths = [max(map(display_width, column)) for column in zip(*table)]
+    padded = ([c + " " * (w - display_width(c)) for c, w in zip(line, widths)] for line in table)
+    return "\n".join("  ".join(line).rstrip() for line in padded)
+
 # %% ../../nbs/80_pipeline/08_trace_data.ipynb #4ea92149
 class Chunk(NamedTuple):
     "A chunk of a passage, and what added it."
@@ -224,10 +231,7 @@ class Trace:
     def table(self) -> str:
         "Lay out the rows as a text table, one line per row."
         head = ["#", say("chunk"), say("role"), *self.rankers, say("score"), say("chars"), say("read"), say("why")]
-        lines = [head, *(_cells(row, self.rankers) for row in self.rows())]
-        widths = [max(map(display_width, column)) for column in zip(*lines)]
-        padded = ([c + " " * (w - display_width(c)) for c, w in zip(line, widths)] for line in lines)
-        return "\n".join("  ".join(line).rstrip() for line in padded)
+        return _laid_out([head, *(_cells(row, self.rankers) for row in self.rows())])
 
     def __repr__(self) -> str:
         return self.table()

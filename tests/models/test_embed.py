@@ -117,11 +117,6 @@ def test_any_corpus_gives_full_size_vectors(texts):
     assert np.allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
 
 
-def test_more_texts_than_are_sampled():
-    emb = NgramEmbedding(dims=16, max_fit=5).fit(TEXTS * 10)
-    assert emb.describe()["n_texts"] == 70 and np.isfinite(emb.embed(TEXTS)).all()
-
-
 def test_errors():
     with pytest.raises(RagnbError, match="not fitted"):
         NgramEmbedding().get_query_embedding("연차")
@@ -142,7 +137,12 @@ def test_two_processes_agree(tmp_path):
         assert (tmp_path / "a" / name).read_bytes() == (tmp_path / "b" / name).read_bytes()
 
 
+OTHER = {"wide": (2, 2), "narrow": (4, 6), "n_columns": 512, "power": 1, "idf_power": 1, "embed_batch_size": 7, "max_fit": 5}
+
+
+@pytest.mark.parametrize("emb", [NgramEmbedding(dims=64), NgramEmbedding(dims=16, **OTHER)], ids=["default", "other"])
 def test_round_trip_is_exact_and_unpickled(emb, tmp_path):
+    emb.fit(TEXTS)
     save_embedding(emb, tmp_path / "new" / "index")
     files = sorted((tmp_path / "new" / "index").iterdir())
     assert {f.suffix for f in files} == {".npy", ".json"}
@@ -154,17 +154,11 @@ def test_round_trip_is_exact_and_unpickled(emb, tmp_path):
     again = load_embedding(tmp_path / "new" / "index")
     assert np.array_equal(again.embed(TEXTS), emb.embed(TEXTS)) and again.describe() == emb.describe()
     save_embedding(again, tmp_path / "second")
+    save_embedding(again, tmp_path / "new" / "index")       # over its own open files
     for file in files:
         assert file.read_bytes() == (tmp_path / "second" / file.name).read_bytes()
-
-
-def test_parameters_survive(tmp_path):
-    emb = NgramEmbedding(dims=16, wide=(2, 2), narrow=(4, 6), n_columns=512, power=1, idf_power=1, embed_batch_size=7)
-    emb.fit(TEXTS)
-    save_embedding(emb, tmp_path)
-    again = load_embedding(tmp_path)
-    assert (again.wide, again.narrow, again.power) == ((2, 2), (4, 6), 1)
-    assert np.array_equal(again.embed(TEXTS), emb.embed(TEXTS))
+    axes = emb._learned.axes.found
+    assert axes.dtype == np.int8 and (tmp_path / "second" / "ngram_axes.npy").stat().st_size == axes.size + 128
 
 
 def _cut(file: Path) -> None:
@@ -403,12 +397,6 @@ def many_axes():
     return NgramEmbedding(dims=302).fit(texts), texts
 
 
-def test_few_axes_take_one_byte_a_number(emb, tmp_path):
-    save_embedding(emb, tmp_path)
-    axes = emb._learned.axes
-    assert axes.found.dtype == np.int8 and (tmp_path / "ngram_axes.npy").stat().st_size == axes.found.size + 128
-
-
 def test_many_axes_take_half_a_byte_a_number(many_axes, tmp_path):
     model, texts = many_axes
     save_embedding(model, tmp_path)
@@ -438,10 +426,3 @@ def test_axes_in_steps_give_back_the_nearest_level(n, kind):
     even = (lambda x: x / steps) if n < 256 else lambda x: np.sign(x) * np.sqrt(np.abs(x) / steps)    # levels lie evenly
     assert np.abs(even(again) - even(found)).max(initial=0) <= .5 + 1e-3
     assert np.array_equal(ngrams.from_steps(*ngrams.in_steps(again)), again)
-
-
-def test_an_open_embedding_is_saved_over_its_own_files(emb, tmp_path):
-    save_embedding(emb, tmp_path)
-    again = load_embedding(tmp_path)
-    save_embedding(again, tmp_path)
-    assert np.array_equal(load_embedding(tmp_path).embed(TEXTS), emb.embed(TEXTS))

@@ -54,11 +54,6 @@ def test_all_ways_of_asking(chats: bool) -> None:
     assert len(parts) > 1 and parts[-1].text == "".join(part.delta for part in parts)
 
 
-def test_metadata() -> None:
-    told = ScriptedLLM(model="m", context_window=100, num_output=7, is_chat_model=True).metadata
-    assert (told.model_name, told.context_window, told.num_output, told.is_chat_model) == ("m", 100, 7, True)
-
-
 def test_tasks_and_threads_do_not_wait_for_each_other() -> None:
     gate = threading.Barrier(3, timeout=20)   # passes only when three calls are under way together
     llm = ScriptedLLM(lambda prompt: str(gate.wait()))
@@ -68,12 +63,6 @@ def test_tasks_and_threads_do_not_wait_for_each_other() -> None:
 
     asyncio.run(three())
     assert (llm.n_calls, llm.most_at_once) == (3, 3)
-
-
-def test_two_models_share_nothing() -> None:
-    one, two = ScriptedLLM(), ScriptedLLM()
-    one.complete("?")
-    assert one.n_calls == 1 and two.n_calls == 0
 
 
 def test_models_llm_stays_light() -> None:
