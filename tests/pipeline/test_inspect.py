@@ -595,6 +595,6 @@ def test_only_what_matches_strongly_has_the_strong_colour(tmp_path):
     scored = sorted((r for r in told.rows() if r["role"] == "hit"), key=lambda r: r["multi-scale"])
     assert [r["score"] for r in scored] == sorted((r["score"] for r in scored), reverse=True) and len(scored) > 4
     assert [r["multi-scale"] for r in scored] == list(range(1, len(scored) + 1))
-    for words in ("strong match: among", "weaker match", "fills the room", "Hits are numbered by score"):
+    for words in ("strong match: among", "weaker match", "fills the remaining space", "Hits are numbered by score"):
         assert words in page.body
     assert "neighbor" not in page.body and page.body.count("best scorescore") == 1

@@ -42,7 +42,7 @@ def test_they_say_what_matters(shown):
     assert "연차" in repr(shown["answer"]) and "passages" in repr(shown["answer"])
     assert "MultiScaleRetriever" in repr(shown["pipeline"]) and "4,000" in repr(shown["pipeline"])
     assert repr(shown["evaluation"]).startswith("Evaluation(500 questions, recall of spans at 500 0.500")
-    assert "+0.250" in repr(shown["comparison"]) and "real" in repr(shown["comparison"])
+    assert "+0.250" in repr(shown["comparison"]) and "significant" in repr(shown["comparison"])
     assert "leave.md" in shown["answer"]._repr_html_()
 
 
