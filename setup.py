@@ -1,5 +1,6 @@
 """Build script: every value comes from settings.ini."""
 import os
+import re
 import sys
 from configparser import ConfigParser
 from pathlib import Path
@@ -10,7 +11,6 @@ here = Path(__file__).parent
 config = ConfigParser(delimiters=["="])
 config.read(here / "settings.ini", encoding="utf-8")
 cfg = config["DEFAULT"]
-readme = here / "README.md"
 sample = f"{cfg['lib_path']}._sample"
 # of a clone the folder itself is put on the path (it has the sample data), so that Python finds the package also beside a clone that has its name
 is_clone = "editable_wheel" in sys.argv
@@ -29,14 +29,29 @@ def where() -> str:
     return "" if ".invalid" in cfg["git_url"] else cfg["git_url"]
 
 
+def readme() -> str:
+    """The README; with an address of the repository its links work on PyPI too."""
+    place = here / "README.md"
+    text = place.read_text(encoding="utf-8") if place.exists() else ""
+    if not where():
+        return text
+    text = re.sub(r"(!\[[^]]*\]\()(?!https?:|#)", rf"\1{where()}/raw/{cfg['branch']}/", text)
+    return re.sub(r"((?<!!)\[[^]]*\]\()(?!https?:|#)", rf"\1{where()}/blob/{cfg['branch']}/", text)
+
+
+def urls() -> dict[str, str]:
+    """Links of the page on PyPI; none without a repository."""
+    return {"Source": where(), "Changelog": f"{where()}/blob/{cfg['branch']}/CHANGELOG.md"} if where() else {}
+
+
 setup(
     name=cfg["lib_name"],
     version=cfg["version"],
     description=cfg["description"],
-    long_description=readme.read_text(encoding="utf-8") if readme.exists() else "",
+    long_description=readme(),
     long_description_content_type="text/markdown",
     author=cfg["author"],
-    author_email=cfg["author_email"],
+    author_email=None if cfg["author_email"].endswith(".invalid") else cfg["author_email"],
     keywords=cfg["keywords"].split(),
     classifiers=[
         "Development Status :: 4 - Beta",
@@ -51,7 +66,7 @@ setup(
         "Typing :: Typed",
     ],
     license="Apache-2.0",
-    url=where(),
+    project_urls=urls(),
     packages=[*find_packages(include=[cfg["lib_path"], f"{cfg['lib_path']}.*"]), *([] if is_clone else [sample])],
     package_dir={"": "."} if is_clone else {sample: "data"},   # so that `ragnb demo` runs where nothing but the wheel is
     package_data={cfg["lib_path"]: ["py.typed", "*.pyi", "*/*.html", "*/*.css", "*/*.json"], sample: [f"**/*.{kind}" for kind in ("md", "txt", "jsonl")]},

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import ast
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -82,7 +83,8 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
         shutil.copy(ROOT / name, source / name)
     for name in ("ragnb", "data"):
         shutil.copytree(ROOT / name, source / name, ignore=shutil.ignore_patterns("__pycache__"))
-    subprocess.run([sys.executable, "-m", "build", "--no-isolation", "--outdir", out, source], check=True, capture_output=True)
+    subprocess.run([sys.executable, "-m", "build", "--no-isolation", "--outdir", out, source], check=True, capture_output=True,
+                   env=os.environ | {"GITHUB_REPOSITORY": "owner/name"})
     (found,) = out.glob("*.whl")
     assert list(out.glob("*.tar.gz"))
     return found
@@ -99,6 +101,9 @@ def test_the_wheel_holds_the_package_its_types_and_the_sample_data(wheel: Path) 
     assert modules | data | {"ragnb/py.typed"} <= names and len(data) > 10
     assert not {n for n in names if not n.startswith("ragnb")}
     assert {"files", "plots", "parquet", "peers", "dev"} <= set(metadata.get_all("Provides-Extra"))
+    assert "Source, https://github.com/owner/name" in metadata.get_all("Project-URL") and not metadata["Author-email"]
+    links = re.findall(r"\]\(([^)]*)\)", metadata.get_payload())
+    assert len(links) > 15 and {link[:30] for link in links} == {"https://github.com/owner/name/"}
 
 
 @pytest.mark.heavy

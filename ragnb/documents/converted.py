@@ -63,7 +63,7 @@ def _check_archive(path: Path, data: bytes | None = None) -> None:
     if data[:8] == b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1":
         raise InputError(f"{path.name} is encrypted, or has the format of an older program: save it without a password")
     if not zipfile.is_zipfile(file):
-        raise InputError(f"{path.name} is no {path.suffix.lower()} file, or damaged: it is not a zip archive")
+        raise InputError(f"{path.name} is not a {path.suffix.lower()} file, or it is damaged: it is no zip archive")
     with zipfile.ZipFile(file) as archive:
         parts = archive.infolist()
     unpacked = sum(part.file_size for part in parts)
@@ -350,7 +350,7 @@ def _check_hwp(path: Path) -> None:
     "Refuse what is no HWP, is encrypted, or is a distribution copy."
     import olefile
     if not olefile.isOleFile(path):
-        raise InputError(f"{path.name} is no HWP 5 file, or damaged")
+        raise InputError(f"{path.name} is not an HWP 5 file, or it is damaged")
     with olefile.OleFileIO(path) as file:
         flags = file.openstream("FileHeader").read(40)[36:37]
         for name in (n for n in file.listdir() if n[0] in ("BodyText", "DocInfo")):

@@ -72,7 +72,7 @@ def path_rules(
     try:
         spec = GitIgnoreSpec.from_lines(map(composed, lines))
     except ValueError as error:
-        raise InputError(f"a pattern cannot be read: {error}") from error
+        raise InputError(f"a pattern is not valid: {error}") from error
     return lambda name: spec.check_file(composed(name)).include
 
 # %% ../../nbs/00_documents/06_files.ipynb #65bb2ec7

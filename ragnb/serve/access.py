@@ -60,7 +60,7 @@ def read_tokens(
     except ValueError as error:
         raise InputError(f"{file.name} is not JSON in UTF-8") from error
     if not isinstance(rows, list) or not rows:
-        raise InputError(f"{file.name} must hold a list of tokens")
+        raise InputError(f"{file.name} must contain a list of tokens")
     for n, row in enumerate(rows, 1):
         if not isinstance(row, dict) or set(row) != {"name", "token", "where"}:
             raise InputError(f"token {n} needs name, token and where (null for everything)")

@@ -134,7 +134,7 @@ def test_titles_and_pages(office: Path):
     assert [slides.text[at:].split("\n")[0] for at in slides.metadata["page_starts"]] == ["# 신입 안내", "# 출장"]
 
 
-@pytest.mark.parametrize(("name", "told"), [("a.docx", "is no .docx file"), ("c.xlsx", "is no .xlsx file"), ("d.hwpx", "is no .hwpx file"), ("e.hwp", "cannot be read as .hwp|holds no text|is no HWP")])
+@pytest.mark.parametrize(("name", "told"), [("a.docx", "is not a .docx file"), ("c.xlsx", "is not a .xlsx file"), ("d.hwpx", "is not a .hwpx file"), ("e.hwp", "cannot be read as .hwp|holds no text|is not an HWP")])
 def test_a_damaged_file_is_one_line_and_the_rest_is_read(office: Path, tmp_path: Path, name: str, told: str):
     import re
 
