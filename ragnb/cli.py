@@ -663,7 +663,7 @@ def _list_skipped(args: _Described) -> None:
     from ragnb.indexing.folder_index import check_there, on_cluster
     from ragnb.indexing.index_file import read_skipped
     if on_cluster(args.index):
-        raise InputError(say("an index on a cluster does not store what was skipped: each run of ragnb index names it"))
+        raise InputError(say("an index on a cluster does not store what was skipped: each run of ragnb index lists it"))
     folders = _collections_in(args.index) or [Path(args.index)]
     for folder in folders:
         check_there(folder)

@@ -466,7 +466,7 @@ def read_converted(
         record = CONVERTERS[path.suffix.lower()](path)
     pages = record.get("pages", [record.get("text", "")])
     if not any(page.strip() for page in pages):
-        raise InputError(f"{path.name} holds no text")
+        raise InputError(f"{path.name} contains no text")
     if (n := sum(map(len, pages))) > (most := _most_text(path)):
         raise InputError(f"{path.name} becomes {n:,} characters, more than {most:,}")
     return record

@@ -134,7 +134,7 @@ def test_titles_and_pages(office: Path):
     assert [slides.text[at:].split("\n")[0] for at in slides.metadata["page_starts"]] == ["# 신입 안내", "# 출장"]
 
 
-@pytest.mark.parametrize(("name", "told"), [("a.docx", "is not a .docx file"), ("c.xlsx", "is not a .xlsx file"), ("d.hwpx", "is not a .hwpx file"), ("e.hwp", "cannot be read as .hwp|holds no text|is not an HWP")])
+@pytest.mark.parametrize(("name", "told"), [("a.docx", "is not a .docx file"), ("c.xlsx", "is not a .xlsx file"), ("d.hwpx", "is not a .hwpx file"), ("e.hwp", "cannot be read as .hwp|contains no text|is not an HWP")])
 def test_a_damaged_file_is_one_line_and_the_rest_is_read(office: Path, tmp_path: Path, name: str, told: str):
     import re
 
@@ -176,7 +176,7 @@ def test_an_archive_that_unpacks_to_gigabytes_is_not_opened(tmp_path: Path, monk
 def test_empty_tables_hold_no_text(tmp_path: Path):
     write(tmp_path, {"a.csv": ";;\n;\n", "b.html": "<body></body>"})
     _, problems = read(tmp_path)
-    assert problems == ["a.csv: holds no text", "b.html: holds no text"]
+    assert problems == ["a.csv: contains no text", "b.html: contains no text"]
 
 
 def test_a_missing_extra_is_one_line_and_the_rest_is_read(office: Path):

@@ -79,6 +79,8 @@ STATE = """() => ({
   title: document.querySelector('h1')?.textContent || '',
   wide: Math.max(0, document.documentElement.scrollWidth - innerWidth),
   undrawn: [...document.querySelectorAll('.diagram')].filter(d => !d.querySelector('svg')).length,
+  cut: [...document.querySelectorAll('.diagram foreignObject')].filter(f => f.firstElementChild?.scrollWidth > f.width.baseVal.value + 2)
+    .map(f => f.textContent),
   tex: [...document.querySelectorAll('.arithmatex')].filter(n => !n.querySelector('.katex')).length,
   failed: document.querySelectorAll('.katex-error').length,
   broken: [...document.images].filter(i => !i.complete || !i.naturalWidth).map(i => i.src),

@@ -55,7 +55,7 @@ async function diagrams() {
   mermaid.initialize({
     startOnLoad: false, securityLevel: "strict", theme: dark ? "dark" : "neutral",
     fontFamily: getComputedStyle(document.body).fontFamily,
-    flowchart: { useMaxWidth: false }, sequence: { useMaxWidth: false }, state: { useMaxWidth: false },
+    flowchart: { useMaxWidth: false, wrappingWidth: 280 }, sequence: { useMaxWidth: false }, state: { useMaxWidth: false },
   });
   for (const node of document.querySelectorAll("pre.diagram")) {
     const box = document.createElement("div");
