@@ -79,6 +79,8 @@ def gain(
 ) -> str:
     "The sentence under the title."
     arcs_told = " An arc joins a module and one that it imports." if arcs(stops) else ""
+    if len(stops) == 1:
+        return f"The notebook of `{folder}`."
     return f"The {len(stops)} notebooks of `{folder}`, in the order of learning.{arcs_told}"
 
 
@@ -88,8 +90,8 @@ def room_page(
 ) -> str:
     "The page of a folder: the road, and a sentence about each stop."
     arcs_told = " 곡선은 모듈과 그 모듈이 가져다 쓰는 모듈을 잇습니다." if arcs(stops) else ""
-    told = [f"# {room_title(folder)}", f"> {gain(stops, folder)}",
-            f"한국어 요약: 배우는 순서로 놓은 노트북 {len(stops)}개입니다.{arcs_told}"]
+    korean = "노트북 하나입니다." if len(stops) == 1 else f"배우는 순서로 놓은 노트북 {len(stops)}개입니다.{arcs_told}"
+    told = [f"# {room_title(folder)}", f"> {gain(stops, folder)}", f"한국어 요약: {korean}"]
     rows = [f"{i}. **[{n.title}]({posixpath.basename(n.page)})**<br>{n.gain}" for i, n in enumerate(stops, 1)]
     lab = f"Open one in JupyterLab: `make lab NB={stops[0].path}`."
     return "\n\n".join([*told, '<div class="road" markdown="1">\n\n' + f'<div class="drawn">{road(stops)}</div>',
