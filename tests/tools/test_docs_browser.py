@@ -177,6 +177,7 @@ def test_the_search_speaks_the_language_of_page_or_reader(name: str, locale: str
     box = open_search(page, "검색" if korean else "Search")
     assert box.get_attribute("placeholder") == ("검색" if korean else "Search")
     assert page.locator(".md-search__button").inner_text().strip() == ("검색" if korean else "Search")
+    assert page.locator(".md-nav--secondary .md-nav__title").first.inner_text().strip() == ("이 페이지" if korean else "On this page")
     heading = page.get_by_role("status").last
     for words, told in (("reranking", r"결과 [\d,]+개" if korean else r"[\d,]+ results?"),
                         ("zqxwvkjj", "결과가 없습니다" if korean else "No results"),

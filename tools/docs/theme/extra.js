@@ -108,8 +108,9 @@ Worker.prototype.postMessage = function (message, ...rest) {
   return post.call(this, message, ...rest);
 };
 
-// The generator writes the words of its search in English only. Korean readers and Korean pages get them in Korean.
+// The generator writes the words around a page in English only. Korean readers and Korean pages get them in Korean.
 const KOREAN = {
+  "On this page": "이 페이지", "Previous": "이전", "Next": "다음", "Back to top": "맨 위로",
   "Search": "검색", "Search results": "검색 결과", "No results": "결과가 없습니다", "Close search": "검색 닫기",
   "Loading search…": "검색을 준비하고 있습니다…", "Filters": "거르기", "Tags": "태그",
   "Search is unavailable. Reload the page to try again.": "지금은 검색할 수 없습니다. 페이지를 다시 불러오세요.",
@@ -138,7 +139,8 @@ function search() {
   if (document.documentElement.lang !== "ko" && !navigator.language.startsWith("ko")) return;
   const seen = new Set();
   function look() {
-    for (const root of [document.querySelector(".md-header"), ...[...document.body.children].map(n => n.shadowRoot)]) {
+    const places = document.querySelectorAll(".md-header, .md-nav--secondary, .md-top, .md-footer");
+    for (const root of [...places, ...[...document.body.children].map(n => n.shadowRoot)]) {
       if (!root || seen.has(root)) continue;
       seen.add(root);
       translate(root);
