@@ -1044,8 +1044,8 @@ class _Service(_Agent):
     host: Annotated[str, Option(metavar="ADDRESS", help="Address to listen on. An address that other machines can "
         "reach needs --tokens, and for slow clients a reverse proxy in front.")] = "127.0.0.1"
     port: Annotated[int, _count("Port to listen on; 0 for a free one.", 0, 65535)] = 8321
-    allow_host: Annotated[list[str] | None, Option(metavar="NAME", help="A name under which the service is asked, "
-        "behind a proxy for example. Repeatable.")] = None
+    allow_host: Annotated[list[str] | None, Option(metavar="NAME", help="Another host name of the service, such as "
+                                                                        "its name behind a proxy. Repeatable.")] = None
     tokens: Annotated[str | None, Option(metavar="FILE", help='To give others access: JSON of [{"name": …, "token": …, '
         '"where": …}]; where is a filter as for --where, or a list of filters; null: everything.')] = None
     conversations: Annotated[str | None, Option(metavar="DIR", help="Keep conversations there (default: as long as the "
