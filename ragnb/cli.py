@@ -1541,7 +1541,8 @@ def _decide(args: _Deciding) -> None:
     _say(say("page: {page}", page=page.resolve()))
     _say(say("traces of ragnb's settings: {page}", page=traces.resolve()))
     if settings is not None:
-        _say(say("settings: {place}  (ask, chat, serve and mcp read this file with --settings FILE; decide --save "
+        _say(say("settings: {place}  (ask, chat, serve and mcp read this file)", place=settings) if args.save else
+             say("settings: {place}  (ask, chat, serve and mcp read this file with --settings FILE; decide --save "
                  "writes it into the folder of the index, where they find it)", place=settings))
 
 # %% ../nbs/99_cli/01_cli.ipynb #f74432d1

@@ -122,7 +122,7 @@ class Decision:
     @property
     def reason(self) -> str:
         "What ragnb does best here, and why that choice."
-        return f"{self.tuned.choice.headline}: {self.tuned.choice.reason}"
+        return say("Settings of ragnb: {choice}", choice=f"{self.tuned.choice.headline}: {self.tuned.choice.reason}")
 
     @property
     def notes(self) -> list[str]:
