@@ -82,7 +82,8 @@ def order_steps(
 ) -> tuple[bool, list[BaseNodePostprocessor]]:  # Whether nodes come best first, and the steps that reorder them
     "Choose how an engine puts the nodes of a context in the builder's order."
     kind = type(builder)
-    plain = kind.build is ContextBuilder.build and kind.order in (ContextBuilder.order, RankedContextBuilder.order)
+    usual = (kind.build, kind.layout) == (ContextBuilder.build, ContextBuilder.layout)
+    plain = usual and kind.order in (ContextBuilder.order, RankedContextBuilder.order)
     reorders = plain and getattr(builder, "reorder", False)
     return plain, [LongContextReorderPostprocessor(together="source_number")] if reorders else []
 
