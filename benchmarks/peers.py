@@ -12,8 +12,7 @@ peer with the tuned ragnb, paired by question; a negative difference is a peer b
 
 Sets are looked for below RAGNB_DATA (default ../shared/data), models below RAGNB_MODELS (default ../shared/models); English sets run with both embeddings. Sets whose qrels name
 whole documents have no evidence to deliver and are left out. Indexes and finished strategies are kept in --work, one file a strategy. Tuning runs 13 strategies a peer and
-set; `--best` names the peers to tune. `--add TABLE` takes over lines of an earlier table that are not measured now. Where ragnb delivers something else now, they are marked
-`earlier`: their differences are from the ragnb of that table, so that both sides of a difference are always of one commit.
+set; `--best` names the peers to tune.
 Several processes may share a --work when their --sets differ; the command without --sets then reads what they kept. What is kept belongs to the code that made it: after a change of
 retrieval or of the context, name another --work.
 """
@@ -101,52 +100,6 @@ def run_set(name: str, embed: str, peers: Sequence[str], args: argparse.Namespac
     return {"dataset": name, "version": dataset.version, "embed": embed, "n": len(dataset.questions), "n_documents": len(dataset.documents), "rows": rows}
 
 
-def is_same_ragnb(sets: Sequence[dict[str, Any]], earlier: Sequence[dict[str, Any]]) -> bool:
-    """True where ragnb delivers the same as in an earlier table, to the fourth digit, in every line of both."""
-    was = {(s["dataset"], s["embed"], r["way"]): r["budgets"] for s in earlier for r in s["rows"] if r["line"] == OURS}
-    now = {(s["dataset"], s["embed"], r["way"]): r["budgets"] for s in sets for r in s["rows"] if r["line"] == OURS}
-    pairs = [(cell["delivered"], now[key][b]["delivered"]) for key, cells in was.items() if key in now for b, cell in cells.items()]
-    return all(abs(old - new) <= 6e-5 for old, new in pairs)
-
-
-def with_earlier(sets: Sequence[dict[str, Any]], earlier: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The sets of a run, with the lines of an earlier table that it did not measure."""
-    old_sets, out = {(s["dataset"], s["embed"]): s for s in earlier}, []
-    for found in sets:
-        old = old_sets.pop((found["dataset"], found["embed"]), None)
-        if old and (old["version"], old["n"]) != (found["version"], found["n"]):
-            raise ValueError(f"{old['dataset']}: the earlier table has other questions or documents")
-        known = {(row["line"], row["way"]) for row in found["rows"]}
-        more = [row for row in (old or {"rows": []})["rows"] if (row["line"], row["way"]) not in known]
-        same = old is None or is_same_ragnb([found], [old])
-        out.append({**found, "rows": sorted([*found["rows"], *marked(more, same)], key=place)})
-    same = is_same_ragnb(sets, earlier)
-    return in_order([*out, *({**s, "rows": marked(s["rows"], same)} for s in old_sets.values())])
-
-
-def marked(rows: Sequence[dict[str, Any]], same: bool) -> list[dict[str, Any]]:
-    """Lines of an earlier table, marked where ragnb was another one."""
-    return list(rows) if same else [{**row, "earlier": True} for row in rows]
-
-
-def place(row: dict[str, Any]) -> tuple[int, bool]:
-    """Where a line stands in its set: ragnb first, each peer as documented before its best."""
-    return [OURS, *PEERS].index(row["line"]), row["way"] == "best"
-
-
-def in_order(sets: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Sets as SETS has them, n-grams before MiniLM."""
-    return sorted(sets, key=lambda found: (SETS.index(found["dataset"]), found["embed"] != "ngram"))
-
-
-def as_kept(earlier: dict[str, Any]) -> dict[str, Any]:
-    """An earlier table whose p-values, kept with four digits, are never 0."""
-    for cell in (cell for found in earlier.get("sets", ()) for row in found["rows"] for cell in row["budgets"].values()):
-        if "p" in cell:
-            cell["p"] = cell["p"] or 0.00005
-    return earlier
-
-
 def correct(sets: Sequence[dict[str, Any]]) -> int:
     """Correct the p-values for all tests of the table; how many there are."""
     cells = [cell for found in sets for row in found["rows"] for cell in row["budgets"].values() if "p" in cell]
@@ -174,7 +127,6 @@ def markdown(sets: Sequence[dict[str, Any]], n_tests: int) -> str:
                 cells.append(f"{cell['delivered']:.3f} [{low:.2f}, {high:.2f}] ({cell['spans']:.3f})")
                 cells.append(f"{cell['difference']:+.3f} [{cell['difference_ci'][0]:+.2f}, {cell['difference_ci'][1]:+.2f}] {cell['p_holm']:.3f} {verdict(cell)}" if "p" in cell else "–")
             chosen = f"best: {' / '.join(dict.fromkeys(row['chosen']))}" if row["chosen"] else row["way"]
-            chosen += " (earlier)" if row.get("earlier") else ""
             out.append(f"| {row['line']} | {chosen} | {' | '.join(cells)} |")
         out.append("")
     counts = {way: [verdict(c) for s in sets for r in s["rows"] if r["way"] == way for c in r["budgets"].values() if "p" in c] for way in ("documented", "best")}
@@ -204,7 +156,6 @@ def main() -> None:
     parser.add_argument("--peers", default=",".join(PEERS), help="separated by commas")
     parser.add_argument("--best", help="the peers that are tuned too, separated by commas, or none; all of --peers by default")
     parser.add_argument("--kept", action="store_true", help="run nothing: the table of the strategies that are finished in --work")
-    parser.add_argument("--add", type=Path, help="a table of this program whose other lines are taken over")
     parser.add_argument("--limit", type=int, default=100, help="questions a set")
     parser.add_argument("--contexts", action="store_true", help="keep the context strings with the rows, below --work")
     parser.add_argument("--progress", action="store_true", help="a bar for each set")
@@ -213,20 +164,22 @@ def main() -> None:
     args = parser.parse_args()
     out, sets, wanted = args.out or args.work / "peers.json", [], args.peers.split(",")
     args.best = wanted if args.best is None else args.best.split(",")
-    earlier = as_kept(json.loads(args.add.read_text(encoding="utf-8")) if args.add else {})
     embeds = [args.embed] if args.embed else [*EMBEDS]
     jobs = [(name, embed) for name in args.sets.split(",") for embed in embeds if embed == "ngram" or name in ENGLISH]
     asked = {"sets": args.sets, "embed": args.embed, "peers": args.peers, "best": ",".join(args.best), "limit": args.limit}
-    said = "" if args.kept else "".join(f" --{key} {value}" for key, value in asked.items() if value)
-    commands = [*earlier.get("commands", ()), f"python benchmarks/peers.py{said}"]
-    table: list[dict[str, Any]] = []
+    said = "python benchmarks/peers.py" + "".join(f" --{key} {value}" for key, value in asked.items() if value)
+    log = args.work / "commands.txt"   # every command whose strategies are kept here
+    commands = log.read_text(encoding="utf-8").splitlines() if log.is_file() else []
+    if not args.kept and said not in commands:
+        commands.append(said)
+        args.work.mkdir(parents=True, exist_ok=True)
+        log.write_text("\n".join(commands) + "\n", encoding="utf-8")
     for name, embed in jobs:   # written set by set: a table that is cut short has what is finished
         found = run_set(name, embed, wanted, args)
         if found["rows"]:
             sets.append(found)
-        table = with_earlier(sets, earlier.get("sets", ()))
-        write_table(table, commands, out, args)
-    print(markdown(table, correct(table)))
+        write_table(sets, commands, out, args)
+    print(markdown(sets, correct(sets)))
 
 
 if __name__ == "__main__":
