@@ -155,7 +155,7 @@ def test_list_and_remove(tmp_path, capsys):
     capsys.readouterr()
     assert main(["ls", *where]) == 0
     head, *lines, blank, keys, note = capsys.readouterr().out.splitlines()
-    assert note.startswith("(no document says its doc_type")
+    assert note.startswith("(no document has a doc_type")
     assert not blank and keys.startswith("--where takes: ") and {"title", "doc_id", "folder"} <= set(keys.partition(": ")[2].split(", "))
     assert head.split() == ["id", "chunks", "characters", "doc_type", "title"] and [x.split()[0] for x in lines] == ["a.md", "b.md"]
     assert main(["ls", "--json", *where]) == 0
