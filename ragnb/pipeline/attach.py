@@ -160,7 +160,8 @@ def _of_nodes(made: Any, embed_model: Any, nodes: Any, documents: Iterable[Docum
     if len(listed) > 1 and len(store.doc_ids()) == len(listed):
         names = ", ".join(sorted({key for node in listed[:50] for key in node.metadata})) or "nothing"
         warnings.warn("no two nodes are of one document, so hits have no neighbors. If documents have several "
-                      f"nodes, name the field of their ids: fields={{'doc_id': NAME}} (the metadata have {names})", stacklevel=3)
+                      "nodes, name the field of their ids: "
+                      f"fields={{'doc_id': NAME}} (the metadata have {names})", stacklevel=3)
     return _chosen(kind, own, lambda: Bm25Retriever(listed, top_k=top_k), top_k), store
 
 # %% ../../nbs/80_pipeline/06_attach.ipynb #a77b0052
