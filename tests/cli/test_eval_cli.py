@@ -115,7 +115,7 @@ def test_questions_of_which_none_can_be_used_are_refused(run, files):
     assert (code, out) == (2, "") and "5 documents and 0 questions that can be used" in err.splitlines()[-1]
     assert "it has 'query_id', 'question', 'evidence'" in err and "evidence needs 'text' (a quote) or 'start' and 'end', it has 'doc_id', 'quote'" in err
     told = [line for line in err.splitlines() if line.startswith("skipped")]
-    assert len(told) == 9 and [line for line in told if " more records: " in line] == [told[-2], told[-1]], err
+    assert len(told) == 9 and [line for line in told if " 12 more: " in line] == [told[-2], told[-1]], err
     assert told[-2].startswith("skipped questions.jsonl: ") and len(err.splitlines()) == 10
 
 

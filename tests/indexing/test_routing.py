@@ -136,7 +136,7 @@ def test_all_collections_from_the_command_line(tmp_path, capsys):
                "--quiet"]
     assert main(command) == 0
     out, err = capsys.readouterr()
-    assert "hr_db: documents: 2 added" in out and "no collection takes: other" in err and "the corpus has no folder: law" in err
+    assert "hr_db: documents: 2 added" in out and "no collection takes: other" in err and "folders that the corpus does not have: law" in err
     assert main([*command, "--force", "--json"]) == 0
     facts = json.loads(capsys.readouterr().out)
     assert facts["collections"]["hr_db"]["documents"] == 2 and facts["not_routed"] == ["other"]
