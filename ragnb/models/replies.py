@@ -13,7 +13,6 @@ import threading
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterator
 from contextvars import ContextVar
-from functools import cache
 from typing import Any, TypeVar
 
 import httpx
@@ -182,18 +181,19 @@ class LimitedAsyncClient(httpx.AsyncClient):
 
 # %% ../../nbs/10_models/09_replies.ipynb #32d14747
 _T = TypeVar("T")
+_LOOPS: dict[int, asyncio.AbstractEventLoop] = {}   # Process id -> its loop: a forked child has no threads
 
 
-@cache
 def _loop() -> asyncio.AbstractEventLoop:
     "Run an event loop in a thread, once per process."
-    loop = asyncio.new_event_loop()
-    threading.Thread(target=loop.run_forever, daemon=True).start()
+    if (loop := _LOOPS.get(os.getpid())) is None:
+        made = asyncio.new_event_loop()
+        loop = _LOOPS.setdefault(os.getpid(), made)   # of several threads that begin, all get the first one's loop
+        if loop is made:
+            threading.Thread(target=loop.run_forever, daemon=True).start()
+        else:
+            made.close()
     return loop
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_loop.cache_clear)   # a child process has no threads
 
 
 def waited(
