@@ -95,11 +95,13 @@ def _add_questions(app: Any, service: Service, who: Any) -> None:
     @app.post("/api/ask", responses=_EVENTS, response_model=None, tags=["questions"])
     async def ask(body: AskBody, visitor: Visitor = who) -> Any:
         "Ask a question; `where` narrows what may be read."
+        await service.settle(body.conversation)
         return _stream(service, service.ask(visitor, body.question, body.conversation, body.where))
 
     @app.post("/api/conversations/{conversation}/choice", responses=_EVENTS, response_model=None, tags=["questions"])
     async def choose(conversation: str, body: ChoiceBody, visitor: Visitor = who) -> Any:
         "Answer the event `choose`: documents or devices among the options, a text to search for besides, or skip."
+        await service.settle(conversation)
         return _stream(service, service.resume(visitor, conversation, body))
 
 
@@ -119,6 +121,7 @@ def _add_conversations(app: Any, service: Service, who: Any) -> None:
     @app.delete("/api/conversations/{conversation}", status_code=204, response_model=None, tags=["conversations"])
     async def remove(conversation: str, visitor: Visitor = who) -> None:
         "Remove a conversation."
+        await service.settle(conversation)
         service.remove(visitor, conversation)
 
     @app.get("/api/conversations/{conversation}/turns/{turn}/documents", tags=["conversations"])

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import AsyncIterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -63,7 +64,7 @@ class Service:
         self.documents = None if documents is None else Path(documents)
         self._drawing = Places(running=1, waiting=64)   # PDFium draws one page at a time
         self._agents: dict[str, Agent] = {}
-        self._busy: set[str] = set()
+        self._busy: dict[str, asyncio.Event] = {}       # Conversation -> set when its question has ended
         self.agent(self.access.local)                   # Bad settings are found now
 
     def agent(self, visitor: Visitor, where: Filter | None = None) -> Agent:
@@ -84,7 +85,7 @@ class Service:
             raise HttpRefusal(409, "this conversation is still answering")
         self.places.take(visitor.name)
         self.talks.hold(talk)                           # A question that is stopped can be followed by another
-        self._busy.add(talk.id)
+        self._busy[talk.id] = asyncio.Event()
         return OpenQuestion(visitor, talk, state, choice, wanted)
 
     def ask(self, visitor: Visitor, question: str, talk_id: str | None = None, where: Any = None) -> OpenQuestion:
@@ -101,10 +102,16 @@ class Service:
         choice = Choice(documents=tuple(body.documents), devices=tuple(body.devices), text=body.text, skip=body.skip)
         return self._begin(visitor, talk, talk.waiting.state.model_copy(deep=True), choice, body.where)
 
+    async def settle(self, talk_id: str | None) -> None:
+        "Wait up to a second for the question before: its reader knows of its end a moment earlier than the service."
+        if ended := self._busy.get(talk_id or ""):
+            with suppress(asyncio.TimeoutError):
+                await asyncio.wait_for(ended.wait(), 1)
+
     def end(self, asked: OpenQuestion) -> None:
         "Give back what a question held, however it ended; once."
         self.places.leave(asked.visitor.name)
-        self._busy.discard(asked.talk.id)
+        self._busy.pop(asked.talk.id).set()
 
     async def events(self, asked: OpenQuestion) -> AsyncIterator[dict[str, Any]]:
         "Run a question: begin, step, part, and last turn, choose or error."

@@ -165,6 +165,21 @@ async def test_a_lost_connection_gives_the_place_back_and_the_question_still_wai
     assert (await choose(client, asked, documents=["GN.md"]))[-1]["turn"]["status"] == "answered"
 
 
+async def test_what_comes_right_after_a_question_waits_for_its_end(world: Path) -> None:
+    """A reader has the last event, or has stopped, a moment before the service knows: neither is "still answering"."""
+    app = app_of(world, model("밸브를 점검합니다 [1]."), ask_user=True)
+    service, client, end = app.state.service, client_of(app), app.state.service.end
+
+    def late(asked: Any) -> None:
+        asyncio.get_running_loop().call_later(.2, end, asked)
+    service.end = late
+    asked = (await ask(client, DEVICES))[-1]
+    assert asked["conversation"] in service._busy
+    assert (await choose(client, asked, documents=["GN.md"]))[-1]["turn"]["status"] == "answered"
+    assert (await ask(client, "연차는 며칠인가요?", asked["conversation"]))[-1]["event"] in ("turn", "choose")
+    assert (await client.delete(f"/api/conversations/{asked['conversation']}")).status_code == 204
+
+
 # --- history
 
 
