@@ -21,7 +21,7 @@ from ragnb.evaluation.datasets import load_dataset
 from ragnb.indexing.update import fit_pieces
 from ragnb.models.embedding import NgramEmbedding
 from ragnb.retrieval.multiscale import QUESTION_WORDS
-from ragnb.retrieval.scoring import question_vector, score_units, UnitQuestion
+from ragnb.retrieval.scoring import question_vector, score_units
 from ragnb.retrieval.sqlite_units import SqliteUnits, UnitWriter
 
 FLOATS, BYTES = ", axes not rounded", ", one byte"
@@ -65,7 +65,7 @@ def measure(name: str, limit: int, sizes: list[str]) -> None:
             node.embedding = vector
         source = SqliteUnits()
         UnitWriter(source).add(nodes, outlines)
-        scored = [score_units(source, UnitQuestion(t, question_vector(v, source.dims))) for t, v in zip(tokens, model.embed([q.query for q in asked]))]
+        scored = [score_units(source, t, question_vector(v, source.dims)) for t, v in zip(tokens, model.embed([q.query for q in asked]))]
         found = np.array([np.array(recalls(s, q))[AT] for s, q in zip(scored, asked)])
         base = found if base is None else base
         points, error = 100 * (found - base), 196 * (found - base).mean(axis=1).std() / len(found) ** 0.5

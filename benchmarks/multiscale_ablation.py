@@ -52,10 +52,10 @@ def summed(retriever: MultiScaleRetriever, total: Callable[[UnitScores], np.ndar
     """The retriever with another sum of its signals."""
     def ask(question: str) -> MultiScaleRanking:
         ranking = retriever.rank(question)
-        rows, units = ranking.scores.rows, ranking.reader.corpus
+        rows, units = ranking.scores.rows, ranking.scores.units
         new = adjusted_totals(units, rows, total(ranking.scores), retriever.whole)
-        pieces = with_headers(units, pieces_by_score(units, replace(ranking.scores, total=new)))
-        return replace(ranking, pieces=put_first(units, ranking.places, pieces))
+        pieces = with_headers(ranking.reader.units, pieces_by_score(replace(ranking.scores, total=new)))
+        return replace(ranking, pieces=put_first(ranking.reader.units, ranking.places, pieces))
     return ask
 
 

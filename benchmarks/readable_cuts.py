@@ -19,6 +19,7 @@ from ragnb.documents.span import Span, n_characters, shared
 from ragnb.documents.text import sentence_spans, trim_span, word_tokens_batch
 from ragnb.evaluation.datasets import Dataset, Question, load_dataset
 from ragnb.retrieval.multiscale import QUESTION_WORDS, MultiScaleRanking, UnitReader, pieces_by_score, take_readable, take_units, with_headers
+from ragnb.retrieval.unit_source import SHIFT
 from scored_set import build
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -26,9 +27,9 @@ ROOT = Path(__file__).resolve().parent.parent
 
 def at_words(ranking: MultiScaleRanking, texts: dict[int, str], budget: int) -> dict[int, Span]:
     """Units up to the budget, the last one cut at white space."""
-    corpus, out = ranking.reader.corpus, {}
-    for row, span in take_units(corpus, ranking.pieces, budget).items():
-        text, base = texts[row], int(corpus.starts[row])
+    units, out = ranking.reader.units, {}
+    for key, span in take_units(units, ranking.pieces, budget).items():
+        text, base = texts[key], units.span(key).start
         a, b = span.start - base, span.end - base
         if b < len(text) and not text[b].isspace():
             b = max(text.rfind(" ", a, b), text.rfind("\n", a, b), a) or b
@@ -36,7 +37,7 @@ def at_words(ranking: MultiScaleRanking, texts: dict[int, str], budget: int) -> 
             a = min(i if i >= 0 else b for i in (text.find(" ", a, b), text.find("\n", a, b)))
         cut = trim_span(text, a, b)
         if cut:
-            out[row] = Span(base + cut.start, base + cut.end)
+            out[key] = Span(base + cut.start, base + cut.end)
     return out
 
 
@@ -50,7 +51,7 @@ def torn(corpus, texts: dict[int, str], taken: dict[int, Span]) -> bool:
     """True when a cut fell inside a sentence."""
     for row, span in taken.items():
         if span != corpus.span(row):
-            base, sentences = int(corpus.starts[row]), sentence_spans(texts[row], "rule")
+            base, sentences = corpus.span(row).start, sentence_spans(texts[row], "rule")
             if span.start - base not in [s.start for s in sentences] or span.end - base not in [s.end for s in sentences]:
                 return True
     return False
@@ -67,16 +68,16 @@ def measure(dataset: Dataset, budgets: list[int], limit: int, work: Path) -> np.
     for i, tokens in zip(chosen, word_tokens_batch([dataset.questions[i].query for i in chosen])):
         vector = np.array(made.vectors[dataset.questions[i].query], np.float32)
         scored = made.scored([t for t in tokens if t not in QUESTION_WORDS] or tokens, vector)
-        corpus, scores, reader = scored.units, scored.scores, UnitReader(scored.units, made.store, dict(units))
-        pieces = with_headers(corpus, pieces_by_score(corpus, scores)[:600])
-        ranking, row = MultiScaleRanking(made.source, reader, pieces, scores), []
-        texts = {p.row: n.text for p, n in zip(pieces, reader.read_units(p.row for p in pieces))}
+        corpus, reader = scored.units, UnitReader(scored.units, made.store, dict(units))
+        pieces = with_headers(corpus, pieces_by_score(scored)[:600])
+        ranking, row = MultiScaleRanking(made.source, reader, pieces, scored), []
+        texts = {p.key: n.text for p, n in zip(pieces, reader.read_units(p.key for p in pieces))}
         for budget in budgets:
             both = at_words(ranking, texts, budget), take_readable(reader, ranking.pieces, budget)[0]
             read: list[dict[str, list[Span]]] = [{}, {}]
             for spans, taken in zip(read, both):
                 for unit, span in taken.items():
-                    spans.setdefault(corpus.place(unit)[0], []).append(span)
+                    spans.setdefault(corpus.ids[unit >> SHIFT], []).append(span)
             row.append([*(recall(dataset.questions[i], spans) for spans in read), *(torn(corpus, texts, taken) for taken in both)])
         out.append(row)
     return np.array(out, float)

@@ -26,8 +26,8 @@ from ragnb.documents.span import n_characters, shared
 from ragnb.documents.text import word_tokens_batch
 from ragnb.evaluation.datasets import Question, load_dataset
 from ragnb.retrieval.multiscale import QUESTION_WORDS, pieces_by_score, take_units, with_headers
-from ragnb.retrieval.scoring import adjusted_totals, B, clipped_z_scores, occurrences, PHRASE, ScoredUnits, steps_to, UnitScores, window_idf, word_windows
-from ragnb.retrieval.unit_source import REPEATS, SCALES, UnitSource
+from ragnb.retrieval.scoring import adjusted_totals, B, clipped_z_scores, lucene_idf, occurrences, PHRASE, steps_to, UnitScores, word_windows
+from ragnb.retrieval.unit_source import REPEATS, SCALES, SHIFT, UnitSource
 from scored_set import build, FIVE, KOREAN, ScoredSet
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -41,11 +41,7 @@ class Asking:
     """One question: its candidates, and every signal of theirs before it is summed."""
     source: UnitSource
     terms: list[str]
-    found: ScoredUnits
-
-    @property
-    def scores(self) -> UnitScores:
-        return self.found.scores
+    scores: UnitScores
 
     @cached_property
     def known(self):
@@ -54,17 +50,17 @@ class Asking:
     @cached_property
     def norms(self) -> np.ndarray:
         """Of the lengths of the scored units."""
-        return 1 - B + B * self.found.units.table["length"][self.scores.rows] / self.known.mean_length
+        return 1 - B + B * self.scores.units.table["length"][self.scores.rows] / self.known.mean_length
 
     @cached_property
     def held(self) -> dict[Any, np.ndarray]:
         """What the question asks for, and the units that hold it."""
-        found = occurrences(self.found.units, self.known.numbers, self.known.units_with)
+        found = occurrences(self.scores.units, self.known.numbers, self.known.units_with)
         return {term: np.unique(rows) for term, rows in found.items()}
 
     def words(self, phrase: float = PHRASE, norm: float = 1.0) -> np.ndarray:
         """z-scores of the words with another weight for pairs, or another share of the length norm."""
-        z = word_windows(self.found.units, self.held, self.known, self.scores.rows, self.source.scales, phrase)
+        z = word_windows(self.scores.units, self.held, self.known, self.scores.rows, self.source.scales, phrase)
         z[0] /= self.norms**norm
         return z
 
@@ -79,11 +75,12 @@ class Asking:
 
 def spread(a: Asking) -> np.ndarray:
     """z-scores of the words by the spread of coverage itself, not as if words fell independently."""
-    units, rows, half = a.found.units, a.scores.rows, np.array(a.source.scales)[:, None] // 2
-    coverage = np.zeros((len(half), len(rows)))
+    units, rows, widths = a.scores.units, a.scores.rows, np.array(a.source.scales)[:, None]
+    coverage = np.zeros((len(widths), len(rows)))
     for term, n in a.known.units_with.items():
         weight = PHRASE if isinstance(term, tuple) else 1.0
-        coverage += weight * window_idf(n, a.known.n_units, a.source.scales)[:, None] * (steps_to(units, a.held[term], rows) <= half)
+        expected = a.known.n_units * (1 - (1 - n / a.known.n_units) ** widths.astype(float))    # windows with the term
+        coverage += weight * lucene_idf(expected, a.known.n_units) * (steps_to(units, a.held[term], rows) <= widths // 2)
     z = clipped_z_scores(coverage)
     z[0] /= a.norms
     return z
@@ -121,15 +118,15 @@ def asking(made: ScoredSet, tokens: list[str], query: np.ndarray) -> Asking:
     return Asking(made.source, terms, made.scored(terms, query))
 
 
-def recalls(found: ScoredUnits, question: Question) -> list[float]:
+def recalls(scores: UnitScores, question: Question) -> list[float]:
     """Share of the evidence in the best units, at every budget."""
-    corpus, scores, out = found.units, found.scores, []
-    pieces = with_headers(corpus, pieces_by_score(corpus, scores)[:400])
+    units, out = scores.units, []
+    pieces = with_headers(units, pieces_by_score(scores)[:400])
     needed = [question.evidence] if question.mode == "all" else [[e] for e in question.evidence]
     for budget in BUDGETS:
         context: dict[str, list] = {}
-        for row, span in take_units(corpus, pieces, budget).items():
-            context.setdefault(corpus.place(row)[0], []).append(span)
+        for key, span in take_units(units, pieces, budget).items():
+            context.setdefault(units.ids[key >> SHIFT], []).append(span)
         parts = [(sum(n_characters(shared(context.get(e.doc_id, ()), [e.span])) for e in piece), sum(len(e.span) for e in piece)) for piece in needed]
         out.append(max(a / b for a, b in parts))
     return out
@@ -149,14 +146,14 @@ def measure(name: str, limit: int | None, keep: Path, english: str) -> tuple[str
         vector = np.array(made.vectors[question.query], np.float32)
         a = asking(made, its, vector)
         for rule, (summed, after) in RULES.items():
-            units, rows, total = a.found.units, a.scores.rows, summed(a)
+            units, rows, total = a.scores.units, a.scores.rows, summed(a)
             if "repeats" in after:
                 total = total * np.where(units.table["flags"][rows] & REPEATS, after["repeats"], 1.0)
                 table = units.table.copy()
                 table["flags"] &= ~REPEATS
                 units = replace(units, table=table)
             total = adjusted_totals(units, rows, total, after.get("whole", 800))
-            found[rule].append(recalls(ScoredUnits(a.found.units, replace(a.scores, total=total)), question))
+            found[rule].append(recalls(replace(a.scores, total=total), question))
         same = not QUESTION_WORDS & set(its)
         found["question words kept"].append(found["default"][-1] if same else recalls(plain.scored(list(its), vector), question))
     return name, {rule: np.array(values) for rule, values in found.items()}

@@ -21,7 +21,7 @@ from ragnb.evaluation.datasets import Dataset
 from ragnb.indexing.update import fit_pieces
 from ragnb.models.embedding import describe_embedding, resolve_embedding
 from ragnb.retrieval.multiscale import MultiScaleRetriever
-from ragnb.retrieval.scoring import question_vector, score_units, ScoredUnits, UnitQuestion
+from ragnb.retrieval.scoring import question_vector, score_units, UnitScores
 from ragnb.retrieval.sqlite_store import SqliteStore
 from ragnb.retrieval.sqlite_units import SqliteUnits
 from ragnb.retrieval.unit_source import SCALES
@@ -61,9 +61,9 @@ class ScoredSet:
         """Where the units are."""
         return self.store.units
 
-    def scored(self, terms: Sequence[str], vector: Sequence[float] | None, **options: Any) -> ScoredUnits:
+    def scored(self, terms: Sequence[str], vector: Sequence[float] | None, **options: Any) -> UnitScores:
         """The units around the candidates of a question."""
-        return score_units(self.source, UnitQuestion(terms, question_vector(vector, self.source.dims), **options))
+        return score_units(self.source, terms, question_vector(vector, self.source.dims), **options)
 
     def bundle(self, question: str) -> QueryBundle:
         """A question that brings its vector."""

@@ -25,7 +25,7 @@ import numpy as np
 from llama_index.core.schema import TextNode
 
 from ragnb.documents.span import Outline, Span
-from ragnb.retrieval.scoring import score_units, UnitQuestion
+from ragnb.retrieval.scoring import score_units
 from ragnb.retrieval.sqlite_units import SqliteUnits, UnitWriter
 
 DIMS, DOCUMENT, BATCH, WORDS = 384, 100, 1_000, 200_000
@@ -88,7 +88,7 @@ def measured(n_units: int, folder: Path) -> dict[str, Any]:
     asked = questions()
     units = SqliteUnits(folder / "units.db", tokenizer=split)
     opened = spent(lambda: units.held.keys)
-    def ask(terms: list[str], vector: np.ndarray) -> Any: return score_units(units, UnitQuestion(terms, vector))
+    def ask(terms: list[str], vector: np.ndarray) -> Any: return score_units(units, terms, vector)
     first = spent(lambda: ask(*asked[0]))
     times = [spent(lambda: ask(*q)) for q in asked]
     size = sum(f.stat().st_size for f in folder.rglob("*") if f.is_file())

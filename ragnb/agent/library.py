@@ -332,8 +332,8 @@ class Library:
         found = self._ranked("", question, 1, where, documents)
         if not isinstance(found, MultiScaleRanking):
             return None
-        at = {found.reader.corpus.row_of(chunk): n for n, chunk in enumerate(hits)}
-        return replace(found, pieces=sorted(found.pieces, key=lambda piece: at.get(piece.row, len(at))))
+        at = {found.reader.units.key_of(chunk): n for n, chunk in enumerate(hits)}
+        return replace(found, pieces=sorted(found.pieces, key=lambda piece: at.get(piece.key, len(at))))
 
     def _find(self, name: str, query: str, top_k: int, where: Any, documents: Sequence[str] | None) -> Hits:
         "Search one collection; ids begin with its name."

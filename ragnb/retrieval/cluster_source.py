@@ -25,7 +25,7 @@ from ..documents.text import word_tokens_batch
 from .cluster_rows import ClusterDocument, ClusterRows, DOCUMENT, hits_of, Looked, rows_query, View
 from .scoring import lucene_idf, ranges_around, saturated
 from .sqlite_store import unpacked
-from .unit_source import FieldCounts, QuestionCounts, SCALES, SHIFT, UNIT, Units, WordSource
+from .unit_source import FieldCounts, QuestionCounts, SCALES, SHIFT, UNIT, Units, UnitSource
 from ..storage.opensearch import inner_product, nearest_rows, written_token
 
 # %% ../../nbs/40_retrieval/18_cluster_source.ipynb #b181b433
@@ -275,7 +275,7 @@ def _lots(ranges: np.ndarray, most: int = 9_000) -> Iterator[np.ndarray]:
 _SMALL = 1_000    # Units; a smaller index is read with all blocks around the candidates
 
 
-class _ClusterReads(WordSource):
+class _ClusterReads(UnitSource):
     "What reads rows by key."
     rows: ClusterRows
     scales: tuple[int, ...]

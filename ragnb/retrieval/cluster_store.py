@@ -39,8 +39,7 @@ from ragnb.retrieval.cluster_source import (
 )
 from .scoring import question_vector
 from .sqlite_store import levels_of, packed, packed_nodes, SearchedByWords, StoredDocument, unpacked
-from .unit_source import SHIFT
-from .unit_table import counted_text, stored_units, units_by_document
+from .unit_source import counted_text, SHIFT, stored_units, units_by_document
 from .unit_vectors import from_codes, node_vectors, to_codes, window_norms
 
 # %% ../../nbs/40_retrieval/19_cluster_store.ipynb #fbea184c
@@ -439,7 +438,7 @@ class ClusterStore(_ClusterChanges):
             raise
 
     def _replace(self, nodes: Sequence[TextNode], outlines: Sequence[Outline]) -> None:
-        found = units_by_document(nodes, outlines, SEARCHED)
+        found = units_by_document(nodes, outlines)
         vectors = node_vectors([n for own in found.values() for n in own], self._dims())
         by_id: dict[str, dict[str, TextNode]] = {o.doc_id: {} for o in outlines}
         for node in nodes:

@@ -26,7 +26,7 @@ from ..documents.span import SEARCHED
 from ..documents.text import load_kiwi, word_tokens, word_tokens_batch
 from ..storage.filtered import FilteredStore
 from .scoring import steps_to
-from .unit_source import SHIFT, Units, WordSource
+from .unit_source import SHIFT, Units, UnitSource
 
 # %% ../../nbs/40_retrieval/16_missing_words.ipynb #07281c8e
 _FUNCTION = frozenset((
@@ -112,7 +112,7 @@ class IndexWords:
     @classmethod
     def of_source(
         cls,
-        source: WordSource,
+        source: UnitSource,
         allowed: np.ndarray | None = None,   # Keys of the units that a reader may see, rising; None for all
     ) -> IndexWords:
         "Ask an index for its words."
@@ -200,6 +200,11 @@ class QuestionWords(NamedTuple):
     unread: list[str]          # Rare ones that occur in documents, but in no passage that is read
     notes: list[Note]          # Empty where every word was read
 
+    @property
+    def is_all_missing(self) -> bool:
+        "True when the question has words, and no document has any of them."
+        return bool(self.asked) and len(self.missing) == len(self.asked)
+
 
 def _begins(word: str, text: str) -> bool:
     "Check that a word of a text begins with another one: 특실을 with 특실, but not 업무시간 with 무시."
@@ -234,7 +239,7 @@ def missing_words(
 def _notes(asked: list[str], missing: list[str], unread: list[str], words: IndexWords, other: bool,
            filtered: bool) -> list[Note]:
     notes, listed = [], ", ".join(missing)
-    if missing and len(missing) == len(asked):
+    if asked and len(missing) == len(asked):
         told = say("no document that may be read contains any word of the question ({words})" if filtered
                    else "no document contains any word of the question ({words})", words=listed)
         near = "" if other else say("; the passages were found by vector similarity only")
@@ -313,22 +318,22 @@ class Common(NamedTuple):
 
 def common_words(
     question: str,
-    source: WordSource,
+    source: UnitSource,
     words: IndexWords,        # Of the units that may be read
     units: Units,             # That were read for the question
-    rows: np.ndarray,         # Of them, those that were scored, rising
+    keys: np.ndarray,         # Of them, those that were scored, rising
     allowed: np.ndarray | None = None,            # Keys of the units that may be read, rising; None for all
     texts: Callable[[], Sequence[str]] = tuple,   # Of these: read only for a word that is counted in another form
-) -> dict[int, Common]:       # By row; empty for an index that is not small, and a question without words of content
+) -> dict[int, Common]:       # By key; empty for an index that is not small, and a question without words of content
     "Find the words that units of a small index share with a question."
     asked = content_words(question) if words.n_texts <= SMALL else []
-    shared: dict[int, list[str]] = {row: [] for row in rows.tolist()} if asked else {}
+    shared, rows = {key: list[str]() for key in keys.tolist()} if asked else {}, units.rows_of(keys)
     for word in asked:
         wanted = {t for t in words.tokens(word) if t in words.counts}     # the word, or one of its parts
         wanted |= {other for other in words.counts if word in other} if _HANGUL.search(word) else set()
         numbers = set(source.counts(sorted(wanted)).numbers.values())
-        keys = np.unique(np.concatenate([np.zeros(0, np.int64), *(source.holding([w]) for w in wanted)]))
-        found = units.rows_of(keys if allowed is None else np.intersect1d(keys, allowed))
+        holding = np.unique(np.concatenate([np.zeros(0, np.int64), *(source.holding([w]) for w in wanted)]))
+        found = units.rows_of(holding if allowed is None else np.intersect1d(holding, allowed))
         found, shared_texts = found[found >= 0], []
         for field, of in (("title", units.doc), ("name", units.part)):
             texts_of = source.texts(field, np.unique(of).tolist())
@@ -338,6 +343,6 @@ def common_words(
             found = rows[[n for n, text in enumerate(texts()) if _begins(word, text)]]
         near = steps_to(units, found, rows) <= _NEAR
         near |= np.isin(units.doc[rows], titles) | np.isin(units.part[rows], headings)
-        for row in rows[near].tolist():
-            shared[row].append(word)
-    return {row: Common(tuple(found), tuple(asked)) for row, found in shared.items()}
+        for key in keys[near].tolist():
+            shared[key].append(word)
+    return {key: Common(tuple(found), tuple(asked)) for key, found in shared.items()}

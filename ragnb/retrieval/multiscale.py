@@ -34,8 +34,8 @@ from ..storage.store import ChunkReader
 from .arguments import check_counts, is_number, StoreRetriever
 from .missing_words import Common, common_words, IndexWords, missing_words, question_for
 from .hybrid import check_question, Hits, HitsRetriever, question_bundle
-from .scoring import question_vector, score_units, ScoredUnits, Signs, UnitQuestion, UnitScores
-from .unit_source import SHIFT, Units, UnitSource, WordSource
+from .scoring import question_vector, score_units, Signs, UnitScores
+from .unit_source import SHIFT, Units, UnitSource
 
 # %% ../../nbs/40_retrieval/07_multiscale.ipynb #df8bbe25
 QUESTION_WORDS: frozenset[str] = frozenset((  # As tokens
@@ -53,24 +53,23 @@ def query_terms(
 # %% ../../nbs/40_retrieval/07_multiscale.ipynb #f35fb1ff
 class Piece(NamedTuple):
     "A unit in the order of reading."
-    row: int                 # Position in the index
+    key: int
     score: float             # Higher is better
     why: Why | None = None   # None for a unit that is there by its score
 
 
 def pieces_by_score(
-    corpus: Units,
-    scores: UnitScores,   # Of its units
+    scores: UnitScores,
 ) -> list[Piece]:         # Best first; behind those above 0 what matched at all, by its raw score
     "Put scored units in order: those of a record, scored as one, by their own signals, other ties by address."
     total = np.maximum(scores.total, 0)
     keep = np.flatnonzero((total > 0) | (scores.raw > 0))
-    rows, behind = scores.rows[keep], np.where(total > 0, 0, scores.raw)[keep]
+    keys, behind = scores.keys[keep], np.where(total > 0, 0, scores.raw)[keep]
     own = (scores.words.sum(axis=0) + scores.vectors.sum(axis=0) + scores.title + scores.name)[keep].round(6)
-    numbers, which = np.unique(corpus.doc[rows], return_inverse=True)
-    ranks = np.argsort(np.argsort(np.array([corpus.ids[n] for n in numbers.tolist()], object)))
-    order = np.lexsort((rows, ranks[which], -own, -behind, -total[keep]))
-    return [Piece(int(scores.rows[i]), float(total[i])) for i in keep[order].tolist()]
+    numbers, which = np.unique(keys >> SHIFT, return_inverse=True)
+    ranks = np.argsort(np.argsort(np.array([scores.units.ids[n] for n in numbers.tolist()], object)))
+    order = keep[np.lexsort((keys, ranks[which], -own, -behind, -total[keep]))]
+    return list(map(Piece, scores.keys[order].tolist(), total[order].tolist()))
 
 
 def cut_pieces(
@@ -83,19 +82,16 @@ def cut_pieces(
     if cut is None or not pieces:
         return list(pieces)
     kept = [p for p in pieces if p.score >= cut * pieces[0].score]
-    by_words = common and (words_only or common[pieces[0].row].words)
-    return [p for p in kept if common[p.row].words] if by_words else kept
+    by_words = common and (words_only or common[pieces[0].key].words)
+    return [p for p in kept if common[p.key].words] if by_words else kept
 
 # %% ../../nbs/40_retrieval/07_multiscale.ipynb #1e9962a7
-def _gaps(corpus: Units, row: int, taken: Mapping[int, Span]) -> tuple[int | None, int | None]:
+def _gaps(units: Units, key: int, taken: Mapping[int, Span]) -> tuple[int | None, int | None]:
     "White space to the units before and after that were taken whole up to here; None where the neighbor was not."
-    starts, ends = corpus.starts, corpus.ends
-    before = after = None
-    if row > corpus.first[row] and row - 1 in taken and taken[row - 1].end == ends[row - 1] <= starts[row]:
-        before = int(starts[row] - ends[row - 1])
-    if row + 1 < corpus.last[row] and row + 1 in taken and taken[row + 1].start == starts[row + 1] >= ends[row]:
-        after = int(starts[row + 1] - ends[row])
-    return before, after
+    span, before, after = units.span(key), taken.get(key - 1), taken.get(key + 1)
+    joins = before is not None and before.end == units.span(key - 1).end <= span.start
+    joined = after is not None and after.start == units.span(key + 1).start >= span.end
+    return span.start - before.end if joins else None, after.start - span.end if joined else None
 
 
 def _cut(span: Span, gaps: tuple[int | None, int | None], left: int) -> Span:
@@ -111,21 +107,21 @@ _LEAST = 20  # Characters of a unit that are worth reading alone
 
 
 def take_units(
-    corpus: Units,
+    units: Units,
     pieces: Iterable[Piece],  # Best first
     budget: int,              # Characters, white space between neighbors included
-) -> dict[int, Span]:         # Position -> span to read, in the order taken
+) -> dict[int, Span]:         # Key -> span to read, in the order taken
     "Take units until the budget is full; the last one is cut to fit."
     taken: dict[int, Span] = {}
     left = budget
-    for piece in pieces:
-        span, gaps = corpus.span(piece.row), _gaps(corpus, piece.row, taken)
+    for key, *_ in pieces:
+        span, gaps = units.span(key), _gaps(units, key, taken)
         cost = len(span) + sum(g for g in gaps if g)
         if cost > left:
             span = _cut(span, gaps, left)
             stray = len(span) < _LEAST and gaps == (None, None) and taken
-            return taken | {piece.row: span} if span and not stray else taken
-        taken[piece.row] = span
+            return taken | {key: span} if span and not stray else taken
+        taken[key] = span
         left -= cost
     return taken
 
@@ -134,17 +130,17 @@ HEADER: str = "header of the table that a match is in"   # Why a unit is there t
 
 
 def with_headers(
-    corpus: Units,
-    pieces: Sequence[Piece],          # By score
-    among: np.ndarray | None = None,  # Of each unit: True when it may be read; all when None
-) -> list[Piece]:                     # Each unit once, scores still falling
+    units: Units,
+    pieces: Sequence[Piece],               # By score
+    may: Collection[int] | None = None,    # Keys that may be read; None for all
+) -> list[Piece]:                          # Each unit once, scores still falling
     "Put the header of each table right after the best of its rows."
     out: dict[int, Piece] = {}
-    for rank, piece in enumerate(pieces, 1):
-        out.setdefault(piece.row, piece)
-        header = int(corpus.header[piece.row])
-        if header >= 0 and header not in out and (among is None or among[header]):
-            why = Why("beside", "table", rank, corpus.address(piece.row), HEADER)
+    headers = units.header[units.rows_of(np.array([p.key for p in pieces], np.int64))].tolist()
+    for rank, (piece, header) in enumerate(zip(pieces, headers), 1):
+        out.setdefault(piece.key, piece)
+        if header not in out and header in units and (may is None or header in may):
+            why = Why("beside", "table", rank, units.address(piece.key), HEADER)
             out[header] = Piece(header, piece.score, why)
     return list(out.values())
 
@@ -152,7 +148,7 @@ def with_headers(
 @dataclass(eq=False)
 class UnitReader:
     "Units and outlines of a store, each read once."
-    corpus: Units                                                # Where the units are
+    units: Units                                                # Where the units are
     store: ChunkReader                                          # Holds the units and the outlines of their documents
     nodes: dict[str, TextNode] = field(default_factory=dict)    # Address -> unit, read so far
     outlines: dict[str, Outline] = field(default_factory=dict)  # Document id -> outline, read so far
@@ -163,24 +159,14 @@ class UnitReader:
 
     def read_units(
         self,
-        rows: Iterable[int],  # Positions; `MissingChunkError` when the store does not hold one
+        keys: Iterable[int],  # `MissingChunkError` when the store does not hold one
     ) -> list[TextNode]:      # In the order asked
         "Read units; those known already are not read again."
-        addresses = [self.corpus.address(row) for row in rows]
+        addresses = list(map(self.units.address, keys))
         if missing := [a for a in addresses if a not in self.nodes]:
             self.reads += 1
             self.nodes |= self.store.get_chunks(missing).all()
         return [self.nodes[a] for a in addresses]
-
-    def read_outlines(
-        self,
-        rows: Iterable[int],  # Positions of units
-    ) -> None:
-        "Read the outlines of the documents that units lie in."
-        doc_ids = dict.fromkeys(self.corpus.place(row)[0] for row in rows)
-        if missing := [i for i in doc_ids if i not in self.outlines]:
-            self.reads += 1
-            self.outlines |= self.store.get_outlines(missing).all()
 
 # %% ../../nbs/40_retrieval/07_multiscale.ipynb #bc08b51c
 _ALONE = 30  # Characters of a unit cut inside a sentence that are worth reading alone
@@ -189,16 +175,16 @@ _ALONE = 30  # Characters of a unit cut inside a sentence that are worth reading
 @dataclass
 class _Filling:
     "Units taken until the budget is full, the last ones cut to where a reader can follow."
-    corpus: Units
-    texts: Mapping[int, str]    # Position of a unit -> text
+    units: Units
+    texts: Mapping[int, str]    # Key of a unit -> text
     left: int                   # Characters of the budget
-    taken: dict[int, Span] = field(default_factory=dict)    # Position -> span to read, in the order taken
+    taken: dict[int, Span] = field(default_factory=dict)    # Key -> span to read, in the order taken
     opened: set[int] = field(default_factory=set)           # Those whose last sentence goes on
     beyond: list[int] = field(default_factory=list)         # Those that did not fit whole
 
-    def take(self, row: int, head: bool = False) -> None:
+    def take(self, key: int, head: bool = False) -> None:
         "Take a unit, or what can be read of it; its `head` even inside a word where nothing else is read."
-        whole, text, (before, after) = self.corpus.span(row), self.texts[row], _gaps(self.corpus, row, self.taken)
+        whole, text, (before, after) = self.units.span(key), self.texts[key], _gaps(self.units, key, self.taken)
         cut, goes_on, after = Span(0, len(whole)), False, None if head else after
         if head or len(whole) + (before or 0) + (after or 0) > self.left:
             room = _cut(whole, (before, after), min(self.left, len(whole) - 1) if head else self.left)
@@ -208,29 +194,28 @@ class _Filling:
             if not cut or not joined and len(cut) < (_ALONE if goes_on else _LEAST):
                 first = head and room and not self.taken
                 cut, goes_on = (trim_span(text, 0, word_cut(text, 0, end)), True) if first else (Span(0, 0), False)
-            self.beyond.append(row)
+            self.beyond.append(key)
         if cut:
-            self.taken[row] = Span(whole.start + cut.start, whole.start + cut.end)
-            gaps = (before or 0) * (cut.start == 0) + (after or 0) * (cut.end == len(whole))
-            self.left -= len(cut) + gaps
-        if cut and goes_on:
-            self.opened.add(row)
+            self.taken[key] = Span(whole.start + cut.start, whole.start + cut.end)
+            self.left -= len(cut) + (before or 0) * (cut.start == 0) + (after or 0) * (cut.end == len(whole))
+            if goes_on:
+                self.opened.add(key)
 
 # %% ../../nbs/40_retrieval/07_multiscale.ipynb #b0a0eaa2
-def _bare_headings(corpus: Units, texts: Mapping[int, str], taken: Mapping[int, Span],
+_MORE = 12   # Units looked at beyond those that fit
+
+
+def _bare_headings(units: Units, texts: Mapping[int, str], taken: Mapping[int, Span],
                    apart: Mapping[int, int]) -> set[int]:
     "Units that are nothing but headings, and whose next unit is not read."
     out: set[int] = set()
-    for row in sorted(taken, reverse=True):
-        after = row + 1 if row + 1 < corpus.last[row] else None
-        below = after is None or after in taken and after not in out and taken[after].start == corpus.starts[after]
-        below = below and (after is None or apart.get(row) == apart.get(after))
-        if not below and is_heading(texts[row]):
-            out.add(row)
+    for key in sorted(taken, reverse=True):
+        after = key + 1
+        below = after in taken and after not in out and taken[after].start == units.span(after).start
+        below = below and apart.get(key) == apart.get(after) or after not in units
+        if not below and is_heading(texts[key]):
+            out.add(key)
     return out
-
-
-_MORE = 12   # Units looked at beyond those that fit
 
 
 def take_readable(
@@ -238,39 +223,36 @@ def take_readable(
     pieces: Sequence[Piece],          # Best first
     budget: int,                      # Characters, white space between neighbors included
     apart: Mapping[int, int] | None = None,  # Of units in a place that is read by itself: its number
-) -> tuple[dict[int, Span], set[int]]:  # Position -> span, in the order taken; those whose last sentence goes on
+) -> tuple[dict[int, Span], set[int]]:  # Key -> span, in the order taken; those whose last sentence goes on
     "Take units until the budget is full, and begin and end them where a reader can follow; one keyed read."
-    corpus = reader.corpus
-    ahead = pieces[:len(take_units(corpus, pieces, budget)) + _MORE] if budget > 0 else []
-    texts = {p.row: n.text for p, n in zip(ahead, reader.read_units(p.row for p in ahead))}
-    named = {p.row for p in ahead if p.why}
-    without: set[int] = set()
+    units = reader.units
+    ahead = pieces[:len(take_units(units, pieces, budget)) + _MORE] if budget > 0 else []
+    texts = {p.key: n.text for p, n in zip(ahead, reader.read_units(p.key for p in ahead))}
+    named, without = {p.key for p in ahead if p.why}, set[int]()
     for _ in range(4):
-        filling = _Filling(corpus, texts, budget)
-        for row in (p.row for p in ahead if p.row not in without):
+        filling = _Filling(units, texts, budget)
+        for key in (key for key in texts if key not in without):
             if filling.left >= _LEAST or not filling.taken:
-                filling.take(row)
-        rest = next((row for row in filling.beyond if row not in filling.taken), None)
+                filling.take(key)
+        rest = next((key for key in filling.beyond if key not in filling.taken), None)
         if rest is not None and (filling.left >= _ALONE or not filling.taken):
             filling.take(rest, head=True)
-        bare = _bare_headings(corpus, texts, filling.taken, apart or {}) - named
+        bare = _bare_headings(units, texts, filling.taken, apart or {}) - named
         if not bare or not filling.taken.keys() - bare:
             return filling.taken, filling.opened
         without |= bare
-    return {row: span for row, span in filling.taken.items() if row not in bare}, filling.opened
+    return {key: span for key, span in filling.taken.items() if key not in bare}, filling.opened
 
 # %% ../../nbs/40_retrieval/07_multiscale.ipynb #2601eea7
-def _runs(corpus: Units, taken: Mapping[int, Span], apart: Mapping[int, int] | None = None) -> list[list[int]]:
-    "Units side by side, in document order; `apart` (row -> number) keeps those of different numbers apart."
-    out: list[list[int]] = []
-    apart = apart or {}
-    for row in sorted(taken):
-        follows = out and out[-1][-1] == row - 1 and taken[row].start == corpus.starts[row]
-        follows = follows and apart.get(row) == apart.get(row - 1)
-        if follows and _gaps(corpus, row, taken)[0] is not None:
-            out[-1].append(row)
+def _runs(units: Units, taken: Mapping[int, Span], apart: Mapping[int, int] | None = None) -> list[list[int]]:
+    "Units side by side, in document order; `apart` (key -> number) keeps those of different numbers apart."
+    out, apart = list[list[int]](), apart or {}
+    for key in sorted(taken):
+        follows = taken[key].start == units.span(key).start and _gaps(units, key, taken)[0] is not None
+        if follows and apart.get(key) == apart.get(key - 1):
+            out[-1].append(key)
         else:
-            out.append([row])
+            out.append([key])
     return out
 
 # %% ../../nbs/40_retrieval/07_multiscale.ipynb #0d25fdbe
@@ -280,17 +262,17 @@ _CLOSED = re.compile(r"[.!?…。！？:;|]['\"”’»)\]〉》」』]*\Z")
 def _passage(reader: UnitReader, run: Sequence[int], taken: Mapping[int, Span], opened: Collection[int] = (),
              **evidence: Any) -> Passage:
     "The passage of units side by side, given best first; rank, scores and reasons are its `evidence`."
-    rows, corpus = sorted(run), reader.corpus
-    nodes, span, last = reader.read_units(rows), taken[rows[0]].hull(taken[rows[-1]]), rows[-1]
-    outline, goes_on, end = reader.outlines[corpus.place(last)[0]], last in opened, int(corpus.ends[last])
-    if not goes_on and taken[last].end >= end and last + 1 < corpus.last[last]:   # a sentence longer than a unit
-        gap = outline.blanks.get(end, "" if corpus.starts[last + 1] == end else "\n")
+    keys, units = sorted(run), reader.units
+    nodes, span, last = reader.read_units(keys), taken[keys[0]].hull(taken[keys[-1]]), keys[-1]
+    outline, goes_on, end = reader.outlines[units.ids[last >> SHIFT]], last in opened, units.span(last).end
+    if not goes_on and taken[last].end >= end and last + 1 in units:   # a sentence longer than a unit
+        gap = outline.blanks.get(end, "" if units.span(last + 1).start == end else "\n")
         goes_on = "\n" not in gap and not _CLOSED.search(nodes[-1].text)
     held = [(Span(n.start_char_idx, n.end_char_idx), n.text) for n in nodes]
     pages = tuple((n, s) for n, s in outline.pages if s.overlap(span))
     return Passage(
         doc_id=outline.doc_id, span=span, text=stitch(span, held, outline.blanks),
-        hits=tuple(map(corpus.address, run)), focus=taken[run[0]], pages=tuple(n for n, _ in pages),
+        hits=tuple(map(units.address, run)), focus=taken[run[0]], pages=tuple(n for n, _ in pages),
         metadata=outline.metadata, page_spans=pages, prefix=shown_prefix(nodes[0]),
         above=tuple((n.start_char_idx, shown_prefix(n)) for n in nodes[1:]), goes_on=goes_on, **evidence)
 
@@ -330,7 +312,7 @@ _KINDS = {"title": "document title", "name": "heading"}   # Signals, as a reader
 class MultiScaleRanking(Hits):
     "Units in the order in which they deserve to be read; single `hits` are read when they are looked at."
     index: UnitSource
-    reader: UnitReader      # Of the index's corpus at the time of the question
+    reader: UnitReader      # Of the units at the time of the question
     pieces: list[Piece]     # Best first; each unit once
     scores: UnitScores
     places: Sequence[KnownPlace] = ()   # Of `places_apart`: each is a passage of its own
@@ -357,29 +339,29 @@ class MultiScaleRanking(Hits):
     @property
     def doc_ids(self) -> list[str]:
         "Documents by their best unit, each once; nothing is read."
-        return list(dict.fromkeys(self.reader.corpus.place(p.row)[0] for p in self.pieces))
+        return list(dict.fromkeys(self.reader.units.ids[p.key >> SHIFT] for p in self.pieces))
 
     def best(self, n: int) -> list[NodeWithScore]:   # At most `n`, best first; copies, which may be changed
         "Read the best units; those that were read already are not read again."
         pieces = self.pieces[:n]
-        nodes = self.reader.read_units(p.row for p in pieces)
+        nodes = self.reader.read_units(p.key for p in pieces)
         return [NodeWithScore(node=n.model_copy(deep=True), score=p.score) for n, p in zip(nodes, pieces)]
 
     def __repr__(self) -> str:
-        best = f", best {self.reader.corpus.address(self.pieces[0].row)!r}" if self.pieces else ""
+        best = f", best {self.reader.units.address(self.pieces[0].key)!r}" if self.pieces else ""
         return f"MultiScaleRanking({len(self.pieces):,} of {len(self.index):,} units{best})"
 
     @cached_property
     def ranks(self) -> dict[int, int]:
-        "Position of a unit -> its rank from 1."
-        return {p.row: rank for rank, p in enumerate(self.pieces, 1)}
+        "Key of a unit -> its rank from 1."
+        return {p.key: rank for rank, p in enumerate(self.pieces, 1)}
 
     def piece_of(
         self,
         address: str,
     ) -> Piece | None:   # None for a unit that is not ranked
         "Find the piece of a unit."
-        rank = self.ranks.get(self.reader.corpus.row_of(address))
+        rank = self.ranks.get(self.reader.units.key_of(address))
         return self.pieces[rank - 1] if rank else None
 
     def at(
@@ -390,18 +372,21 @@ class MultiScaleRanking(Hits):
         if budget < 0:
             raise InputError(f"budget must be >= 0, got {budget}")
         apart: dict[int, int] = {}    # Unit -> number of its place
+        reader, units = self.reader, self.reader.units
         for n, place in enumerate(self.places):
-            apart = dict.fromkeys(self.reader.corpus.units_in(place.doc_id, place.span), n) | apart
-        taken, opened = take_readable(self.reader, self.pieces, budget, apart)
-        self.reader.read_outlines(taken)
-        order = {row: n for n, row in enumerate(taken)}
-        runs = [sorted(run, key=order.__getitem__) for run in _runs(self.reader.corpus, taken, apart)]
+            apart = dict.fromkeys(units.keys_in(place.doc_id, place.span), n) | apart
+        taken, opened = take_readable(reader, self.pieces, budget, apart)
+        doc_ids = dict.fromkeys(units.ids[key >> SHIFT] for key in taken)
+        if missing := [i for i in doc_ids if i not in reader.outlines]:
+            reader.reads, reader.outlines = reader.reads + 1, reader.outlines | reader.store.get_outlines(missing).all()
+        order = {key: n for n, key in enumerate(taken)}
+        runs = [sorted(run, key=order.__getitem__) for run in _runs(units, taken, apart)]
         passages = []
         for rank, run in enumerate(sorted(runs, key=lambda run: order[run[0]]), 1):
-            scores = tuple(self.pieces[self.ranks[row] - 1].score for row in run)
-            why = {self.reader.corpus.address(row): self._why(row, taken[row]) for row in run}
+            scores = tuple(self.pieces[self.ranks[key] - 1].score for key in run)
+            why = {units.address(key): self._why(key, taken[key]) for key in run}
             evidence = {"rank": rank, "score": scores[0], "scores": scores, "why": why}
-            passages.append(_passage(self.reader, run, taken, opened, **evidence))
+            passages.append(_passage(reader, run, taken, opened, **evidence))
         return passages
 
     def explain(
@@ -409,7 +394,7 @@ class MultiScaleRanking(Hits):
         address: str,              # Of a unit that was scored, else `MissingChunkError`
     ) -> dict[str, float]:         # 'words 7', 'vector 31', 'title', 'name' -> z-score; those above 0
         "What every signal gave a unit."
-        at = self.scores.position(self.reader.corpus.row_of(address))
+        at = self.scores.position(self.reader.units.key_of(address))
         if at is None:
             raise MissingChunkError(f"the unit {address!r} was not scored for this question")
         return self.scores.signals(at, self.index.scales)
@@ -419,29 +404,29 @@ class MultiScaleRanking(Hits):
         address: str,   # Of a unit that is ranked, else `MissingChunkError`
     ) -> Why:           # Its detail: 'words 14.2, vector 9.1, heading 1.0', or what led here
         "Why a unit is in the ranking."
-        if (row := self.reader.corpus.row_of(address)) not in self.ranks:
+        if (key := self.reader.units.key_of(address)) not in self.ranks:
             raise MissingChunkError(f"the unit {address!r} is not ranked for this question")
-        return self._why(row)
+        return self._why(key)
 
-    def _why(self, row: int, span: Span | None = None) -> Why:
+    def _why(self, key: int, span: Span | None = None) -> Why:
         "Why a unit is in the ranking, and how much of it is read where it is cut to a span."
-        piece, corpus = self.pieces[self.ranks[row] - 1], self.reader.corpus
+        piece, units = self.pieces[self.ranks[key] - 1], self.reader.units
         why = piece.why
         if not why:
-            at, common = np.searchsorted(self.scores.rows, row), self.common.get(row)
+            at, common = np.searchsorted(self.scores.keys, key), self.common.get(key)
             sums = {_KINDS.get(kind, kind): float(z[at]) for kind, z in self.scores.by_kind.items()}
             told = ", ".join(f"{kind} {z:.1f}" for kind, z in sums.items() if z > 0)
             detail = "; ".join(filter(None, (str(common or ""), told)))
             if not detail and not piece.score:
                 detail = "matches the question, but no better than most texts do"
             elif not detail:     # no signal tells it from the others
-                inside = corpus.in_short_records(np.array([row]), 1 << 30)[0]
+                inside = units.in_short_records(units.rows_of(np.array([key])), 1 << 30)[0]
                 detail = (f"in the same article or answer as a match ({piece.score:.1f})" if inside
                           else f"matches the question ({piece.score:.1f}); too few texts to compare it with")
-            why = Why("hit", "multi-scale", self.ranks[row], detail=detail, unlike=bool(common and not common.words))
-        if span is None or len(span) == len(corpus.span(row)):
+            why = Why("hit", "multi-scale", self.ranks[key], detail=detail, unlike=bool(common and not common.words))
+        if span is None or len(span) == len(units.span(key)):
             return why
-        cut = f"; cut to fit: {len(span)} of {len(corpus.span(row))} characters"
+        cut = f"; cut to fit: {len(span)} of {len(units.span(key))} characters"
         return replace(why, detail=(why.detail or str(why)) + cut)
 
     def rankers(
@@ -449,9 +434,9 @@ class MultiScaleRanking(Hits):
         addresses: Iterable[str],                   # Of units; those that are not ranked are left out
     ) -> dict[str, dict[str, tuple[int, float]]]:   # Ranker -> unit -> (rank from 1, score)
         "Where units are in the ranking (`multi-scale`), and by each signal: words, vector, title, name."
-        rows = {i: row for i in addresses if (row := self.reader.corpus.row_of(i)) is not None}
-        places = {i: at for i, row in rows.items() if (at := self.scores.position(row)) is not None}
-        ranked = {i: self.ranks[row] for i, row in rows.items() if row in self.ranks}
+        keys = {i: self.reader.units.key_of(i) for i in addresses}
+        places = {i: at for i, key in keys.items() if (at := self.scores.position(key)) is not None}
+        ranked = {i: self.ranks[key] for i, key in keys.items() if key in self.ranks}
         out = {"multi-scale": {i: (rank, self.pieces[rank - 1].score) for i, rank in ranked.items()}}
         for name, z in self.scores.by_kind.items():
             own = {i: float(z[at]) for i, at in places.items() if z[at] > 0}
@@ -460,62 +445,48 @@ class MultiScaleRanking(Hits):
 
 # %% ../../nbs/40_retrieval/07_multiscale.ipynb #fc41206d
 def put_first(
-    corpus: Units,
-    places: Iterable[KnownPlace],   # In the order of reading
-    pieces: Sequence[Piece],        # By score
-    among: np.ndarray | None = None,  # Of each unit: True when it may be read; all when None
-) -> list[Piece]:                   # Each unit once
+    units: Units,
+    places: Iterable[KnownPlace],          # In the order of reading
+    pieces: Sequence[Piece],               # By score
+    may: Collection[int] | None = None,    # Keys that may be read; None for all
+) -> list[Piece]:                          # Each unit once
     "Put the units of known places ahead of the others: in order where they were asked for, else the best ones first."
-    known, top = {p.row: p for p in pieces}, pieces[0].score if pieces else 0.0
-    rank, first = {row: n for n, row in enumerate(known)}, dict[int, Piece]()
+    known, top = {p.key: p for p in pieces}, pieces[0].score if pieces else 0.0
+    rank, first = {key: n for n, key in enumerate(known)}, dict[int, Piece]()
     for doc_id, span, why in places:
-        units = corpus.units_in(doc_id, span)
-        for row in sorted(units, key=lambda row: rank.get(row, len(rank))) if why.policy == "part" else units:
-            if row in first or among is not None and not among[row]:
-                continue
-            if why.policy == "part" and row in known:  # it is there by its score
-                first[row] = known[row]
-            else:
-                first[row] = Piece(row, top, why if why.rank else replace(why, rank=len(first) + 1))
-    return [*first.values(), *(p for p in pieces if p.row not in first)]
+        keys = units.keys_in(doc_id, span, may)
+        if why.policy == "part":       # what is there by its score keeps it
+            keys.sort(key=lambda key: rank.get(key, len(rank)))
+            first |= {key: known[key] for key in keys if key in known and key not in first}
+        for key in (key for key in keys if key not in first):
+            first[key] = Piece(key, top, why if why.rank else replace(why, rank=len(first) + 1))
+    return [*first.values(), *(p for p in pieces if p.key not in first)]
 
 # %% ../../nbs/40_retrieval/07_multiscale.ipynb #31aeb3d8
-def _readable(corpus: Units, doc_id: str, span: Span, among: np.ndarray | None) -> list[int]:
-    "The units in a span that may be read."
-    return [row for row in corpus.units_in(doc_id, span) if among is None or among[row]]
-
-
-def _told(corpus: Units, doc_id: str, span: Span, among: np.ndarray | None) -> list[Span]:
-    "A span, or its units that may be read where there are others: only what is read can cite."
-    rows = _readable(corpus, doc_id, span, among)
-    every = among is None or corpus.holds(doc_id, span) and len(rows) == len(corpus.units_in(doc_id, span))
-    return [span] if every else [corpus.span(row) for row in rows]
-
-
 def known_places(
-    corpus: Units,
+    units: Units,
     named: Sequence[tuple],                                        # (document id, span, …) that a question names
     pieces: Sequence[Piece],                                       # By score
     follow: Callable[[str, Span], Sequence[tuple]] | None = None,  # (Document id, span) -> (…, label) that it cites
-    among: np.ndarray | None = None,                               # Of each unit: True when it may be read
+    may: Collection[int] | None = None,                            # Keys that may be read; None for all
     whole: int = 800,   # Characters; a record that is not longer is read whole where the best unit is in it
 ) -> list[KnownPlace]:                                             # In the order of reading; those named are held
     "Find what is read ahead of the ranking."
-    places = [KnownPlace(doc_id, span, BY_NAME) for doc_id, span, *_ in named]
-    places = [p for p in places if _readable(corpus, p.doc_id, p.span, among)]
+    places = [KnownPlace(doc_id, span, BY_NAME) for doc_id, span, *_ in named if units.keys_in(doc_id, span, may)]
     if not follow or not places and not pieces:
         return places
-    row = _readable(corpus, *places[0][:2], among)[0] if places else pieces[0].row
     if not places:
-        if not corpus.in_short_records(np.array([row]), whole)[0]:
+        row = units.rows_of(np.array([pieces[0].key]))
+        if not units.in_short_records(row, whole)[0]:
             return []
-        own = corpus.table[row]
-        part = Span(int(own["part_start"]), int(own["part_end"]))
-        places.append(KnownPlace(corpus.place(row)[0], part, Why("hit", "part", detail=WITH_FIRST)))
-    doc_id, span, _ = places[0]
-    source = corpus.address(row)
-    for part in _told(corpus, doc_id, span, among):
-        for cited_id, cited_span, *label in follow(doc_id, part):
+        part = Span(*units.table[["part_start", "part_end"]][row[0]].tolist())
+        places.append(KnownPlace(units.ids[pieces[0].key >> SHIFT], part, Why("hit", "part", detail=WITH_FIRST)))
+    doc_id, span, why = places[0]
+    keys = units.keys_in(doc_id, span, may)
+    source = units.address(keys[0] if why.is_by_name else pieces[0].key)
+    every = may is None or units.holds(doc_id, span) and len(keys) == len(units.keys_in(doc_id, span))
+    for own in [span] if every else map(units.span, keys):      # only what may be read can cite
+        for cited_id, cited_span, *label in follow(doc_id, own):
             why = Why("cited", "citations", 1, source, label[0] if label else "cited by the first hit")
             places.append(KnownPlace(cited_id, cited_span, why))
     return places
@@ -523,22 +494,18 @@ def known_places(
 # %% ../../nbs/40_retrieval/07_multiscale.ipynb #4dc4e440
 def extended(
     source: UnitSource,
-    found: ScoredUnits,
+    units: Units,
+    keys: np.ndarray,               # Of them; the headers of their tables are read too
     ranges: Sequence[np.ndarray],   # Each of shape (n, 2): what to read besides, one unit more on both sides
-    pieces: Sequence[Piece] = (),   # Of `found`
-) -> tuple[ScoredUnits, list[Piece]]:   # With their new positions
+) -> Units:
     "Read more units: ranges, and the headers of tables that were not read with the scored units."
-    units, rows = found.units, found.scores.rows
-    wanted = rows[(units.table["header"][rows] >= 0) & (units.header[rows] < 0)]
-    headers = np.unique((units.doc[wanted] << SHIFT) + units.table["header"][wanted])
+    headers = np.unique(units.header[units.rows_of(keys)])
+    headers = headers[(headers >= 0) & (units.rows_of(headers) < 0)]
     more = np.concatenate([np.stack([headers, headers + 1], axis=1), *ranges]) + [-1, 1]
     if not len(more):
-        return found, list(pieces)
+        return units
     own = np.stack([units.keys, units.keys + 1], axis=1)
-    read = source.read(np.concatenate([own, np.maximum(more, 0)]), whole=False)
-    moved = read.rows_of(units.keys)
-    scores = replace(found.scores, rows=moved[rows])
-    return ScoredUnits(read, scores), [p._replace(row=int(moved[p.row])) for p in pieces]
+    return source.read(np.concatenate([own, np.maximum(more, 0)]), whole=False)
 
 # %% ../../nbs/40_retrieval/07_multiscale.ipynb #44ab5835
 def _keys_of(source: UnitSource, addresses: Iterable[str]) -> np.ndarray:
@@ -654,58 +621,46 @@ class MultiScaleRetriever(StoreRetriever, HitsRetriever):
         InputError
             When the question is empty.
         """
-        bundle = question_bundle(question)
+        bundle, source, model = question_bundle(question), self.index, self.embed_model
         text, embedding = check_question(bundle.query_str), bundle.embedding
-        if embedding is None and self.embed_model is not None and self.index.dims > 0:
-            if shown := question_for(text, self):
-                embedding = self.embed_model.get_query_embedding(shown)
-        return self._ranked(text, embedding)
+        by_spelling = isinstance(model, NgramEmbedding)
+        if embedding is None and model is not None and source.dims > 0 and (shown := question_for(text, self)):
+            embedding = model.get_query_embedding(shown)
+        with self.store.snapshot(), source.snapshot():      # all from one state
+            allowed, terms = self._allowed(), query_terms(text, source.tokenizer)
+            vector = question_vector(embedding, source.dims)
+            scores = score_units(source, terms, vector, self.candidates, self.grow, self.whole, allowed)
+            named = self.leads(text) if self.leads else ()
+            units = extended(source, scores.units, scores.keys, [source.place(i, span) for i, span, *_ in named])
+            words, reader, pieces = self.words_within(), UnitReader(units, self.store), pieces_by_score(scores)
+            common = common_words(text, source, words, units, scores.keys, allowed, lambda: [
+                unit.text for unit in reader.read_units(scores.keys.tolist())])
+            if self.cut:
+                pieces = cut_pieces(pieces, self.cut, common, by_spelling)
+                if by_spelling and not common:
+                    read = [unit.text for unit in reader.read_units(p.key for p in pieces[:20])]
+                    pieces = [] if missing_words(text, words, read).is_all_missing else pieces
+            may = None if allowed is None else set(np.intersect1d(units.keys, allowed).tolist())
+            pieces = with_headers(units, pieces, may)
+            places = known_places(units, named, pieces, self.follow, may, self.whole)
+            cited = [source.place(p.doc_id, p.span) for p in places if not units.holds(p.doc_id, p.span)]
+            reader.units = units = extended(source, units, scores.keys, cited)
+        may = None if allowed is None else set(np.intersect1d(units.keys, allowed).tolist())
+        led, apart = put_first(units, places, pieces, may), places_apart(places) if named else ()
+        signs = scores.signs if by_spelling and allowed is None else None   # Hidden documents must not show
+        return MultiScaleRanking(source, reader, led, scores, apart, common, self.top_k, signs)
 
     fuse = rank    # As every retriever that keeps what its rankers said
-
-    def _ranked(self, text: str, embedding: Sequence[float] | None) -> MultiScaleRanking:
-        "Score, order, and put first what is asked for by name; all from one state of the source."
-        source = self.index
-        with self.store.snapshot(), source.snapshot():
-            allowed = self._allowed()
-            terms, vector = query_terms(text, source.tokenizer), question_vector(embedding, source.dims)
-            question = UnitQuestion(terms, vector, self.candidates, self.grow, self.whole, allowed)
-            found = score_units(source, question)
-            named = self.leads(text) if self.leads else ()
-            found, _ = extended(source, found, [source.place(doc_id, span) for doc_id, span, *_ in named])
-            words, reader, rows = self.words_within(), UnitReader(found.units, self.store), found.scores.rows
-            common = common_words(text, source, words, found.units, rows, allowed, lambda: [
-                unit.text for unit in reader.read_units(rows.tolist())]) if words else {}
-            by_spelling = isinstance(self.embed_model, NgramEmbedding)
-            pieces = cut_pieces(pieces_by_score(found.units, found.scores), self.cut, common, by_spelling)
-            if self.cut and by_spelling and not common and words:
-                own = missing_words(text, words, [unit.text for unit in reader.read_units(p.row for p in pieces[:20])])
-                if own.asked and len(own.missing) == len(own.asked):     # no word of the question is in any document
-                    pieces = []
-            among = None if allowed is None else np.isin(found.units.keys, allowed)
-            pieces = with_headers(found.units, pieces, among)
-            places = known_places(found.units, named, pieces, self.follow, among, self.whole)
-            cited = [source.place(p.doc_id, p.span) for p in places if not found.units.holds(p.doc_id, p.span)]
-            before, (found, pieces) = found.units.keys, extended(source, found, cited, pieces)
-        common = dict(zip(found.units.rows_of(before[list(common)]).tolist(), common.values())) if common else {}
-        among = None if allowed is None else np.isin(found.units.keys, allowed)
-        led = put_first(found.units, places, pieces, among)
-        reader = UnitReader(found.units, self.store)
-        signs = found.scores.signs if by_spelling and allowed is None else None   # Hidden documents must not show
-        return MultiScaleRanking(source, reader, led, found.scores, places_apart(places), common, self.top_k, signs)
 
     def words_within(
         self,
         allowed: frozenset[str] | None = None,   # Ids of units that may be read; None: what the filter lets through
-    ) -> IndexWords | None:                      # None for a source that does not list its words
+    ) -> IndexWords:
         "Return the words of the units that may be read."
-        source = self.index
-        if not isinstance(source, WordSource):
-            return None
         if isinstance(self.store, FilteredStore) and allowed is self.store.matching():
             allowed = None
         wanted = self._allowed() if allowed is None else allowed
-        if self._known is None or self._known[0] is not wanted or self._known[1] is not source.ids:
-            keys = wanted if allowed is None else _keys_of(source, allowed)
-            self._known = wanted, source.ids, IndexWords.of_source(source, keys)
+        if self._known is None or self._known[0] is not wanted or self._known[1] is not self.index.ids:
+            keys = wanted if allowed is None else _keys_of(self.index, allowed)
+            self._known = wanted, self.index.ids, IndexWords.of_source(self.index, keys)
         return self._known[2]

@@ -14,9 +14,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 # %% auto #0
-__all__ = ['K1', 'B', 'PHRASE', 'lucene_idf', 'saturated', 'occurrences', 'clipped_z_scores', 'steps_to', 'window_idf', 'covered',
-           'word_windows', 'vector_windows', 'field_scores', 'Signs', 'best_signs', 'UnitScores', 'question_vector',
-           'UnitQuestion', 'ScoredUnits', 'ranges_around', 'score_units', 'word_scores', 'adjusted_totals']
+__all__ = ['K1', 'B', 'PHRASE', 'lucene_idf', 'saturated', 'occurrences', 'clipped_z_scores', 'steps_to', 'covered',
+           'word_windows', 'vector_windows', 'bm25', 'field_scores', 'Signs', 'best_signs', 'UnitScores',
+           'question_vector', 'ranges_around', 'word_scores', 'adjusted_totals', 'score_units']
 
 # %% ../../nbs/40_retrieval/09_scoring.ipynb #8a581494
 from ..documents.markup import one_line
@@ -30,11 +30,11 @@ B: float = 0.4    # How strongly long texts are penalised, in [0, 1]
 
 
 def lucene_idf(
-    n_with: float,     # Texts with the word
+    n_with: Any,          # Texts with the word; a number, or an array of numbers
     n_texts: float,
-) -> float:            # > 0
+) -> Any:                 # > 0, of the same shape
     "Weight a word by how few texts contain it."
-    return float(np.log1p((n_texts - n_with + 0.5) / (n_with + 0.5)))
+    return np.log1p((n_texts - n_with + 0.5) / (n_with + 0.5))
 
 
 def saturated(
@@ -100,16 +100,6 @@ def steps_to(
     to_before = np.where((at > 0) & (before >= corpus.first[rows]), rows - before, _FAR)
     return np.minimum(to_after, to_before)
 
-# %% ../../nbs/40_retrieval/09_scoring.ipynb #8a4c542e
-def window_idf(
-    n_holding: int,          # Units that contain the term, in [1, n_units]
-    n_units: int,            # Of the corpus
-    scales: Sequence[int],   # Units of a window
-) -> np.ndarray:             # Shape (scales,)
-    "Weight a term in windows of each size."
-    p = 1 - (1 - n_holding / n_units) ** np.asarray(scales, float)
-    return np.log1p((n_units * (1 - p) + 0.5) / (n_units * p + 0.5))
-
 # %% ../../nbs/40_retrieval/09_scoring.ipynb #860b671d
 def covered(
     low: np.ndarray,     # First units of windows, rising
@@ -120,10 +110,10 @@ def covered(
     sizes = np.maximum(high - starts, 0)
     return np.arange(sizes.sum()) + np.repeat(starts - np.cumsum(sizes) + sizes, sizes)
 
-# %% ../../nbs/40_retrieval/09_scoring.ipynb #9f2f13b2
+# %% ../../nbs/40_retrieval/09_scoring.ipynb #12a0f5e2
 PHRASE: float = 0.15  # Weight of two words in a row, compared with one word
 
-# %% ../../nbs/40_retrieval/09_scoring.ipynb #12a0f5e2
+
 def word_windows(
     units: Units,
     held: Mapping[Any, np.ndarray],   # Word or pair of words -> units that contain it, rising
@@ -133,12 +123,12 @@ def word_windows(
     phrase: float = PHRASE,           # Weight of a pair compared with a word
 ) -> np.ndarray:                      # Shape (scales, rows): z-scores, clipped at 0
     "Score the windows around units by the words that they cover."
-    half = np.array(scales)[:, None] // 2
-    above, variance = np.zeros((len(half), len(rows))), np.zeros((len(half), 1))
+    widths = np.array(scales)[:, None]
+    above, variance = np.zeros((len(widths), len(rows))), np.zeros((len(widths), 1))
     for term, n_holding in known.units_with.items():
-        weight = phrase if isinstance(term, tuple) else 1.0
-        idf = weight * window_idf(n_holding, known.n_units, scales)[:, None]
-        inside = steps_to(units, held[term], rows) <= half
+        p = 1 - (1 - n_holding / known.n_units) ** widths.astype(float)
+        idf = (phrase if isinstance(term, tuple) else 1.0) * lucene_idf(known.n_units * p, known.n_units)
+        inside = steps_to(units, held[term], rows) <= widths // 2
         share = inside.mean(axis=1, keepdims=True)
         above, variance = above + idf * (inside - share), variance + idf**2 * share * (1 - share)
     return np.maximum(above, 0) / np.sqrt(np.maximum(variance, 1e-9))
@@ -162,6 +152,21 @@ def vector_windows(
     return np.array(sums) / np.maximum(units.norms[rows].T, 1e-9), dots[np.searchsorted(inside, rows)]
 
 # %% ../../nbs/40_retrieval/09_scoring.ipynb #ac4ceefc
+def bm25(
+    terms: Iterable[str],                       # Tokens of the question
+    known: FieldCounts,
+    found: Mapping[Any, np.ndarray],            # Word -> positions of the texts with it, as often as they contain it
+    lengths: np.ndarray,                        # Tokens of the texts
+) -> np.ndarray:                                # Of the same length, >= 0
+    "Score texts by BM25."
+    out = np.zeros(len(lengths))
+    for word, times in Counter(terms).items():
+        if n := known.texts_with.get(word):
+            counts = np.bincount(found[word], minlength=len(lengths))
+            out += times * lucene_idf(n, known.n_texts) * saturated(counts, lengths, known.mean_length)
+    return out
+
+
 def field_scores(
     terms: Sequence[str],              # Tokens of the question
     texts: Mapping[int, np.ndarray],   # Key of a title or heading -> numbers of its words
@@ -171,13 +176,10 @@ def field_scores(
 ) -> np.ndarray:                       # Of the same length: BM25; 0 for a text without a word of the question
     "Score units by the words of the title or heading that they share."
     lengths = np.array([len(words) for words in texts.values()], np.int64)
-    flat, scores = np.concatenate([np.zeros(0, np.uint32), *texts.values()]), np.zeros(len(texts))
+    flat = np.concatenate([np.zeros(0, np.uint32), *texts.values()])
     of = np.repeat(np.arange(len(texts)), lengths)
-    for word, times in Counter(terms).items():
-        if n := known.texts_with.get(word):
-            counts = np.bincount(of[flat == numbers[word]], minlength=len(texts))
-            scores += times * lucene_idf(n, known.n_texts) * saturated(counts, lengths, known.mean_length)
-    by_key = dict(zip(texts, scores.tolist()))
+    found = {word: of[flat == numbers[word]] for word in known.texts_with}
+    by_key = dict(zip(texts, bm25(terms, known, found, lengths).tolist()))
     return np.array([by_key.get(key, 0.0) for key in keys.tolist()])
 
 # %% ../../nbs/40_retrieval/09_scoring.ipynb #5c1a0b02
@@ -209,30 +211,36 @@ def best_signs(
 # %% ../../nbs/40_retrieval/09_scoring.ipynb #8aff951b
 @dataclass(frozen=True)
 class UnitScores:
-    "Units that were scored for one question, and the score of each signal."
-    rows: np.ndarray     # Positions in the index, rising
+    "Units that were read for one question, and the score of each signal for those around its candidates."
+    units: Units
+    keys: np.ndarray     # Of the scored units, rising
     total: np.ndarray    # Score of each: the sum of all signals, after `adjusted_totals`
-    words: np.ndarray    # Shape (scales, rows): z-scores of the question's words, clipped at 0
-    vectors: np.ndarray  # Shape (scales, rows): z-scores of the cosine, clipped at 0
+    words: np.ndarray    # Shape (scales, keys): z-scores of the question's words, clipped at 0
+    vectors: np.ndarray  # Shape (scales, keys): z-scores of the cosine, clipped at 0
     title: np.ndarray    # z-scores of the document's title
     name: np.ndarray     # z-scores of the part's name
     raw: np.ndarray      # BM25, cosine above 0, title and name, not standardised; above 0 if anything matched
     signs: Signs | None = None   # Of all scored units; None without units
 
     def __repr__(self) -> str:
-        return one_line(self, "rows", "total")
+        return one_line(self, "keys", "total")
+
+    @property
+    def rows(self) -> np.ndarray:
+        "Positions of the scored units."
+        return self.units.rows_of(self.keys)
 
     def position(
         self,
-        row: int | None,  # Position of a unit in the index
+        key: int | None,  # Of a unit
     ) -> int | None:      # None when the unit was not scored
         "Find a unit among those scored."
-        at = int(np.searchsorted(self.rows, row)) if row is not None else len(self.rows)
-        return at if at < len(self.rows) and self.rows[at] == row else None
+        at = int(np.searchsorted(self.keys, key)) if key is not None else len(self.keys)
+        return at if at < len(self.keys) and self.keys[at] == key else None
 
     @cached_property
     def by_kind(self) -> dict[str, np.ndarray]:
-        "Return the sum of each kind of signal: words, vector, title, name; each of shape (rows,)."
+        "Return the sum of each kind of signal: words, vector, title, name; each of shape (keys,)."
         words, vector = self.words.sum(axis=0), self.vectors.sum(axis=0)
         return {"words": words, "vector": vector, "title": self.title, "name": self.name}
 
@@ -261,26 +269,6 @@ def question_vector(
     return q / max(float(np.linalg.norm(q)), 1e-12)
 
 # %% ../../nbs/40_retrieval/09_scoring.ipynb #c9d8f30c
-class UnitQuestion(NamedTuple):
-    "A question, as a source and the scorer read it."
-    terms: Sequence[str]                 # Its tokens, in their order
-    vector: np.ndarray | None = None     # Shape (dims,), of length 1; None for words only
-    candidates: int | None = 100         # Units from words, and from the vector; None scores every unit
-    grow: int = 3                        # Neighbors of a candidate that are scored too, each side
-    whole: int = 800                     # Characters; a record that is not longer is ranked as one
-    allowed: np.ndarray | None = None    # Keys that may be found, rising; None for all
-
-
-@dataclass(frozen=True, eq=False)
-class ScoredUnits:
-    "Units that were read for a question, and the scores of those around its candidates."
-    units: Units
-    scores: UnitScores     # Its rows are positions in `units`
-
-    def __repr__(self) -> str:
-        return one_line(self, "units", "scores")
-
-
 def ranges_around(
     keys: np.ndarray,    # Of units, any order
     by: int,             # Units on each side
@@ -294,65 +282,16 @@ def ranges_around(
     ends = np.append(starts[1:], len(keys)) - 1
     return np.stack([low[starts], high[ends]], axis=1) if len(keys) else np.zeros((0, 2), np.int64)
 
-# %% ../../nbs/40_retrieval/09_scoring.ipynb #d7acdddb
-def _candidates(source: UnitSource, question: UnitQuestion, known: QuestionCounts) -> np.ndarray:
-    "Return the keys of the units to score, rising: the best ones, their neighbors, the rest of their short records."
-    if question.candidates is None:
-        every = [np.arange(n << SHIFT, (n << SHIFT) + size) for n, size in sorted(source.sizes.items())]
-        keys = np.concatenate([np.zeros(0, np.int64), *every])
-    else:
-        keys = source.best_by_words(question.terms, question.candidates, known, question.allowed)
-        if question.vector is not None:
-            keys = np.union1d(keys, source.nearest(question.vector, question.candidates, question.allowed))
-        units = source.read(ranges_around(keys, question.grow), whole=False)
-        near = covered(*units.windows(units.rows_of(np.sort(keys)), 2 * question.grow + 1))
-        inside = near[units.in_short_records(near, question.whole)]
-        records = [(units.doc[inside] << SHIFT) + units.table[side][inside] for side in ("low", "high")]
-        runs = [np.arange(a, b) for a, b in np.unique(np.stack(records, axis=1), axis=0).tolist()]
-        keys = np.unique(np.concatenate([units.keys[near], *runs]))
-    return keys if question.allowed is None else keys[np.isin(keys, question.allowed)]
-
-
-def score_units(
-    source: UnitSource,
-    question: UnitQuestion,
-) -> ScoredUnits:
-    "Score the units around the candidates of a question on every scale."
-    with source.snapshot():
-        source.expect(question.terms, question.vector, question.candidates, question.allowed)
-        known = source.counts(question.terms)
-        keys = _candidates(source, question, known)
-        units = source.read(ranges_around(keys, source.scales[-1] // 2), scored=keys)
-        rows = units.rows_of(keys)
-        if not len(rows):
-            none, by_scale = np.zeros(0), np.zeros((len(source.scales), 0))
-            return ScoredUnits(units, UnitScores(np.zeros(0, np.int64), none, by_scale, by_scale, none, none, none))
-        part_keys = units.part[rows]
-        texts = {"title": source.texts("title", np.unique(units.doc[rows]).tolist()),
-                 "name": source.texts("name", np.unique(part_keys[part_keys >= 0]).tolist())}
-        placed = source.read(ranges_around(keys, 1), whole=False) if units.bare else units
-    shared = {"title": units.doc[rows], "name": part_keys}
-    fields = {name: field_scores(question.terms, texts[name], known.fields[name], known.numbers, of)
-              for name, of in shared.items()}
-    scores = _scores(units, rows, question, known, fields, source.scales)
-    return ScoredUnits(placed, replace(scores, rows=placed.rows_of(keys)))
-
 # %% ../../nbs/40_retrieval/09_scoring.ipynb #992f04aa
 def word_scores(
     units: Units,
     rows: np.ndarray,                     # Of them
     terms: Sequence[str],                 # Tokens of the question
     known: QuestionCounts,
-    found: Mapping[Any, np.ndarray] | None = None,   # From `occurrences` of the words in `units`; None: looked up here
 ) -> np.ndarray:                          # Shape (rows,), >= 0
     "Score units by BM25 of their own words."
-    found, out = found or occurrences(units, known.numbers, known.units_with), np.zeros(len(rows))
-    lengths = units.table["length"][rows]
-    for word, times in Counter(terms).items():
-        if n := known.units_with.get(word):
-            earned = saturated(np.bincount(found[word], minlength=len(units))[rows], lengths, known.mean_length)
-            out += times * lucene_idf(n, known.n_units) * earned
-    return out
+    found = occurrences(units, known.numbers, known.units_with)
+    return bm25(terms, known.own, found, units.table["length"])[rows]
 
 # %% ../../nbs/40_retrieval/09_scoring.ipynb #239bbd90
 def adjusted_totals(
@@ -371,26 +310,65 @@ def adjusted_totals(
     return total
 
 # %% ../../nbs/40_retrieval/09_scoring.ipynb #3ad6f5d9
-def _scores(units: Units, rows: np.ndarray, question: UnitQuestion, known: QuestionCounts,
-            fields: Mapping[str, np.ndarray], scales: Sequence[int]) -> UnitScores:
+def _scores(source: UnitSource, units: Units, keys: np.ndarray, terms: Sequence[str], vector: np.ndarray | None,
+            known: QuestionCounts, whole: int) -> UnitScores:
     "Add up the signals of some units."
-    terms = dict.fromkeys(question.terms)
-    found = occurrences(units, known.numbers, {**terms, **known.units_with})
+    rows, scales, asked, fields = units.rows_of(keys), source.scales, dict.fromkeys(terms), {}
+    if not len(rows):
+        none, by_scale = np.zeros(0), np.zeros((len(scales), 0))
+        return UnitScores(units, keys, none, by_scale, by_scale, none, none, none)
+    for name, of in (("title", units.doc[rows]), ("name", units.part[rows])):
+        texts = source.texts(name, np.unique(of[of >= 0]).tolist())
+        fields[name] = field_scores(terms, texts, known.fields[name], known.numbers, of)
+    found = occurrences(units, known.numbers, {**asked, **known.units_with})
     held = {term: np.unique(at) for term, at in found.items()}
     words = word_windows(units, held, known, rows, scales)
     if scales[0] == 1:
         words[0] /= 1 - B + B * units.table["length"][rows] / max(known.mean_length, 1e-9)
-    plain, vectors = word_scores(units, rows, question.terms, known, found), np.zeros((len(scales), len(rows)))
-    own = np.zeros(len(rows))
-    if question.vector is not None:
-        cosines, own = vector_windows(units, question.vector, rows, scales)
+    plain = bm25(terms, known.own, found, units.table["length"])[rows]
+    vectors, own = np.zeros(words.shape), np.zeros(len(rows))
+    if vector is not None:
+        cosines, own = vector_windows(units, vector, rows, scales)
         vectors, plain = clipped_z_scores(cosines), plain + np.where(own > 1e-6, own, 0)
     title, name = (clipped_z_scores(fields[field]) for field in ("title", "name"))
     total = words.sum(axis=0) + vectors.sum(axis=0) + title + name
     total, raw = total if total.any() else plain, plain + fields["title"] + fields["name"]
-    total, raw = (adjusted_totals(units, rows, x, question.whole) for x in (total, raw))
-    steps = np.array([steps_to(units, held[t], rows) for t in terms]).reshape(len(terms), len(rows))
-    n_with = [known.units_with.get(t, 0) if near else 0 for t, near in zip(terms, (steps == 0).any(axis=1))]
-    weights = np.array([lucene_idf(n, known.n_units) for n in n_with])   # A word of no scored unit weighs the most
+    total, raw = (adjusted_totals(units, rows, x, whole) for x in (total, raw))
+    steps = np.array([steps_to(units, held[t], rows) for t in asked]).reshape(len(asked), len(rows))
+    n_with = [known.units_with.get(t, 0) if near else 0 for t, near in zip(asked, (steps == 0).any(axis=1))]
+    weights = lucene_idf(np.array(n_with, float), known.n_units)    # A word of no scored unit weighs the most
     signs = best_signs(weights, steps, total, own, np.concatenate([words, vectors]))
-    return UnitScores(rows, total, words, vectors, title, name, raw, signs)
+    return UnitScores(units, keys, total, words, vectors, title, name, raw, signs)
+
+
+def score_units(
+    source: UnitSource,
+    terms: Sequence[str],                 # Tokens of the question, in their order
+    vector: np.ndarray | None = None,     # Of the question, shape (dims,), of length 1; None for words only
+    candidates: int | None = 100,         # Units from words, and from the vector; None scores every unit
+    grow: int = 3,                        # Neighbors of a candidate that are scored too, each side
+    whole: int = 800,                     # Characters; a record that is not longer is ranked as one
+    allowed: np.ndarray | None = None,    # Keys that may be found, rising; None for all
+) -> UnitScores:
+    "Score the units around the candidates of a question on every scale."
+    with source.snapshot():
+        source.expect(terms, vector, candidates, allowed)
+        known = source.counts(terms)
+        if candidates is None:
+            every = [np.arange(n << SHIFT, (n << SHIFT) + size) for n, size in sorted(source.sizes.items())]
+            keys = np.concatenate([np.zeros(0, np.int64), *every])
+        else:
+            keys = source.best_by_words(terms, candidates, known, allowed)
+            if vector is not None:
+                keys = np.union1d(keys, source.nearest(vector, candidates, allowed))
+            around = source.read(ranges_around(keys, grow), whole=False)
+            near = covered(*around.windows(around.rows_of(keys), 2 * grow + 1))
+            inside = near[around.in_short_records(near, whole)]
+            records = [(around.doc[inside] << SHIFT) + around.table[side][inside] for side in ("low", "high")]
+            runs = [np.arange(a, b) for a, b in np.unique(np.stack(records, axis=1), axis=0).tolist()]
+            keys = np.unique(np.concatenate([around.keys[near], *runs]))
+        keys = keys if allowed is None else keys[np.isin(keys, allowed)]
+        units = source.read(ranges_around(keys, source.scales[-1] // 2), scored=keys)
+        scores = _scores(source, units, keys[units.rows_of(keys) >= 0], terms, vector, known, whole)
+        placed = source.read(ranges_around(keys, 1), whole=False) if units.bare else units
+    return replace(scores, units=placed)

@@ -18,7 +18,7 @@ from llama_index.core.schema import NodeWithScore, TextNode
 
 # %% auto #0
 __all__ = ['CHUNKS', 'STORED', 'packed', 'unpacked', 'StoredDocument', 'levels_of', 'packed_nodes', 'SearchedByWords',
-           'StoredChunks', 'SqliteStore']
+           'SqliteStore']
 
 # %% ../../nbs/40_retrieval/13_sqlite_store.ipynb #332a8843
 from ..documents.markup import one_line
@@ -27,8 +27,8 @@ from ..storage.filters import Filter, resolve_where, seen_metadata
 from ..storage.store import best_first, ChunkStore, outline_from_json, outline_to_json
 from .scoring import question_vector, ranges_around, word_scores
 from .sqlite_units import SqliteUnits, UnitWriter
-from .unit_source import SHIFT, WordSource
-from .unit_vectors import from_codes
+from .unit_source import SHIFT, UnitSource
+from .unit_vectors import code_dots, from_codes
 
 # %% ../../nbs/40_retrieval/13_sqlite_store.ipynb #b945188d
 CHUNKS: int = 16   # Chunks in a row of the table `chunk`
@@ -76,8 +76,8 @@ class StoredDocument(NamedTuple):
         searched: bool = False,   # Only those that are searched
     ) -> list[str]:               # In the order of their places
         "Name all chunks."
-        levels = [level for level in self.levels if not searched or level in SEARCHED]
-        return [str(Address(self.id, level, i)) for level in levels for i in range(self.levels[level])]
+        return [str(Address(self.id, level, i)) for level, n in self.levels.items()
+                if not searched or level in SEARCHED for i in range(n)]
 
 
 def levels_of(
@@ -86,6 +86,7 @@ def levels_of(
     "Order the levels of a document, searched ones first."
     order = [*SEARCHED, *(level for level in outline.levels if level not in SEARCHED)]
     return {level: len(outline.levels[level]) for level in order if level in outline.levels}
+
 
 def packed_nodes(
     addresses: Sequence[str],         # Of all chunks of a document, in the order of their places
@@ -101,7 +102,7 @@ def packed_nodes(
 # %% ../../nbs/40_retrieval/13_sqlite_store.ipynb #5e41c0d2
 class SearchedByWords(ChunkStore):
     "Searches chunks by the words of the source that their units are in."
-    units: WordSource
+    units: UnitSource
     documents: Mapping[str, StoredDocument]   # By id
 
     def texts(self, level: str) -> Iterator[tuple[str, str]]:
@@ -120,8 +121,7 @@ class SearchedByWords(ChunkStore):
         "Find the keys of chunks."
         known = {a: at for a in addresses if (at := try_address(a)) is not None}
         held = self._owners({at.doc_id for at in known.values()})
-        found = {a: held[at.doc_id].key(at) for a, at in known.items() if at.doc_id in held}
-        return {a: key for a, key in found.items() if key is not None}
+        return {a: key for a, at in known.items() if at.doc_id in held and (key := held[at.doc_id].key(at)) is not None}
 
     @abstractmethod
     def _nodes(self, addresses: Sequence[str]) -> dict[str, TextNode]:
@@ -160,11 +160,10 @@ class SearchedByWords(ChunkStore):
         where: Any = None,      # See `resolve_where`
     ) -> list[NodeWithScore]:   # Best first, scores above 0
         "Find the best chunks by BM25."
-        units = self.units
-        with units.snapshot():
-            known = units.counts(terms)
-            keys = units.best_by_words(terms, top_k, known, self._allowed(resolve_where(where)))
-            found = units.read(ranges_around(keys, 0))
+        with self.units.snapshot():
+            known = self.units.counts(terms)
+            keys = self.units.best_by_words(terms, top_k, known, self._allowed(resolve_where(where)))
+            found = self.units.read(ranges_around(keys, 0))
             return self._hits(keys, word_scores(found, found.rows_of(keys), terms, known), top_k)
 
     def words_of(
@@ -175,17 +174,22 @@ class SearchedByWords(ChunkStore):
         "Score chunks by the words of a question."
         units, held = self.units, self.keys_of(addresses)
         with units.snapshot():
-            known, keys = units.counts(terms), np.unique(np.array(list(held.values()), np.int64))
+            known = units.counts(terms)
             best = units.best_by_words(terms, 1, known)
-            found = units.read(ranges_around(np.concatenate([keys, best]), 0))
-            def scores(keys: np.ndarray) -> list[float]:
-                return word_scores(found, found.rows_of(keys), terms, known).tolist()
-            by_key = dict(zip(keys.tolist(), scores(keys)))
-            return {a: by_key[k] for a, k in held.items()}, max(scores(best), default=0.0)
+            keys = np.array([*held.values(), *best.tolist()], np.int64)
+            found = units.read(ranges_around(keys, 0))
+            scores = word_scores(found, found.rows_of(keys), terms, known).tolist()
+        return dict(zip(held, scores)), max(scores[len(held):], default=0.0)
 
 # %% ../../nbs/40_retrieval/13_sqlite_store.ipynb #f4635535
-class StoredChunks(SearchedByWords):
-    "What is read of a `SqliteStore`."
+class SqliteStore(SearchedByWords):
+    """Chunks, outlines, words and vectors in one SQLite file.
+
+    Parameters
+    ----------
+    units : SqliteUnits or Path, default ":memory:"
+        The words and vectors of the searched chunks; a path opens or makes a file.
+    """
 
     def __init__(self, units: SqliteUnits | str | Path = ":memory:") -> None:
         self.units = units if isinstance(units, SqliteUnits) else SqliteUnits(units)
@@ -195,6 +199,9 @@ class StoredChunks(SearchedByWords):
         self.at_start: Callable[[], None] | None = None    # Called at the start of a snapshot
         self._documents: tuple[Any, dict[str, StoredDocument]] = None, {}
         self._seen: dict[int, tuple[list[dict[str, Any]], np.ndarray]] = {}   # Number -> metadata; which each chunk has
+
+    def __repr__(self) -> str:
+        return one_line(self, "units")
 
     @property
     def version(self) -> int:
@@ -221,11 +228,9 @@ class StoredChunks(SearchedByWords):
         return sorted(self.documents)
 
     def _nodes(self, addresses: Sequence[str]) -> dict[str, TextNode]:
-        "Read chunks that are held."
         keys = self.keys_of(addresses)
-        rows = self.database.rows("key, nodes", "chunk", "key",
-                                  sorted({key // CHUNKS * CHUNKS for key in keys.values()}))
-        blocks = {key: unpacked(nodes) for key, nodes in rows}
+        wanted = sorted({key // CHUNKS * CHUNKS for key in keys.values()})
+        blocks = {key: unpacked(nodes) for key, nodes in self.database.rows("key, nodes", "chunk", "key", wanted)}
         found = {a: blocks.get(k // CHUNKS * CHUNKS, {}).get(str(k % CHUNKS)) for a, k in keys.items()}
         return {a: TextNode(**record) for a, record in found.items() if record is not None}
 
@@ -238,23 +243,21 @@ class StoredChunks(SearchedByWords):
         rows = self.database.rows("id, outline", "stored", "id", doc_ids)
         return {i: outline_from_json(zlib.decompress(data).decode()) for i, data in rows}
 
-    def _matching(self, where: Filter | None) -> list[str]:
-        out: list[str] = []
-        now = {own.doc for own in self.documents.values()}
-        self._seen = {doc: seen for doc, seen in self._seen.items() if doc in now}
+    def _matching(self, where: Filter | None) -> Iterator[str]:
+        self._seen = {own.doc: self._seen[own.doc] for own in self.documents.values() if own.doc in self._seen}
         for own in self.documents.values():
             ids = own.addresses(searched=True)
-            if where is not None:
-                if own.doc not in self._seen:     # different metadata once, and which of them each chunk has
-                    known: dict[str, int] = {}
-                    told = [json.dumps(seen_metadata(n), ensure_ascii=False) for n in self._nodes(ids).values()]
-                    which = np.array([known.setdefault(t, len(known)) for t in told], np.int64)
-                    self._seen[own.doc] = [json.loads(t) for t in known], which
-                different, which = self._seen[own.doc]
-                passes = np.array([where.holds(m) for m in different], bool)
-                ids = [i for i, there in zip(ids, passes[which].tolist()) if there]
-            out += ids
-        return out
+            if where is None:
+                yield from ids
+                continue
+            if own.doc not in self._seen:     # different metadata once, and which of them each chunk has
+                known: dict[str, int] = {}
+                told = [json.dumps(seen_metadata(n), ensure_ascii=False) for n in self._nodes(ids).values()]
+                which = np.array([known.setdefault(t, len(known)) for t in told], np.int64)
+                self._seen[own.doc] = [json.loads(t) for t in known], which
+            different, which = self._seen[own.doc]
+            passes = np.array([where.holds(m) for m in different], bool)
+            yield from (i for i, there in zip(ids, passes[which].tolist()) if there)
 
     def _read_vectors(self, addresses: Sequence[str]) -> dict[str, Sequence[float]]:
         keys = {a: k for a, k in self.keys_of(addresses).items() if parse_address(a).level in SEARCHED}
@@ -264,57 +267,38 @@ class StoredChunks(SearchedByWords):
         vectors = dict(zip(rising.tolist(), from_codes(self.units.codes_of(rising))))
         return {a: vectors[k].tolist() for a, k in keys.items()}
 
-
-class SqliteStore(StoredChunks):
-    """Chunks, outlines, words and vectors in one SQLite file.
-
-    Parameters
-    ----------
-    units : SqliteUnits or Path, default ":memory:"
-        The words and vectors of the searched chunks; a path opens or makes a file.
-    """
-
-    def __repr__(self) -> str:
-        return one_line(self, "units")
-
     def _search(self, embedding: Sequence[float], top_k: int, where: Filter | None) -> list[NodeWithScore]:
-        units = self.units
-        with units.snapshot():
+        with (units := self.units).snapshot():
             query = question_vector(embedding, units.dims)
             if query is None or not len(units):
                 return []
             keys = units.nearest(query, top_k, self._allowed(where))
-            return self._hits(keys, units.cosines(query, keys), top_k)
+            return self._hits(keys, code_dots(units.codes_of(keys), query, np.arange(len(keys))), top_k)
 
     def _addresses(self, keys: np.ndarray) -> dict[int, str]:
-        out: dict[int, str] = {}
-        for own in self.documents.values():
-            low, high = np.searchsorted(keys, [own.doc << SHIFT, own.doc + 1 << SHIFT])
-            names = own.addresses(searched=True) if low < high else []
-            out |= {k: names[k - (own.doc << SHIFT)] for k in keys[low:high].tolist()}
-        return out
+        found = set((keys >> SHIFT).tolist())
+        names = {own.doc: own.addresses(searched=True) for own in self.documents.values() if own.doc in found}
+        return {k: names[k >> SHIFT][k & ((1 << SHIFT) - 1)] for k in keys.tolist()}
 
     def _replace(self, nodes: Sequence[TextNode], outlines: Sequence[Outline]) -> None:
-        by_id: dict[str, dict[str, TextNode]] = {o.doc_id: {} for o in outlines}
-        for node in nodes:
-            by_id[parse_address(node.node_id).doc_id][node.node_id] = node
+        by_id = {n.node_id: n for n in nodes}
         with self.database.transaction(write=True) as db:
             self.writer.add(nodes, outlines)
-            self._drop(list(by_id))
-            numbers = {i: n for n, i in self.database.rows("doc, id", "document", "id", list(by_id))}
+            ids = [o.doc_id for o in outlines]
+            self._drop(ids)
+            numbers = dict(self.database.rows("id, doc", "document", "id", ids))
             for outline in outlines:
                 own = StoredDocument(numbers[outline.doc_id], outline.doc_id, levels_of(outline))
                 told = json.dumps(own.levels), zlib.compress(outline_to_json(outline).encode())
                 db.execute("INSERT INTO stored VALUES (?, ?, ?, ?)", [own.doc, own.id, *told])
-                blocks = packed_nodes(own.addresses(), by_id[own.id], CHUNKS)
+                blocks = packed_nodes(own.addresses(), by_id, CHUNKS)
                 db.executemany("INSERT INTO chunk VALUES (?, ?)", [((own.doc << SHIFT) + at, b) for at, b in blocks])
 
     def _drop(self, doc_ids: Sequence[str]) -> None:
         "Remove texts and outlines of documents that are there."
-        db = self.database.connection
-        for doc, in self.database.rows("doc", "stored", "id", doc_ids):
-            db.execute("DELETE FROM chunk WHERE key >= ? AND key < ?", [doc << SHIFT, doc + 1 << SHIFT])
-            db.execute("DELETE FROM stored WHERE doc = ?", [doc])
+        held, run = self.database.rows("doc", "stored", "id", doc_ids), self.database.connection.executemany
+        run("DELETE FROM chunk WHERE key >= ? AND key < ?", [(doc << SHIFT, doc + 1 << SHIFT) for doc, in held])
+        run("DELETE FROM stored WHERE doc = ?", held)
 
     def _write_vectors(self, nodes: Sequence[TextNode]) -> None:
         with self.database.transaction(write=True):

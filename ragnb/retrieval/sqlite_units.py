@@ -25,13 +25,13 @@ __all__ = ['BLOCK', 'NEAR', 'SCHEMA', 'FEW', 'KEPT', 'read_file', 'Database', 'H
 
 # %% ../../nbs/40_retrieval/12_sqlite_units.ipynb #b8228da7
 from ..documents.markup import one_line
-from ..documents.span import MissingChunkError, Outline, RagnbError, SEARCHED, Span
+from ..documents.span import MissingChunkError, Outline, RagnbError, Span
 from ..documents.text import word_tokens_batch
 from .scoring import K1, lucene_idf, occurrences, saturated
 from ragnb.retrieval.unit_source import (
-    check_scales, FieldCounts, QuestionCounts, SCALES, SHIFT, UNIT, Units, WordSource
+    check_scales, counted_text, FieldCounts, QuestionCounts, SCALES, SHIFT, stored_units, UNIT, Units,
+    units_by_document, UnitSource
 )
-from .unit_table import counted_text, stored_units, units_by_document
 from ragnb.retrieval.unit_vectors import (
     code_dots, code_steps, different_signs, from_codes, node_vectors, signs_of, to_codes, window_norms
 )
@@ -191,6 +191,24 @@ class Database:
         sql = f"SELECT {columns} FROM {asked} CROSS JOIN {table} ON {table}.{key} = asked"
         return self.connection.execute(sql, [json.dumps(values, ensure_ascii=False)]).fetchall()
 
+    def numbers(
+        self,
+        sql: str,      # Of one text: whole numbers joined by commas, as by `group_concat`
+        value: Any,    # For its placeholder
+    ) -> np.ndarray:   # int64
+        "Read many numbers at once."
+        return np.fromstring(self.connection.execute(sql, [value]).fetchone()[0] or "", np.int64, sep=",")
+
+    def joined(
+        self,
+        column: str,
+        table: str,    # block or vector
+        doc: int,      # Number of a document
+    ) -> bytes:
+        "Join the values of all rows of a document, in order."
+        sql = f"SELECT {column} FROM {table} WHERE key >= ? AND key < ? ORDER BY key"
+        return b"".join(value for value, in self.connection.execute(sql, [doc << SHIFT, doc + 1 << SHIFT]))
+
 # %% ../../nbs/40_retrieval/12_sqlite_units.ipynb #a876fe8a
 FEW: int = 1 << 25     # Numbers of all vectors up to which every vector is compared
 KEPT: int = 1 << 27    # Numbers of all vectors up to which they are kept in memory
@@ -217,7 +235,7 @@ class HeldUnits:
         self.ids = {n: d.id for n, d in own.items()}
         self.sizes = {n: len(d.lengths) for n, d in own.items()}
         none = np.zeros(0, np.uint32), np.zeros((0, dims * keeps[0]), np.int8), np.zeros((0, 8 * keeps[1]), np.uint64)
-        parts = zip(none, *((d.lengths, d.codes, d.signs) for d in own.values()))
+        parts = zip(none, *(d[1:] for d in own.values()))
         self.lengths, self.codes, self.signs = map(np.concatenate, parts)    # Of every unit
         self.steps = code_steps(self.codes)                                  # What its vector is multiplied with
         runs = [np.arange(n << SHIFT, (n << SHIFT) + size) for n, size in self.sizes.items()]
@@ -252,7 +270,7 @@ class HeldUnits:
         return np.sort(keys[order[:k]])
 
 # %% ../../nbs/40_retrieval/12_sqlite_units.ipynb #1873721d
-class SqliteState:
+class SqliteState(UnitSource):
     "A SQLite file of units, and what is kept in memory of it."
 
     def __init__(
@@ -282,17 +300,16 @@ class SqliteState:
         return int(self.about().get("dims", 0))
 
     @property
-    def sizes(self) -> Mapping[int, int]:
+    def sizes(self) -> Mapping[int, int]:  # type: ignore[override]
         "Number of a document -> how many units it has."
         return self.held.sizes
 
     @property
-    def ids(self) -> Mapping[int, str]:
+    def ids(self) -> Mapping[int, str]:  # type: ignore[override]
         "Number of a document -> its id."
         return self.held.ids
 
     def snapshot(self) -> AbstractContextManager[Any]:
-        "Answer all calls inside from one state of the file."
         return self.database.transaction()
 
     @property
@@ -313,25 +330,14 @@ class SqliteState:
         kept = known if known is not None and (known.keeps, known.dims) == (keeps, dims) else HeldUnits({}, dims, keeps)
         now = [n for n, in db.execute("SELECT doc FROM document")]
         out = {n: kept.document(n) for n in now if n in kept.ids}
-        columns, by_document = "doc, id, lengths, signs", "WHERE key >= ? AND key < ? ORDER BY key"
-        new = self.database.rows(columns, "document", "doc", [n for n in now if n not in out])
+        new = self.database.rows("doc, id, lengths, signs", "document", "doc", [n for n in now if n not in out])
         for doc, doc_id, lengths, signs in new:
-            own, codes = np.frombuffer(lengths, np.uint32), b""
-            if keeps[0]:
-                rows = db.execute(f"SELECT codes FROM vector {by_document}", [doc << SHIFT, doc + 1 << SHIFT])
-                codes = b"".join(c for c, in rows)
+            own = np.frombuffer(lengths, np.uint32)
+            codes = self.database.joined("codes", "vector", doc) if keeps[0] else b""
             near = np.frombuffer(codes, np.int8).reshape(len(own), dims if keeps[0] else 0)
             sides = np.frombuffer(signs if keeps[1] else b"", np.uint64).reshape(len(own), 8 if keeps[1] else 0)
             out[doc] = HeldDocument(doc_id, own, near, sides)
         return HeldUnits(out, dims, keeps)
-
-    def cosines(
-        self,
-        vector: np.ndarray,   # Of a question, length 1
-        keys: np.ndarray,     # Rising
-    ) -> np.ndarray:
-        "Compare a question with units."
-        return code_dots(self.codes_of(keys), vector, np.arange(len(keys)))
 
     def codes_of(
         self,
@@ -357,14 +363,8 @@ _LOOKED = 25      # Reading the tokens of one unit costs as much as reading so m
 class WordSearch(SqliteState):
     "Finds the best units by words."
 
-    def best_by_words(
-        self,
-        terms: Sequence[str],                # Tokens of the question
-        k: int,                              # Units, at most
-        known: QuestionCounts,
-        allowed: np.ndarray | None = None,   # Keys that may be found; None for all
-    ) -> np.ndarray:                         # Keys, rising
-        "Find the k best units by BM25, in as few postings as are needed."
+    def best_by_words(self, terms: Sequence[str], k: int, known: QuestionCounts,
+                      allowed: np.ndarray | None = None) -> np.ndarray:
         held, times = self.held, Counter(terms)
         words = sorted((known.units_with[w], known.numbers[w], times[w]) for w in times if known.units_with.get(w))
         weights = {number: n * lucene_idf(with_it, known.n_units) for with_it, number, n in words}
@@ -379,8 +379,7 @@ class WordSearch(SqliteState):
                         scores[found] += weights[n] * saturated(counts, held.lengths[found], known.mean_length)
                     return held.best(found, scores[found], k)
             sql = "SELECT group_concat(doc) FROM unit_terms WHERE term = ?"
-            listed = self.database.connection.execute(sql, [str(number)]).fetchone()[0]
-            keys = np.fromstring(listed or "", np.int64, sep=",")
+            keys = self.database.numbers(sql, str(number))
             at = np.flatnonzero(np.diff(keys, prepend=-1))
             rows, counts = held.rows_of(keys[at]), np.diff(at, append=len(keys))
             scores[rows] += weights[number] * saturated(counts, held.lengths[rows], known.mean_length)
@@ -401,30 +400,30 @@ class WordSearch(SqliteState):
         "Count words in units; shape (words, units)."
         units = self.read(np.stack([keys, keys + 1], axis=1))
         found = occurrences(units, {str(n): n for n in numbers}, map(str, numbers))
-        return np.array([np.bincount(at, minlength=len(units)) for at in found.values()])[:, units.rows_of(keys)]
+        return np.array([np.bincount(at, minlength=len(units.keys)) for at in found.values()])[:, units.rows_of(keys)]
 
 # %% ../../nbs/40_retrieval/12_sqlite_units.ipynb #df8a5116
 _COUNTED = 32_768   # A pair of words is counted when the rarer one occurs in no more units; otherwise estimated
 
 
-class SqliteUnits(WordSearch, WordSource):
+class SqliteUnits(WordSearch):
     "Units in one SQLite file."
 
     def counts(self, terms: Sequence[str]) -> QuestionCounts:
-        about = self.about()
-        rows = self.database.rows("word, id, units, titles, names", "word", "word", dict.fromkeys(terms))
+        about, asked = self.about(), dict.fromkeys(terms)
+        rows = self.database.rows("word, id, units, titles, names", "word", "word", asked)
         numbers = {word: number for word, number, *_ in rows}
-        held: dict[Any, int] = {word: n for word, _, n, *_ in rows if n}
-        held = {t: held[t] for t in dict.fromkeys(terms) if t in held}
+        units_with: dict[Any, int] = {word: n for word, _, n, *_ in rows if n}
         for a, b in dict.fromkeys(zip(terms, terms[1:])):
-            if a in held and b in held and (n := self._with_pair(numbers[a], numbers[b], min(held[a], held[b]))):
-                held[a, b] = n
+            if a in units_with and b in units_with and (n := self._with_pair(numbers[a], numbers[b], min(
+                    units_with[a], units_with[b]))):
+                units_with[a, b] = n
         fields = {}
         for column, field in enumerate(("title", "name"), 3):
             n, texts_with = about.get(f"{field}s", 0), {r[0]: r[column] for r in rows if r[column]}
             fields[field] = FieldCounts(n, about.get(f"{field}_tokens", 0) / max(n, 1), texts_with)
         n_units = about.get("units", 0)
-        return QuestionCounts(n_units, about.get("tokens", 0) / max(n_units, 1), numbers, held, fields)
+        return QuestionCounts(n_units, about.get("tokens", 0) / max(n_units, 1), numbers, units_with, fields)
 
     def vocabulary(self, allowed: np.ndarray | None = None) -> Mapping[str, int]:
         if allowed is None:
@@ -435,9 +434,8 @@ class SqliteUnits(WordSearch, WordSource):
             return held.words
         units = self.read(np.stack([allowed, allowed + 1], axis=1))
         rows = units.rows_of(allowed)
-        ends = np.cumsum(units.table["length"], dtype=np.int64)[rows]
-        tokens = [units.tokens[end - n:end] for end, n in zip(ends.tolist(), units.table["length"][rows].tolist())]
-        held = dict(zip(*(x.tolist() for x in _texts_with(tokens))))
+        tokens = np.split(units.tokens, np.cumsum(units.table["length"], dtype=np.int64)[:-1])
+        held = dict(zip(*(x.tolist() for x in _texts_with([tokens[row] for row in rows.tolist()]))))
         parts = units.part[rows]
         shared = [*self.texts("title", np.unique(units.doc[rows]).tolist()).values(),
                   *self.texts("name", np.unique(parts[parts >= 0]).tolist()).values()]
@@ -451,8 +449,7 @@ class SqliteUnits(WordSearch, WordSource):
             return np.zeros(0, np.int64)
         phrase = " ".join(str(numbers[w]) for w in words)
         sql = "SELECT group_concat(rowid) FROM unit_words WHERE unit_words MATCH ?"
-        found = self.database.connection.execute(sql, [f'"{phrase}"']).fetchone()[0]
-        return np.sort(np.fromstring(found or "", np.int64, sep=","))
+        return np.sort(self.database.numbers(sql, f'"{phrase}"'))
 
     def _with_pair(self, a: int, b: int, most: int) -> int:
         "Count units with two words in a row: exactly where one is rare, otherwise among the documents that came last."
@@ -472,7 +469,7 @@ class SqliteUnits(WordSearch, WordSource):
             rows = rows[apart <= int(np.searchsorted(np.cumsum(np.bincount(apart)), most))]
         if held.keeps[0]:
             return held.best(rows, code_dots(held.codes, vector, rows, held.steps), k, 6)
-        return held.best(rows, self.cosines(vector, held.keys[rows]), k, 6)
+        return held.best(rows, code_dots(self.codes_of(held.keys[rows]), vector, np.arange(len(rows))), k, 6)
 
     def read(self, ranges: np.ndarray, whole: bool = True, scored: np.ndarray | None = None) -> Units:
         blocks = np.stack([ranges[:, 0] // BLOCK, (ranges[:, 1] - 1) // BLOCK + 1], axis=1)
@@ -493,12 +490,10 @@ class SqliteUnits(WordSearch, WordSource):
         found = self.database.connection.execute("SELECT doc FROM document WHERE id = ?", [doc_id]).fetchone()
         if found is None:
             return np.zeros((0, 2), np.int64)
-        rows = self.database.connection.execute("SELECT rows FROM block WHERE key >= ? AND key < ? ORDER BY key",
-                                                [found[0] << SHIFT, found[0] + 1 << SHIFT])
-        table = np.frombuffer(b"".join(r for r, in rows), UNIT)
+        table = np.frombuffer(self.database.joined("rows", "block", found[0]), UNIT)
         low = int(np.searchsorted(table["end"], span.start, "right"))
         high = max(low, int(np.searchsorted(table["start"], span.end, "left")))
-        return np.array([[low, high]], np.int64) + (found[0] << SHIFT) if high > low else np.zeros((0, 2), np.int64)
+        return np.array([[low, high]], np.int64)[:high - low] + (found[0] << SHIFT)
 
     def texts(self, field: str, keys: Collection[int]) -> dict[int, np.ndarray]:
         table, key = ("document", "doc") if field == "title" else ("part", "part")
@@ -518,39 +513,32 @@ class UnitWriter:
 
     def add(
         self,
-        nodes: Iterable[TextNode],     # Of whole documents, searched ones embedded; others are passed over
+        nodes: Sequence[TextNode],     # Of whole documents, searched ones embedded; others are passed over
         outlines: Sequence[Outline],   # Of the documents
     ) -> None:                         # Nothing is changed when anything is refused
         "Add documents, or replace those with the same ids."
-        found = units_by_document(nodes, outlines, SEARCHED)
-        flat = [n for own in found.values() for n in own]
+        found = units_by_document(nodes, outlines)
+        flat, at = [n for own in found.values() for n in own], 0
+        texts = [[counted_text(n) for n in flat], [str(o.metadata.get("title") or "") for o in outlines],
+                 [name for o in outlines for name, _ in o.sections]]
         try:
-            with self.database.transaction(write=True) as db:
-                self._add(db, found, flat, outlines)
+            with self.database.transaction(write=True):
+                about = self.units.about()
+                vectors = node_vectors(flat, int(about.get("dims", 0)) if about.get("units") else None)
+                self._remove(list(found))
+                numbered = self._numbered([list(self.units.tokenizer(t)) for t in texts])
+                tokens, titles, names = map(iter, numbered)
+                for outline in outlines:
+                    own = found[outline.doc_id]
+                    self._write(own, outline, vectors[at:at + len(own)], next(titles),
+                                [next(names) for _ in outline.sections], [next(tokens) for _ in own])
+                    at += len(own)
+                self._count(numbered, 1)
+                shape = {"dims": vectors.shape[1], "scales": json.dumps(self.units.scales)} if flat else {}
+                self._tell({**shape, "generation": int(about.get("generation", 0)) + 1})
         except BaseException:
             self._numbers = {}      # those of this transaction are not in the file
             raise
-
-    def _add(self, db: sqlite3.Connection, found: Mapping[str, Sequence[TextNode]], flat: Sequence[TextNode],
-             outlines: Sequence[Outline]) -> None:
-        "Write documents, inside a transaction."
-        about = self.units.about()
-        vectors = node_vectors(flat, int(about.get("dims", 0)) if about.get("units") else None)
-        self._remove(list(found))
-        if flat:
-            self._tell({"dims": vectors.shape[1], "scales": json.dumps(self.units.scales)})
-        texts = [[str(o.metadata.get("title") or "") for o in outlines], [n for o in outlines for n, _ in o.sections],
-                 [counted_text(n) for n in flat]]
-        numbered = self._numbered([list(self.units.tokenizer(t)) for t in texts])
-        titles, names, tokens = map(iter, numbered)
-        at = 0
-        for outline in outlines:
-            own = found[outline.doc_id]
-            self._write(db, own, outline, vectors[at:at + len(own)], next(titles),
-                        [next(names) for _ in outline.sections], [next(tokens) for _ in own])
-            at += len(own)
-        self._count(*(numbered[i] for i in (2, 0, 1)), 1)
-        self._tell({"generation": int(about.get("generation", 0)) + 1})
 
     def remove(
         self,
@@ -575,15 +563,13 @@ class UnitWriter:
         words = list({w for texts in kinds for text in texts for w in text} - known.keys())
         sql = "INSERT OR IGNORE INTO word (word) SELECT value FROM json_each(?) ORDER BY value"
         self.database.connection.execute(sql, [json.dumps(words, ensure_ascii=False)])
-        known = known | dict(self.database.rows("word, id", "word", "word", words))
-        self._numbers = known
+        self._numbers = known = known | dict(self.database.rows("word, id", "word", "word", words))
         return [[np.array([known[w] for w in text], np.uint32) for text in texts] for texts in kinds]
 
-    def _write(self, db: sqlite3.Connection, nodes: Sequence[TextNode], outline: Outline, vectors: np.ndarray,
-               title: np.ndarray, names: Sequence[np.ndarray], tokens: Sequence[np.ndarray]) -> None:
+    def _write(self, nodes: Sequence[TextNode], outline: Outline, vectors: np.ndarray, title: np.ndarray,
+               names: Sequence[np.ndarray], tokens: Sequence[np.ndarray]) -> None:
         "Write one document."
-        table = stored_units(nodes, outline, tokens)
-        codes = to_codes(vectors)
+        db, table, codes = self.database.connection, stored_units(nodes, outline, tokens), to_codes(vectors)
         norms = window_norms(codes, self.units.scales)
         told = title.tobytes(), table["length"].astype(np.uint32).tobytes(), signs_of(from_codes(codes)).tobytes()
         sql = "INSERT INTO document (id, title, lengths, signs) VALUES (?, ?, ?, ?)"
@@ -602,25 +588,23 @@ class UnitWriter:
         "Remove documents that are there; others are passed over."
         db = self.database.connection
         for doc, title in self.database.rows("doc, title", "document", "id", doc_ids):
-            own, by_document = [doc << SHIFT, doc + 1 << SHIFT], "WHERE key >= ? AND key < ? ORDER BY key"
-            blocks = db.execute(f"SELECT rows, tokens FROM block {by_document}", own).fetchall()
-            lengths = np.frombuffer(b"".join(rows for rows, _ in blocks), UNIT)["length"]
-            flat = np.frombuffer(b"".join(t for _, t in blocks), np.uint32)
-            tokens = np.split(flat, np.cumsum(lengths)[:-1]) if blocks else []
+            own = [doc << SHIFT, doc + 1 << SHIFT]
+            lengths = np.frombuffer(self.database.joined("rows", "block", doc), UNIT)["length"]
+            flat = np.frombuffer(self.database.joined("tokens", "block", doc), np.uint32)
+            tokens = np.split(flat, np.cumsum(lengths)[:-1]) if len(lengths) else []
             db.executemany("INSERT INTO unit_words (unit_words, rowid, words) VALUES ('delete', ?, ?)",
                            [(own[0] + i, " ".join(map(str, t.tolist()))) for i, t in enumerate(tokens)])
             parts = db.execute("SELECT name FROM part WHERE part >= ? AND part < ?", own)
             names = [np.frombuffer(name, np.uint32) for name, in parts]
-            self._count(tokens, [np.frombuffer(title, np.uint32)], names, -1)
+            self._count([tokens, [np.frombuffer(title, np.uint32)], names], -1)
             for table, key in (("block", "key"), ("vector", "key"), ("part", "part")):
                 db.execute(f"DELETE FROM {table} WHERE {key} >= ? AND {key} < ?", own)
             db.execute("DELETE FROM document WHERE doc = ?", [doc])
 
-    def _count(self, units: Sequence[np.ndarray], titles: Sequence[np.ndarray], names: Sequence[np.ndarray],
-               sign: int) -> None:
-        "Keep the counts of words and the totals right."
+    def _count(self, kinds: Sequence[Sequence[np.ndarray]], sign: int) -> None:
+        "Keep the counts of words and the totals right: of units, titles and names."
         db, totals = self.database.connection, {}
-        for column, texts in (("units", units), ("titles", titles), ("names", names)):
+        for column, texts in zip(("units", "titles", "names"), kinds):
             ids, n = _texts_with(texts)
             changes = zip((sign * n).tolist(), ids.tolist())
             db.executemany(f"UPDATE word SET {column} = {column} + ? WHERE id = ?", changes)

@@ -90,7 +90,7 @@ def test_parts_and_results_show_themselves_on_one_line(hr_units):
     address = found.hits[0].node_id
     found = pipelines[0].find(question)
     read = [hr_units.store.get_chunks([address]), hr_units.store.get_outlines(hr_units.doc_ids), hr_units.catalogue]
-    shown = [*things, *read, *read[1].found.values(), ranking.scores, ranking.reader, ranking.reader.corpus]
+    shown = [*things, *read, *read[1].found.values(), ranking.scores, ranking.reader, ranking.reader.units]
     for thing in shown:
         line = repr(thing)
         assert len(line) <= 400 and "\n" not in line and " object at 0x" not in line, line

@@ -10,7 +10,7 @@ from test_unit_source import agree, answers, by_address, many, same
 from unit_worlds import BruteUnits, question, tokens, vector, world, written
 
 from ragnb.retrieval.cluster_store import ClusterStore
-from ragnb.retrieval.scoring import score_units, UnitQuestion
+from ragnb.retrieval.scoring import score_units
 from ragnb.retrieval.unit_source import SHIFT
 
 pytestmark = pytest.mark.cluster
@@ -57,7 +57,7 @@ def test_documents_of_many_blocks(new_store, monkeypatch, small):
     source, brute = held(new_store(), documents), BruteUnits(documents)
     for terms in (["sun", "moon"], ["river", "river", "stone"], ["rain"], ["unknown"]):
         agree(source, brute, terms, True, 5)
-        placed = score_units(source, UnitQuestion(terms, vector(" ".join(terms)).astype(np.float32), 5)).units
+        placed = score_units(source, terms, vector(" ".join(terms)).astype(np.float32), 5).units
         assert (placed.ends > placed.starts).all()       # only those with characters are left
 
 
@@ -100,8 +100,8 @@ def test_a_question_of_more_words_than_a_query_takes(new_store):
 def test_a_question_is_few_requests(new_store):
     store = new_store()
     source = held(store, {i: (title, parts, False) for i, (title, parts, _) in many(30).items()})
-    asked = UnitQuestion(["sun", "moon"], vector("sun moon").astype(np.float32), 5)
+    asked = ["sun", "moon"], vector("sun moon").astype(np.float32), 5
     for wanted in (3, 2):                # the state, the candidates, the units around them; then the state with the candidates
         before = source.rows.requests
-        store.in_one_state(lambda: score_units(source, asked))
+        store.in_one_state(lambda: score_units(source, *asked))
         assert source.rows.requests - before <= wanted + 3 * (wanted == 3)     # at first, a point in time is opened, too

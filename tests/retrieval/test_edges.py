@@ -50,7 +50,7 @@ def test_no_document_that_matches_is_left_out(n):
     assert scores == sorted(scores, reverse=True) and min(scores) >= 0
     assert len(retriever.retrieve("출장 일비는 하루 얼마인가?")) == len(ranking.pieces)
     for hit in ranking.pieces:
-        assert ranking.why(ranking.reader.corpus.address(hit.row)).detail
+        assert ranking.why(ranking.reader.units.address(hit.key)).detail
     assert ranking.at(30)[0].doc_id == ranking.at(4_000)[0].doc_id
 
 

@@ -13,10 +13,10 @@ from unit_worlds import question, tokens, unit, vector, WORDS
 from ragnb.models.embedding import NgramEmbedding
 from ragnb.chunking.units import UnitNodeParser, document_parts, unit_spans
 from ragnb.retrieval.multiscale import KnownPlace, MultiScaleRanking, MultiScaleRetriever, Piece, WITH_FIRST, put_first
-from ragnb.retrieval.scoring import question_vector, score_units, UnitQuestion, UnitScores
+from ragnb.retrieval.scoring import question_vector, score_units, UnitScores
 from ragnb.retrieval.sqlite_store import SqliteStore
 from ragnb.retrieval.sqlite_units import SqliteUnits, UnitWriter
-from ragnb.retrieval.unit_source import REPEATS, SCALES, check_scales
+from ragnb.retrieval.unit_source import REPEATS, SCALES, SHIFT, check_scales
 from ragnb.documents.span import (DuplicateIdError, InputError, MissingChunkError, Outline, Span, Why, n_characters)
 
 def kept(text: str) -> np.ndarray:
@@ -63,7 +63,7 @@ def make(documents: dict[str, list[str]], dense: bool = True) -> tuple[SqliteUni
 
 def scored(source: SqliteUnits, terms: list[str], q, candidates: int | None = 100, grow: int = 3) -> UnitScores:
     """The scores of the units around the candidates."""
-    return score_units(source, UnitQuestion(terms, question_vector(q, source.dims), candidates, grow)).scores
+    return score_units(source, terms, question_vector(q, source.dims), candidates, grow)
 
 
 def in_order(docs: dict[str, list[str]], source: SqliteUnits, keys) -> list[int]:
@@ -173,10 +173,10 @@ def test_more_budget_never_reads_less(docs, terms):
 def test_candidates_are_compared_with_each_other(docs, terms):
     index, _ = make(docs)
     q = vector(" ".join(terms)).tolist()
-    found = score_units(index, UnitQuestion(terms, question_vector(q, index.dims), 3, 1))
-    rows = np.array(in_order(docs, index, found.units.keys[found.scores.rows]), int)
+    found = score_units(index, terms, question_vector(q, index.dims), 3, 1)
+    rows = np.array(in_order(docs, index, found.keys), int)
     for k, width in enumerate(SCALES):
-        assert found.scores.words[k] == pytest.approx(covered(docs, terms, width, rows), abs=1e-6)
+        assert found.words[k] == pytest.approx(covered(docs, terms, width, rows), abs=1e-6)
     everything = scored(index, terms, q, candidates=None)
     assert scored(index, terms, q, candidates=1_000).total == pytest.approx(everything.total, abs=1e-3)
 
@@ -226,8 +226,8 @@ def test_empty_one_unit_and_unknown_words():
     bundle = QueryBundle("unheard", embedding=vector("rain wind").tolist())
     ranking = MultiScaleRetriever(index, store, Words()).rank(bundle)
     assert not ranking.scores.words.any()                      # vectors alone
-    best = ranking.scores.rows[ranking.scores.vectors[0].argmax()]
-    assert ranking.reader.corpus.address(best) == "a#u1" and ranking.at(9)
+    best = ranking.scores.keys[ranking.scores.vectors[0].argmax()]
+    assert ranking.reader.units.address(best) == "a#u1" and ranking.at(9)
 
 
 def test_without_an_embedding_words_alone_rank():
@@ -245,10 +245,10 @@ def test_said_again_counts_half():
     docs = {"a": [long, "rain", long, "leaf", "rain"], "b": [long]}
     index, store = make(docs)
     ranking = MultiScaleRetriever(index, store, Words()).rank("sun moon rain")
-    assert (ranking.reader.corpus.table["flags"] & REPEATS > 0).tolist() == [False, False, True, False, False, False]
-    totals = {ranking.reader.corpus.address(r): t for r, t in zip(ranking.scores.rows, ranking.scores.total)}
+    assert (ranking.reader.units.table["flags"] & REPEATS > 0).tolist() == [False, False, True, False, False, False]
+    totals = {ranking.reader.units.address(k): t for k, t in zip(ranking.scores.keys, ranking.scores.total)}
     assert sum(ranking.explain("a#u2").values()) == pytest.approx(2 * totals["a#u2"])
-    order = [ranking.reader.corpus.address(p.row) for p in ranking.pieces]
+    order = [ranking.reader.units.address(p.key) for p in ranking.pieces]
     assert order.index("a#u0") < order.index("a#u2")
     assert ranking.explain("a#u2")
     with pytest.raises(MissingChunkError, match="was not scored"):
@@ -312,9 +312,9 @@ def law_index():
     return *indexed([Document(id_="law", text=LAW, metadata={"title": "휴가법"}), plain], model), model
 
 
-def part_of(units, row: int) -> tuple[str, Span]:
+def part_of(units, key: int) -> tuple[str, Span]:
     """The article that a unit begins in."""
-    return units.place(row)[0], Span(*units.table[["part_start", "part_end"]][row].tolist())
+    return units.ids[key >> SHIFT], Span(*units.table[["part_start", "part_end"]][units.rows_of(np.array([key]))[0]].tolist())
 
 
 def every_unit(source: SqliteUnits, doc_id: str = "law"):
@@ -344,7 +344,7 @@ def test_leads_and_follow_come_first():
     read = ranking.at(200)
     assert "제2조" in read[0].text and any("적용 제외" in p.text for p in read)
     assert ("cited", "cited") in {(w.role, w.detail) for p in read for w in p.why.values()}
-    assert len({p.row for p in ranking.pieces}) == len(ranking.pieces)
+    assert len({p.key for p in ranking.pieces}) == len(ranking.pieces)
 
 
 @pytest.mark.parametrize("whole", [0, 100, 10_000])
@@ -360,23 +360,23 @@ def test_what_was_found_stays_ahead_of_the_beginning_of_its_long_article(whole):
         return [("law", Span(fourth, fourth + 10), "cited")]
     plain = MultiScaleRetriever(index, store, model, whole=whole).rank("연차휴가 15일")
     led = MultiScaleRetriever(index, store, model, whole=whole, follow=follow).rank("연차휴가 15일")
-    rows, found = ([p.row for p in ranking.pieces] for ranking in (led, plain))
-    corpus = plain.reader.corpus
-    part = [*corpus.units_in(*part_of(corpus, found[0]))]
+    rows, found = ([p.key for p in ranking.pieces] for ranking in (led, plain))
+    corpus = plain.reader.units
+    part = corpus.keys_in(*part_of(corpus, found[0]))
     if whole < len(asked[0] if asked else text):
         assert rows == found and not asked
     else:
-        cited = corpus.units_in("law", Span(fourth, fourth + 10))
+        cited = corpus.keys_in("law", Span(fourth, fourth + 10))
         best = sorted(part, key=found.index)        # of an article that is read whole the best unit is read first
         assert rows[:len(part) + len(cited)] == [*best, *cited] != found[:len(part) + len(cited)] and len(asked) == 1
 
 
 def test_a_part_that_is_put_ahead_says_why_its_unknown_units_are_there():
     corpus = every_unit(indexed([Document(id_="law", text=LAW, metadata={"title": "휴가법"})], NgramEmbedding(dims=32).fit([LAW]))[0])
-    place = KnownPlace(*part_of(corpus, 1), Why("hit", "part", detail=WITH_FIRST))
-    units = [*corpus.units_in(place.doc_id, place.span)]
+    place = KnownPlace(*part_of(corpus, int(corpus.keys[1])), Why("hit", "part", detail=WITH_FIRST))
+    units = corpus.keys_in(place.doc_id, place.span)
     order = put_first(corpus, [place], [Piece(units[0], 9.0)])
-    assert [p.row for p in order] == units and order[0].why is None
+    assert [p.key for p in order] == units and order[0].why is None
     assert {p.why.detail for p in order[1:]} <= {WITH_FIRST}
 
 

@@ -93,7 +93,7 @@ def test_a_larger_budget_is_used(retriever):
 def test_reasons_are_sentences_without_bare_numbers(retriever):
     ranking = retriever.rank("연차휴가는 며칠인가?")
     for piece in ranking.pieces:
-        why = str(ranking.why(ranking.reader.corpus.address(piece.row)))
+        why = str(ranking.why(ranking.reader.units.address(piece.key)))
         assert not why.startswith(("alone", "matches, ")) and "name " not in why
 
 

@@ -69,7 +69,7 @@ def test_a_compound_shares_its_part(tmp_path):
 @pytest.mark.heavy
 def test_a_larger_corpus_is_judged_by_its_scores(hr_units):
     ranking = Pipeline.from_index(hr_units).rank("입사 1년차 직원의 연차는 며칠인가요?")
-    assert len(ranking.reader.corpus) > SMALL and not ranking.common and not any(p.is_unlike for p in ranking.at(4_000))
+    assert len(ranking.reader.units.keys) > SMALL and not ranking.common and not any(p.is_unlike for p in ranking.at(4_000))
 
 
 def test_the_command_line_says_when_the_answer_is_probably_not_there(folder, capsys):

@@ -21,6 +21,7 @@ from ragnb.pipeline.pipeline import Pipeline
 from ragnb.pipeline.trace_data import trace
 from ragnb.retrieval.multiscale import HEADER, MultiScaleRetriever, Piece, with_headers
 from ragnb.retrieval.sqlite_store import SqliteStore
+from ragnb.retrieval.unit_source import SHIFT
 from ragnb.retrieval.sqlite_units import SqliteUnits, UnitWriter
 from ragnb.retrieval.unit_source import SHIFT, Units
 
@@ -98,6 +99,11 @@ def test_metadata_of_a_document_is_not_taken_for_a_header():
     assert outline.metadata["table_header"] == "| x |"
 
 
+def header_of(units, key: int) -> int:
+    """The key of the header above a unit, or -1."""
+    return int(units.header[units.rows_of(np.array([key]))[0]])
+
+
 def test_embedder_and_reader_see_the_header_above_the_row():
     nodes, _ = UnitNodeParser(korean_size=60).parse(Document(text=TAX, id_="tax.md"))
     row = next(n for n in nodes if "6천만원 초과" in n.text)
@@ -121,7 +127,7 @@ def test_headers_stay_right_when_documents_come_and_go(steps, gone):
     units = every_unit(index)
     assert units.table["header"].tolist() == wanted
     for row, header in enumerate(units.header.tolist()):
-        assert header == (-1 if wanted[row] < 0 else units.row_of(f"{units.place(row)[0]}#u{wanted[row]}"))
+        assert header == (-1 if wanted[row] < 0 else units.key_of(f"{units.ids[units.doc[row]]}#u{wanted[row]}"))
 
 
 ASKED = [("tax", "총급여액 6천만원 초과 7천만원 이하 거주자의 공제액", "6천만원 초과"), ("sales", "net sales of the western division in 2024", "western")]
@@ -137,11 +143,11 @@ def test_the_row_is_best_and_its_header_is_next(both, name, question, wanted):
     index, store, model = both
     ranking = MultiScaleRetriever(index, store, model).rank(question)
     best, header = ranking.pieces[:2]
-    assert wanted in ranking.reader.read_units([best.row])[0].text and header.row == ranking.reader.corpus.header[best.row]
-    assert (header.why.role, header.why.detail, header.why.rank, header.why.source) == ("beside", HEADER, 1, ranking.reader.corpus.address(best.row))
-    assert len({p.row for p in ranking.pieces}) == len(ranking.pieces)
+    assert wanted in ranking.reader.read_units([best.key])[0].text and header.key == header_of(ranking.reader.units, best.key)
+    assert (header.why.role, header.why.detail, header.why.rank, header.why.source) == ("beside", HEADER, 1, ranking.reader.units.address(best.key))
+    assert len({p.key for p in ranking.pieces}) == len(ranking.pieces)
     assert [p.score for p in ranking.pieces] == sorted((p.score for p in ranking.pieces), reverse=True)
-    assert str(ranking.why(ranking.reader.corpus.address(header.row))) == f"table: {HEADER} (rank 1)"
+    assert str(ranking.why(ranking.reader.units.address(header.key))) == f"table: {HEADER} (rank 1)"
 
 
 @pytest.mark.parametrize(("name", "question", "wanted"), ASKED)
@@ -161,20 +167,20 @@ def test_a_reader_sees_the_header_above_its_rows_whatever_the_room(both, name, q
 def test_a_filter_a_cut_and_a_place_that_is_asked_for_keep_their_meaning(both):
     index, store, model = both
     question, units = ASKED[0][1], every_unit(index)
-    at = int(units.header[units.row_of("tax.md#u5")])
-    header, span = "{}#u{}".format(*units.place(at)), units.span(at)
+    at = header_of(units, units.key_of("tax.md#u5"))
+    header, span = units.address(at), units.span(at)
 
     def ranked(**options):
         ranking = MultiScaleRetriever(index, store, model, **options).rank(question)
-        return ranking, [ranking.reader.corpus.address(p.row) for p in ranking.pieces]
-    assert header not in ranked(where=f"index>{units.place(at)[1]}")[1]
+        return ranking, [ranking.reader.units.address(p.key) for p in ranking.pieces]
+    assert header not in ranked(where=f"index>{at % (1 << SHIFT)}")[1]
     cut, addresses = ranked(cut=0.9)
     assert all(p.score >= 0.9 * cut.pieces[0].score for p in cut.pieces) and addresses[1] == header
     place = Span(*TAX_END)
     led, ahead = ranked(leads=lambda q: [("tax.md", place)])
-    corpus = led.reader.corpus
-    assert led.pieces[0].why.policy == "by name" and corpus.span(led.pieces[0].row).overlap(place)
-    rows = [n for n, p in enumerate(led.pieces) if corpus.header[p.row] == corpus.row_of(header)]
+    corpus = led.reader.units
+    assert led.pieces[0].why.policy == "by name" and corpus.span(led.pieces[0].key).overlap(place)
+    rows = [n for n, p in enumerate(led.pieces) if header_of(corpus, p.key) == corpus.key_of(header)]
     assert ahead.index(header) == min(rows) + 1
     named, first = ranked(leads=lambda q: [("tax.md", span)])
     assert first[0] == header and named.pieces[0].why.policy == "by name" and first.count(header) == 1
@@ -188,24 +194,21 @@ TAX_END = TAX.index("공제를 받으려는"), len(TAX)
 def test_the_order_of_everything_else_stays(both, order, held, n):
     index, _, _ = both
     corpus = every_unit(index)
-    first = corpus.row_of("tax.md#u0")
-    rows = [first + i for i in order][:n]
-    pieces = [Piece(row, float(len(rows) - i)) for i, row in enumerate(rows)]
-    among = np.ones(len(corpus), bool)
-    among[first:first + 12] = held
-    pieces = [p for p in pieces if among[p.row]]
-    out = with_headers(corpus, pieces, among)
-    brought = {p.row for p in out if p.why}
-    assert [p for p in out if p.row not in brought] == [p for p in pieces if p.row not in brought]
+    first = corpus.key_of("tax.md#u0")
+    may = {key for key in corpus.keys.tolist() if not 0 <= key - first < 12 or held[key - first]}
+    pieces = [Piece(first + i, float(n - rank)) for rank, i in enumerate(order[:n]) if first + i in may]
+    out = with_headers(corpus, pieces, may)
+    brought = {p.key for p in out if p.why}
+    assert [p for p in out if p.key not in brought] == [p for p in pieces if p.key not in brought]
     for at, p in enumerate(out):
         if p.why:
-            assert corpus.header[out[at - 1].row] == p.row and p.score == out[at - 1].score and among[p.row]
+            assert header_of(corpus, out[at - 1].key) == p.key and p.score == out[at - 1].score and p.key in may
     seen: set[int] = set()
     for p in out:
-        assert p.row not in seen
-        seen.add(p.row)
-        header = int(corpus.header[p.row])
-        assert header < 0 or header in seen or not among[header] or header == out[out.index(p) + 1].row
+        assert p.key not in seen
+        seen.add(p.key)
+        header = header_of(corpus, p.key)
+        assert header < 0 or header in seen or header not in may or header == out[out.index(p) + 1].key
 
 
 def test_single_hits_of_a_table_are_expanded_below_its_header(both):
@@ -222,7 +225,7 @@ def test_single_hits_of_a_table_are_expanded_below_its_header(both):
 def test_the_trace_says_in_words_why_a_header_is_there(both):
     index, store, model = both
     retriever = MultiScaleRetriever(index, store, model)
-    header = retriever.rank(ASKED[0][1]).reader.corpus.address(retriever.rank(ASKED[0][1]).pieces[1].row)
+    header = retriever.rank(ASKED[0][1]).reader.units.address(retriever.rank(ASKED[0][1]).pieces[1].key)
     for told in (trace(retriever.rank(ASKED[0][1]), store=store), trace(Pipeline(retriever, Expander(store, neighbors(0)), RankedContextBuilder(budget=700)), ASKED[0][1])):
         row = next(r for r in told.rows() if r["chunk"] == header)
         assert (row["role"], row["policy"], row["score"], row["why"]) == ("beside", "table", None, f"table: {HEADER} (rank 1)")

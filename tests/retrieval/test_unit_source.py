@@ -17,7 +17,7 @@ from unit_worlds import BruteUnits, document, question, tokens, vector, world, w
 
 from ragnb.documents.span import InputError, MissingChunkError, Span
 from ragnb.retrieval import sqlite_units
-from ragnb.retrieval.scoring import question_vector, score_units, UnitQuestion
+from ragnb.retrieval.scoring import question_vector, score_units
 from ragnb.retrieval.sqlite_units import Database, SqliteUnits, UnitWriter
 from ragnb.retrieval.unit_source import SHIFT
 
@@ -38,11 +38,9 @@ def by_address(source, keys) -> list[tuple[str, int]]:
 
 def answers(source, terms, dense, candidates, allowed=None, **options) -> dict:
     """Every scored unit with its score and its signals."""
-    found = score_units(source, UnitQuestion(terms, vector(" ".join(terms)).astype(np.float32) if dense else None, candidates,
-                                             allowed=allowed, **options))
-    s = found.scores
-    return {found.units.place(int(r)): [*map(float, (s.total[i], s.raw[i], s.title[i], s.name[i], *s.words[:, i], *s.vectors[:, i]))]
-            for i, r in enumerate(s.rows)}
+    s = score_units(source, terms, vector(" ".join(terms)).astype(np.float32) if dense else None, candidates, allowed=allowed, **options)
+    return {place: [*map(float, (s.total[i], s.raw[i], s.title[i], s.name[i], *s.words[:, i], *s.vectors[:, i]))]
+            for i, place in enumerate((s.units.ids[k >> SHIFT], k & ((1 << SHIFT) - 1)) for k in s.keys.tolist())}
 
 
 def same(found: dict, wanted: dict) -> None:
@@ -252,8 +250,8 @@ def test_a_second_writer_waits(tmp_path):
 def test_a_question_reads_few_rows(tmp_path):
     source = filled(many(30), tmp_path / "units.db")
     queries = []
-    score_units(source, UnitQuestion(["sun", "moon"], vector("sun moon").astype(np.float32), 5))
+    score_units(source, ["sun", "moon"], vector("sun moon").astype(np.float32), 5)
     source.database.connection.set_trace_callback(lambda sql: queries.append(sql))
-    score_units(source, UnitQuestion(["sun", "moon"], vector("sun moon").astype(np.float32), 5))
+    score_units(source, ["sun", "moon"], vector("sun moon").astype(np.float32), 5)
     assert len(queries) < 40
     assert question_vector([1.0] * 5, source.dims) is not None

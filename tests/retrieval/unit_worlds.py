@@ -152,6 +152,13 @@ class BruteUnits(UnitSource):
                 out[i, s] = np.linalg.norm(sum(c / np.linalg.norm(c) for c in own))
         return out
 
+    def vocabulary(self, allowed=None):
+        held = [set(text.split()) for key, (text, _) in self.units.items() if allowed is None or key in allowed]
+        return {w: n for w in WORDS if (n := sum(w in words for words in held))}
+
+    def holding(self, words):
+        return np.array([k for k, (text, _) in self.units.items() if f" {' '.join(words)} " in f" {text} "], np.int64)
+
     def texts(self, field, keys):
         held = self._fields()[field]
         return {k: np.array([WORDS.index(w) + 1 for w in held[k].split()], np.uint32) for k in keys}
