@@ -16,7 +16,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import cached_property, lru_cache
 from itertools import accumulate
-from pathlib import Path
 from typing import Any
 
 from .citations import Citation, find_citations, name_key, short_names, StatuteNames
@@ -24,7 +23,7 @@ from .forms import plain_text, reading_form
 from .headings import find_contents
 from .kinds import detect_kind
 from .markup import one_line
-from .span import IndexMismatchError, InputError, Span
+from .span import InputError, Span
 from .statutes import Block, Clause, EFFECTIVE_KEYS, iso_date, parse_statute, Statute
 
 # %% auto #0
@@ -297,41 +296,6 @@ def _citations_of(holding: Holding, text: str, names: StatuteNames) -> Iterator[
                 found = form.span(ref.span)
                 yield found.start, len(found), ref.label
 
-# %% ../../nbs/00_documents/15_catalogue.ipynb #58865469
-def _holding_from(row: Mapping[str, Any]) -> Holding:
-    "Read a holding back; `ValueError` when a span is none."
-    spans = {path: (int(start), int(end)) for path, (start, end) in row["spans"].items()}
-    if any(not 0 <= start <= end for start, end in spans.values()):
-        raise ValueError(f"a span of {row['doc_id']!r} has its end before its start")
-    citations = [(int(start), int(n), str(label)) for start, n, label in row["citations"]]
-    return Holding(**{**row, "spans": spans, "citations": citations})
-
-# %% ../../nbs/00_documents/15_catalogue.ipynb #834b6b31
-_FORMAT = 1
-
-def _record_of(holding: Holding) -> dict[str, Any]:
-    "A holding as JSON values."
-    return {f.name: getattr(holding, f.name) for f in fields(Holding)}
-
-def _write(path: Path, holdings: Iterable[Holding], aliases: Mapping[str, str], cited_with: str) -> None:
-    "Write a catalogue as one JSON file."
-    rows = [_record_of(holding) for holding in holdings]
-    data = {"format": _FORMAT, "aliases": aliases, "cited_with": cited_with, "holdings": rows}
-    text = json.dumps(data, ensure_ascii=False, separators=(",", ":"))
-    path.write_bytes(text.encode("utf-8", "surrogatepass"))
-
-def _read(path: Path) -> tuple[dict[str, Holding], dict[str, str], str]:
-    "Read a catalogue back; typed errors for another format and for a damaged file."
-    try:
-        data = json.loads(path.read_bytes().decode("utf-8", "surrogatepass"))
-        if data["format"] != _FORMAT:
-            found = data["format"]
-            raise IndexMismatchError(f"catalogue {str(path)!r} has format {found!r}, this version reads {_FORMAT}")
-        holdings = {row["doc_id"]: _holding_from(row) for row in data["holdings"]}
-        return holdings, dict(data["aliases"]), str(data.get("cited_with", ""))
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise InputError(f"not a catalogue: {str(path)!r} ({error})") from error
-
 # %% ../../nbs/00_documents/15_catalogue.ipynb #b0bfde37
 def _by_number(name: str) -> list[tuple[int, str]]:
     "Sort key of an id: A9 before A10."
@@ -405,21 +369,6 @@ class Catalogue:
         "Read a corpus: all names first, so that every citation is read with all of them known."
         return updated_catalogue(cls(aliases=dict(aliases or {})), documents, {}, "")
 
-    def save(
-        self,
-        path: str | Path,  # A JSON file
-    ) -> None:
-        "Write the catalogue."
-        _write(Path(path), self.holdings.values(), self.aliases, self.cited_with)
-
-    @classmethod
-    def load(
-        cls,
-        path: str | Path,  # Written by `save`; `IndexMismatchError` for another format, `InputError` when damaged
-    ) -> Catalogue:
-        "Read a catalogue back."
-        return cls(*_read(Path(path)))
-
     def documents_of(
         self,
         citation: Citation,
@@ -488,16 +437,24 @@ def catalogue_records(
     catalogue: Catalogue,
 ) -> dict[str, dict[str, Any]]:   # Document id -> JSON values
     "Say what is known of each document."
-    return {doc_id: _record_of(holding) for doc_id, holding in catalogue.holdings.items()}
+    names = [f.name for f in fields(Holding)]
+    return {doc_id: {name: getattr(holding, name) for name in names} for doc_id, holding in catalogue.holdings.items()}
 
 
 def catalogue_of(
-    records: Iterable[Mapping[str, Any]],   # Of documents, from `catalogue_records`
+    records: Iterable[Mapping[str, Any]],   # Of documents, from `catalogue_records`, also read back from JSON
     aliases: Mapping[str, str],
     cited_with: str,
 ) -> Catalogue:                             # `ValueError` for a span that is none
     "Make a catalogue of what was written of each document."
-    return Catalogue({row["doc_id"]: _holding_from(row) for row in records}, dict(aliases), cited_with)
+    holdings = {}
+    for row in records:
+        spans = {path: (int(start), int(end)) for path, (start, end) in row["spans"].items()}
+        if any(not 0 <= start <= end for start, end in spans.values()):
+            raise ValueError(f"a span of {row['doc_id']!r} has its end before its start")
+        citations = [(int(start), int(n), str(label)) for start, n, label in row["citations"]]
+        holdings[row["doc_id"]] = Holding(**{**row, "spans": spans, "citations": citations})
+    return Catalogue(holdings, dict(aliases), cited_with)
 
 # %% ../../nbs/00_documents/15_catalogue.ipynb #8202ed6c
 def updated_catalogue(

@@ -47,18 +47,18 @@ def _reasons(path: Path) -> Iterator[None]:
 
 # %% ../../nbs/00_documents/07_converted.ipynb #6d28be57
 MOST_UNPACKED: int = 500 * 2**20   # Bytes of all parts of an archive, as its table of contents states them
-MOST_RATIO: int = 100              # How many times its packed size a part of more than 100,000 bytes may unpack to
+MOST_RATIO: int = 100              # How many times its packed size a part of more than a million bytes may unpack to
 
 
 def _check_ratio(path: Path, what: str, unpacked: int, packed: int) -> None:
     "Refuse a part that unpacks to much more than it takes."
-    if unpacked > max(100_000, MOST_RATIO * packed):
+    if unpacked > max(1_000_000, MOST_RATIO * packed):
         raise InputError(f"{path.name} holds {what}, which unpacks from {packed:,} to {unpacked:,} bytes or more: "
                          f"more than {MOST_RATIO} times as much")
 
-def _check_archive(path: Path, data: bytes | None = None) -> None:
+def _check_archive(path: Path) -> None:
     "Refuse what is no zip archive, and one that is too large unpacked."
-    data = path.read_bytes() if data is None else data
+    data = path.read_bytes()
     file = io.BytesIO(data)
     if data[:8] == b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1":
         raise InputError(f"{path.name} is encrypted, or has the format of an older program: save it without a password")
@@ -79,10 +79,10 @@ MOST_EMPTY: int = 50_000   # Tags of an archive, unless there is a byte of text 
 _NO_TEXT = re.compile(rb"<[^<>]*>|\s+")
 
 
-def _check_elements(path: Path, data: bytes | None = None) -> None:
+def _check_elements(path: Path) -> None:
     "Refuse an archive of XML that holds nearly nothing but empty elements."
     tags = text = 0
-    with zipfile.ZipFile(path if data is None else io.BytesIO(data)) as archive:
+    with zipfile.ZipFile(path) as archive:
         for part in (p for p in archive.infolist() if p.filename.endswith(".xml")):
             with archive.open(part) as file:
                 while piece := file.read(2**20):
@@ -91,35 +91,6 @@ def _check_elements(path: Path, data: bytes | None = None) -> None:
     if tags > max(MOST_EMPTY, 100 * text):
         raise InputError(f"{path.name} has {tags:,} tags and {text:,} bytes of text, more than {MOST_EMPTY:,} "
                          "tags of empty elements")
-
-# %% ../../nbs/00_documents/07_converted.ipynb #3726b890
-_EMPTY_PARAGRAPH = re.compile(rb"<w:p(?:\s[^<>]*)?(?:/>|>\s*(?:<w:pPr(?:\s[^<>]*)?(?:/>|>"
-                              rb"(?:\s*<(?!/?w:p(?:Pr)?[\s/>]|w:sectPr)[^<>]*>)*\s*</w:pPr>))?\s*</w:p>)")
-
-
-def _without_empty_paragraphs(path: Path) -> bytes:
-    "The bytes of a Word document; where it has thousands of empty paragraphs, without them."
-    data = path.read_bytes()
-    if not zipfile.is_zipfile(io.BytesIO(data)):
-        return data
-    with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        parts = archive.infolist()
-        body = next((p for p in parts if p.filename == "word/document.xml"), None)
-        sizes = sum(p.file_size for p in parts), sum(p.compress_size for p in parts)
-        if body is None or not 100_000 < body.file_size <= 2**25 or sizes[0] > MOST_UNPACKED or sizes[1] > len(data):
-            return data     # small, or refused by the checks
-        with archive.open(body) as file:
-            text, n = _EMPTY_PARAGRAPH.subn(b"", file.read(2**25))
-        if n < 1_000:
-            return data
-        made = io.BytesIO()
-        with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as out:
-            for part in (p for p in parts if p is not body):
-                _check_ratio(path, repr(part.filename), part.file_size, part.compress_size)
-                out.writestr(part.filename, archive.read(part))
-            out.writestr(body.filename, text)
-    return made.getvalue()
-
 
 # %% ../../nbs/00_documents/07_converted.ipynb #acfe0bbc
 MOST_TEXT: int = 2_000_000   # Characters that any file may become; a larger one 50 for each of its bytes
@@ -301,11 +272,10 @@ def _html(path: Path) -> dict[str, Any]:
     return {"text": text, "title": title, "notes": [*notes, *([left_out] if left_out else [])]}
 
 def _docx(path: Path) -> dict[str, Any]:
-    "A Word document; empty paragraphs count neither as bytes nor as tags."
-    data = _without_empty_paragraphs(path)
-    _check_archive(path, data)
-    _check_elements(path, data)
-    return {"text": _markdown(path, "DocxConverter", data)[0]}
+    "A Word document."
+    _check_archive(path)
+    _check_elements(path)
+    return {"text": _markdown(path, "DocxConverter", path.read_bytes())[0]}
 
 def _pptx(path: Path) -> dict[str, Any]:
     "Slides as pages."
@@ -335,7 +305,7 @@ _PARAGRAPH = 67      # Tag of a paragraph's text in HWP 5
 
 def _unpacked_size(packed: bytes) -> int:
     "Bytes that a stream unpacks to, counted up to the limit of `_check_ratio`; 0 for one that is not packed."
-    most = max(100_000, MOST_RATIO * len(packed))
+    most = max(1_000_000, MOST_RATIO * len(packed))
     for window in (15, -15):
         size, unpack = 0, zlib.decompressobj(window)
         try:

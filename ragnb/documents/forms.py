@@ -12,7 +12,6 @@ from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import lru_cache
-from itertools import accumulate
 from typing import Any
 
 from .span import Span
@@ -53,10 +52,11 @@ def joins_previous(
 # %% ../../nbs/00_documents/03_forms.ipynb #4274ef8e
 @lru_cache(maxsize=1)
 def _clusters() -> re.Pattern[str]:
-    "Everything that is not one character for one: syllables in a row (group `hangul`), and single clusters."
+    "Everything that is not one character for one: clusters, and single characters that NFC writes in another way."
     joining = "".join(filter(joins_previous, map(chr, range(0x300, 0x1fa00)))) + UNSEEN
     syllable = f"[\u1100-\u1112][\u1161-\u1175][\u11a8-\u11c2]?(?![{joining}])"
-    return re.compile(f"(?P<hangul>(?:{syllable})+)|\\S(?:[{joining}]|(?<=\u200d)\\S)+|[{UNSEEN}\u3164\uffa0]")
+    alone = (c for c in map(chr, range(0xa0, 0x2fa20)) if not (unicodedata.is_normalized("NFC", c) or c.isspace()))
+    return re.compile(f"{syllable}|\\S(?:[{joining}]|(?<=\u200d)\\S)+|[{''.join(alone)}{UNSEEN}\u3164\uffa0]")
 
 # %% ../../nbs/00_documents/03_forms.ipynb #f1904a1d
 @dataclass(frozen=True, eq=False)
@@ -131,47 +131,22 @@ class _Offsets:
                     self.starts[at] = self.hidden[0]
             self.seen, self.hidden = before + len(new.rstrip()), None
 
-    def hide(self, start: int, end: int) -> None:
-        "Remember what was left out among blanks."
-        self.hidden = (self.hidden[0] if self.hidden else start, end)
+    def add_run(self, text: str, start: int, end: int) -> None:
+        "Enter characters that are read one for one."
+        self.add(text[start:end].translate(_TABLE), range(start, end), range(start + 1, end + 1))
+
+    def add_cluster(self, cluster: str, start: int) -> None:
+        "Enter one cluster: what is read instead of it begins where it begins."
+        new, end = unicodedata.normalize("NFC", cluster.translate(_TABLE)), start + len(cluster)
+        self.add(new, [start] * len(new), [start] * (len(new) - 1) + [end] * bool(new))
+        if not new.strip():
+            self.hidden = (self.hidden[0] if self.hidden else start, end)
 
     def close(self) -> None:
         "Let the last visible character reach to what was left out after it."
         if self.seen and self.hidden:
             for at in range(self.seen, len(self.ends)):
                 self.ends[at] = max(self.ends[at], self.hidden[1])
-
-# %% ../../nbs/00_documents/03_forms.ipynb #e60797c0
-def _add_cluster(offsets: _Offsets, text: str, start: int, end: int) -> None:
-    "Enter one cluster: what is read instead of it begins where it begins."
-    new = unicodedata.normalize("NFC", text[start:end].translate(_TABLE))
-    offsets.add(new, [start] * len(new), [start] * (len(new) - 1) + [end] * bool(new))
-    if not new.strip():
-        offsets.hide(start, end)
-
-@lru_cache(maxsize=1)
-def _composed() -> re.Pattern[str]:
-    "Single characters that NFC writes in another way, such as compatibility ideographs."
-    changed = [c for c in map(chr, range(0xa0, 0x2fa20)) if not unicodedata.is_normalized("NFC", c)]
-    return re.compile(f"[{''.join(c for c in changed if not c.isspace())}]")
-
-
-def _add_run(offsets: _Offsets, text: str, start: int, end: int) -> None:
-    "Enter characters that are read one for one; some change in NFC too."
-    new, at = text[start:end].translate(_TABLE), start
-    changed = () if unicodedata.is_normalized("NFC", new) else _composed().finditer(text, start, end)
-    for begin, stop in (*(m.span() for m in changed), (end, end)):
-        if at < begin:
-            offsets.add(new[at - start:begin - start], range(at, begin), range(at + 1, begin + 1))
-        if begin < stop:
-            _add_cluster(offsets, text, begin, stop)
-        at = stop
-
-def _add_hangul(offsets: _Offsets, text: str, start: int, end: int) -> None:
-    "Enter syllables that are stored as two or three letters each."
-    new = unicodedata.normalize("NFC", text[start:end])
-    edges = [*accumulate((2 + ((ord(syllable) - 0xAC00) % 28 > 0) for syllable in new), initial=start)]
-    offsets.add(new, edges[:-1], edges[1:])
 
 # %% ../../nbs/00_documents/03_forms.ipynb #f2bb6a29
 def _form(text: str) -> ReadingForm:
@@ -183,11 +158,10 @@ def _form(text: str) -> ReadingForm:
         return ReadingForm(text.translate(_TABLE))
     offsets, at = _Offsets(), 0
     for m in _clusters().finditer(text):
-        if at < m.start():
-            _add_run(offsets, text, at, m.start())
-        (_add_hangul if m["hangul"] else _add_cluster)(offsets, text, *m.span())
+        offsets.add_run(text, at, m.start())
+        offsets.add_cluster(m[0], m.start())
         at = m.end()
-    _add_run(offsets, text, at, len(text))
+    offsets.add_run(text, at, len(text))
     offsets.close()
     offsets.starts.append(len(text))
     if not offsets.seen:                                       # nothing can be seen: nothing is left out

@@ -14,18 +14,18 @@ from typing import Any
 from .span import InputError
 
 # %% auto #0
-__all__ = ['CP949_NOTE', 'UTF16_NOTE', 'LARGEST_DOUBT', 'replace_halves', 'replace_halves_in', 'read_json', 'join_halves',
-           'HalfJoiner', 'composed', 'decode_text', 'decode_lines', 'read_text']
+__all__ = ['CP949_NOTE', 'UTF16_NOTE', 'LARGEST_DOUBT', 'replace_halves', 'replace_halves_in', 'read_json', 'HalfJoiner',
+           'composed', 'decode_text', 'decode_lines', 'read_text']
 
 # %% ../../nbs/00_documents/05_halves.ipynb #43cdfd7d
 def replace_halves(
     text: str,
-) -> str:       # As long as `text`; `text` itself where nothing is wrong
-    "Replace every half of a surrogate pair by U+FFFD."
+) -> str:       # `text` itself where nothing is wrong
+    "Join surrogates that follow each other as a pair; replace every other half by U+FFFD."
     try:
         text.encode()
     except UnicodeEncodeError:
-        return re.sub("[\ud800-\udfff]", "\ufffd", text)
+        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     return text
 
 # %% ../../nbs/00_documents/05_halves.ipynb #a8a18a3e
@@ -51,17 +51,6 @@ def read_json(
     return replace_halves_in(value) if escaped in text.lower() or isinstance(value, str) else value
 
 # %% ../../nbs/00_documents/05_halves.ipynb #d44c7fbf
-def join_halves(
-    text: str,
-) -> str:
-    "Join surrogates that follow each other as a pair; replace the others by U+FFFD."
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
-    return text
-
-
 class HalfJoiner:
     "Joins and replaces half characters in a text that comes piece by piece."
 
@@ -76,7 +65,7 @@ class HalfJoiner:
         "Return what is whole now."
         text = self._kept + piece
         self._kept = text[-1:] if not last and "\ud800" <= text[-1:] <= "\udbff" else ""
-        return join_halves(text[:len(text) - len(self._kept)])
+        return replace_halves(text[:len(text) - len(self._kept)])
 
 # %% ../../nbs/00_documents/05_halves.ipynb #e25a8c04
 _IN_PIECES = re.compile("[\u1100-\u11ff]+|.[\u0300-\u036f\u3099\u309a]+", re.S)

@@ -177,11 +177,6 @@ class Block:
     key: str                        # As in `Article.key`; "T1" for 별표 1, "F1" for 별지 1
     article: Article | None = None  # Of a block of kind article
 
-# %% ../../nbs/00_documents/10_statutes.ipynb #2c48e3d7
-def _plain(label: str | int) -> str:
-    "43-2 from 43의2, 제43조의2 or 43-2."
-    return re.sub(r"제|조|항|호|목|\s", "", plain_text(str(label))).replace("의", "-")
-
 # %% ../../nbs/00_documents/10_statutes.ipynb #c27ed319
 @dataclass(frozen=True)
 class Statute:
@@ -196,31 +191,6 @@ class Statute:
     def articles(self) -> list[Article]:
         "All articles, those of 부칙 too, in document order."
         return [b.article for b in self.blocks if b.article]
-
-    def find(
-        self,
-        article: str | int,                 # "43-2", "43의2" or 43, in 본칙
-        paragraph: str | int | None = None,  # 항
-        item: str | int | None = None,       # 호
-        subitem: str | None = None,          # 목
-        key: str = "",                       # Of a 부칙, as in `Article.key`
-    ) -> Span | None:                        # The present version, when a later one is printed too
-        "Find the span that a citation names."
-        number = _plain(article)
-        found = next((a for a in self.articles if a.number == number and a.key == key), None)
-        if found is None:
-            return None
-        clauses, span = found.clauses, found.span
-        if paragraph is None and item is not None and len(found.paragraphs) == 1:
-            clauses = found.paragraphs[0].children
-        for kind, label in (("항", paragraph), ("호", item), ("목", subitem)):
-            if label is None:
-                continue
-            clause = next((c for c in clauses if c.kind == kind and c.label == _plain(label)), None)
-            if clause is None:
-                return None
-            clauses, span = clause.children, clause.span
-        return span
 
 # %% ../../nbs/00_documents/10_statutes.ipynb #479d2e6a
 # 부칙 with notes in brackets and the rest of its line; or 부칙 <제7호 in the middle of a line, after the end of a sentence

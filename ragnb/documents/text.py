@@ -7,13 +7,11 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain, islice
 from sys import intern
-from threading import Lock
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from .forms import joins_previous, plain_text, reading_form
@@ -164,39 +162,33 @@ Result = TypeVar("Result")
 
 
 class TextMemo(Generic[Result]):
-    "A function of texts whose results are kept; what was asked for longest ago is forgotten first."
+    "A function of texts whose results are kept; when they are too many, all are forgotten."
 
     def __init__(
         self,
         function: Callable[[list[str]], Iterable[Result]],  # Texts -> one result each, not changed by its users
         characters: int = 1_000_000,                        # Of the texts kept, >= 0
     ) -> None:
-        if characters < 0:
-            raise InputError(f"characters must be >= 0, got {characters}")
         self.function, self.characters = function, characters
-        self.size = 0        # Characters kept
-        self.computed = 0    # Texts given to the function so far
-        self._kept: OrderedDict[str, Result] = OrderedDict()
-        self._lock = Lock()
+        self.size = self.computed = 0     # Characters kept, and texts given to the function so far
+        self._kept: dict[str, Result] = {}
 
     def __call__(
         self,
         texts: Sequence[str],
     ) -> list[Result]:   # In the order of `texts`
         "The result of each text."
-        with self._lock:
-            found = {text: self._kept[text] for text in texts if text in self._kept}
-        new = [text for text in dict.fromkeys(texts) if text not in found]
-        if new:
-            found.update(zip(new, self.function(new)))
-        with self._lock:
+        found = {text: kept for text in texts if (kept := self._kept.get(text)) is not None}
+        if new := [text for text in dict.fromkeys(texts) if text not in found]:
+            made = dict(zip(new, self.function(new)))
+            size = sum(map(len, new))
+            if self.size + size > self.characters:
+                self._kept, self.size = {}, 0
+            if size <= self.characters:
+                self._kept |= made
+                self.size += size
             self.computed += len(new)
-            for text, result in found.items():     # on top
-                self.size += 0 if text in self._kept else len(text)
-                self._kept[text] = result
-                self._kept.move_to_end(text)
-            while self.size > self.characters:     # forget from the bottom what is too much
-                self.size -= len(self._kept.popitem(last=False)[0])
+            found |= made
         return [found[text] for text in texts]
 
 # %% ../../nbs/00_documents/02_text.ipynb #7acf6fcc

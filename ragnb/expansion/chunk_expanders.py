@@ -9,6 +9,7 @@ import copy
 import inspect
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from llama_index.core.schema import NodeWithScore, TextNode
@@ -18,12 +19,12 @@ __all__ = ['ChunkExpander', 'NoopChunkExpander', 'NeighborChunkExpander', 'Adapt
 
 # %% ../../nbs/50_expansion/11_chunk_expanders.ipynb #e3c05fd6
 from ..documents.arguments import checked
-from ..documents.span import Address, InputError, Outline, RagnbError, Span
+from ..documents.span import Address, InputError, Outline, RagnbError, Span, Spans
 from ..storage.store import ChunkReader
 from ..retrieval.arguments import check_counts
 from .expander import Expander, ExpansionStats
 from .fetch import expand_dicts, ExpandedHits
-from .foreign import by_document, ForeignIndex, ForeignStore, IndexRow, Want
+from .foreign import ForeignIndex, ForeignStore, IndexRow, Want
 from .policies import adaptive
 from ragnb.expansion.policy import (
     neighbors, Policy, policy_name, prepared, QuestionPolicy, resolve_policy, Seen,
@@ -86,21 +87,10 @@ def _window_policy(window: int | str | Callable[..., Any]) -> Policy:
 _HORIZON = 1_000  # Chunks on each side that a policy can ask for
 
 
-class _Ruler(Sequence):
-    "Chunks of one character around a hit of its own length, made into `Span` objects on demand."
-
-    def __init__(self, before: int, length: int) -> None:
-        self.before, self.length = before, length   # Chunks before the hit, and its characters, >= 1
-
-    def __len__(self) -> int:
-        return self.before + 1 + _HORIZON
-
-    def __getitem__(self, i: int | slice) -> Any:
-        if isinstance(i, slice):
-            return [self[n] for n in range(*i.indices(len(self)))]
-        n = range(len(self))[i]
-        longer = self.length - 1
-        return Span(n + longer * (n > self.before), n + 1 + longer * (n >= self.before))
+def _ruler(before: int, length: int) -> Spans:
+    "Chunks of one character, `before` of them before a hit of its own length (>= 1)."
+    edges = [*range(before + 1), *range(before + length, before + length + _HORIZON + 1)]
+    return Spans([*chain.from_iterable(zip(edges, edges[1:]))])
 
 # %% ../../nbs/50_expansion/11_chunk_expanders.ipynb #15bf020f
 _LEVELLED = {"parent", "window", "auto-merge"}                  # Need a level that rows do not have
@@ -125,13 +115,12 @@ def _marked(policy: Policy, outline: Outline, at: Seen, hit: IndexRow) -> Want:
 
 # %% ../../nbs/50_expansion/11_chunk_expanders.ipynb #a1474309
 def _granted(hits: Sequence[IndexRow], wants: Sequence[Want | None],
-             rows: Iterable[IndexRow]) -> list[tuple[int, IndexRow]]:
+             rows: Sequence[IndexRow]) -> list[tuple[int, IndexRow]]:
     "The rows that hits want, each with the rank of the best hit that does; those of better hits, and nearer, first."
-    documents = by_document(rows)
     out: dict[tuple[Any, Any], tuple[Any, ...]] = {}
     for rank, (hit, want) in enumerate(zip(hits, wants)):
-        for row in documents.get(str(want.doc_id), ()) if want else ():
-            if row.index is not None and want.low <= row.index <= want.high:
+        for row in rows if want else ():
+            if row.index is not None and want.low <= row.index <= want.high and str(row.doc_id) == str(want.doc_id):
                 found = rank, abs(row.index - hit.index), row.index
                 out.setdefault((row.raw.get("_index"), row.raw["_id"]), (*found, row))
     return [(rank, row) for rank, _, _, row in sorted(out.values(), key=lambda found: found[:3])]
@@ -294,7 +283,7 @@ class NeighborChunkExpander:
         seen: list[Seen] = []
         for n, hit in enumerate(hits):
             text, before = self.index.text(hit.raw), min(max(0, hit.index or 0), _HORIZON)
-            ruler = _Ruler(before, max(1, len(text)))
+            ruler = _ruler(before, max(1, len(text)))
             outlines[f"hit {n}"] = Outline(f"hit {n}", ruler[-1].end, {"c": ruler})
             score = value_of(hit.raw, "score")
             seen.append(Seen(Address(f"hit {n}", "c", before), n + 1, score, text, ruler[before]))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import logging
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -29,36 +29,18 @@ from ..storage.filtered import FilteredStore
 from ..storage.filters import seen_metadata
 from ..storage.store import ChunkReader
 from ..retrieval.arguments import check_counts
-from .passages import chunk_texts, ChunkText, PlacedPassage, stitch_wishes
+from .passages import chunk_texts, ChunkText, stitch_pieces
 from ragnb.expansion.policy import (
     neighbors, no_expansion, Policy, policy_name, prepared, resolve_policy, Seen, Situation, wanted_documents
 )
-from .wishes import grant_chunks, make_wish, Wish
+from .wishes import grant_chunks, wanted_pieces, WantedPiece
 
 # %% ../../nbs/50_expansion/04_expander.ipynb #4ba57fdb
-@dataclass(frozen=True)
-class _Hit:
-    "A hit with its rank, and its address when it has one."
-    node: TextNode
-    score: float | None
-    rank: int
-    address: Address | None
-
-    def seen(self) -> Seen:
-        "As a policy sees it."
-        start, end = (getattr(self.node, k, None) for k in ("start_char_idx", "end_char_idx"))
-        span = Span(start, end) if start is not None and end is not None and 0 <= start <= end else None
-        return Seen(self.address, self.rank, self.score, self.node.get_content(), span)
-
-# %% ../../nbs/50_expansion/04_expander.ipynb #6686f216
-def _distinct(hits: Iterable[NodeWithScore]) -> tuple[list[_Hit], int]:
-    "Number the hits, dropping repeated ids; returns how many were dropped."
-    out: dict[str, _Hit] = {}
-    n = 0
-    for n, hit in enumerate(hits, 1):
-        if hit.node_id not in out:
-            out[hit.node_id] = _Hit(hit.node, hit.score, len(out) + 1, try_address(hit.node_id))
-    return list(out.values()), n - len(out)
+def _seen(hit: NodeWithScore, rank: int) -> Seen:
+    "A hit as a policy sees it; without an address when it has none."
+    start, end = (getattr(hit.node, k, None) for k in ("start_char_idx", "end_char_idx"))
+    span = Span(start, end) if start is not None and end is not None and 0 <= start <= end else None
+    return Seen(try_address(hit.node_id), rank, hit.score, hit.node.get_content(), span)
 
 # %% ../../nbs/50_expansion/04_expander.ipynb #da010615
 _GONE = "hit that is not in the index"
@@ -70,28 +52,26 @@ def _plain(text: str) -> str:
     return " ".join(text.split()) if any(map(str.isalnum, text)) else ""
 
 
-def _why_not(hit: _Hit, outlines: Mapping[str, Outline]) -> str:
+def _why_not(hit: Seen, outlines: Mapping[str, Outline]) -> str:
     "Why a hit cannot be looked around, as far as outlines can tell; '' when it can."
     at = hit.address
     outline = outlines.get(at.doc_id) if at else None
     if outline is None or at.index >= len(outline.levels.get(at.level, ())):
         return _GONE
-    own, seen = outline.span_of(at), hit.seen()
-    if seen.span is not None:
-        return "" if seen.span == own else _OTHER
-    return _OTHER if len(_plain(seen.text)) > len(own) else ""
-
+    own = outline.span_of(at)
+    if hit.span is not None:
+        return "" if hit.span == own else _OTHER
+    return _OTHER if len(_plain(hit.text)) > len(own) else ""
 
 # %% ../../nbs/50_expansion/04_expander.ipynb #78939172
-def _as_it_is(hit: _Hit, reason: str | None) -> Passage:
+def _as_it_is(hit: NodeWithScore, rank: int, reason: str | None) -> Passage:
     "A passage of a hit that cannot be looked around."
-    text, start = hit.node.get_content(), getattr(hit.node, "start_char_idx", None)
+    text, name, start = hit.node.get_content(), hit.node_id, getattr(hit.node, "start_char_idx", None)
     doc_id = hit.node.ref_doc_id if start is not None else None  # without an offset the node is a document of its own
-    start, name = start or 0, hit.node.node_id
     told = "its address means another text in the index" if reason == _OTHER else "not in the index"
-    why = {name: Why("passed", rank=hit.rank, detail=told)}
-    return Passage(doc_id or name, Span(start, start + len(text)), text, hit.score, hit.rank, (name,), (hit.score,),
-                   why=why, metadata=dict(hit.node.metadata))
+    span = Span(start or 0, (start or 0) + len(text))
+    return Passage(doc_id or name, span, text, hit.score, rank, (name,), (hit.score,),
+                   why={name: Why("passed", rank=rank, detail=told)}, metadata=dict(hit.node.metadata))
 
 # %% ../../nbs/50_expansion/04_expander.ipynb #68c9daca
 def _through(store: ChunkReader, node: TextNode) -> bool:
@@ -239,80 +219,79 @@ class Expander:
         "Expand hits; see `expand`."
         addressed = self.store.addressed(hits)
         inside = [h for h in addressed if _through(self.store, h.node)]
-        given, duplicates = _distinct(inside)
-        stats = ExpansionStats(hits=len(given), duplicates=duplicates, outside=len(addressed) - len(inside))
+        nodes = {h.node_id: h for h in reversed(inside)}          # of a repeated id the first
+        given = {i: _seen(nodes[i], rank) for rank, i in enumerate(dict.fromkeys(h.node_id for h in inside), 1)}
+        stats = ExpansionStats(hits=len(given), duplicates=len(inside) - len(given),
+                               outside=len(addressed) - len(inside))
         out = Expansion([], stats, dict(outlines or {}), {})
-        self._read_outlines([h for h in given if h.address], out)
-        reasons = {h.node.node_id: why for h in given if (why := _why_not(h, out.outlines))}
-        known = {h.node.node_id: h for h in given if h.node.node_id not in reasons}
-        wishes = self._wishes([h.seen() for h in known.values()], question, out)
-        chunks = self._read_chunks(wishes, known, out)
+        self._read_outlines([h for h in given.values() if h.address], out)
+        reasons = {i: why for i, h in given.items() if (why := _why_not(h, out.outlines))}
+        known = {i: h for i, h in given.items() if i not in reasons}
+        pieces = self._pieces(tuple(known.values()), question, out)
+        at_hand = {i: nodes[i].node for i in known}
+        chunks = self._read_chunks(pieces, at_hand, {i for i, h in known.items() if h.span}, out)
         for i, h in known.items():       # without offsets, the text of a hit must be in the chunk of its address
-            read, seen = chunks.get(h.address), h.seen()
-            if read is not None and seen.span is None and _plain(seen.text) not in _plain(read.text):
+            read = chunks.get(h.address)
+            if read is not None and h.span is None and _plain(h.text) not in _plain(read.text):
                 reasons[i] = _OTHER
-        self._refuse(reasons, [w for w in wishes if w.address not in chunks], out)
+        self._refuse(reasons, [i for i, h in known.items() if h.address not in chunks], out)
         lost = reasons.keys() | out.dropped.keys()
-        wishes = [w for w in wishes if str(w.address) not in lost]
-        placed = stitch_wishes(wishes, chunks, out.outlines, policy_name(self.policy), out.dropped, places)
-        done = {i for p in placed for i in p.passage.hits} | out.dropped.keys()
-        through = [h for h in given if h.node.node_id not in done]
-        for h in through:
-            placed.append(PlacedPassage(h.rank, 0, _as_it_is(h, reasons.get(h.node.node_id))))
-        placed.sort(key=lambda p: p[:2])
-        out.passages.extend(p.passage for p in placed)
-        _count(out, sum(w.rank <= self.expand_top_k for w in wishes), len(through))
+        pieces = [p for p in pieces if str(p.hit.address) not in lost]
+        placed = stitch_pieces(pieces, chunks, out.outlines, policy_name(self.policy), out.dropped, places)
+        done = {i for *_, passage in placed for i in passage.hits} | out.dropped.keys()
+        through = [i for i in given if i not in done]
+        placed += ((given[i].rank, 0, _as_it_is(nodes[i], given[i].rank, reasons.get(i))) for i in through)
+        out.passages.extend(passage for *_, passage in sorted(placed, key=lambda p: p[:2]))
+        n_expanded = sum(p.hit.rank <= self.expand_top_k for p in pieces if p.number == 0)
+        _count(out, n_expanded, len(through))
         logging.getLogger(__name__).info("expanded with %s: %s", policy_name(self.policy), asdict(out.stats))
         return out
 
-    def _read_outlines(self, hits: Sequence[_Hit], out: Expansion) -> None:
+    def _read_outlines(self, hits: Sequence[Seen], out: Expansion) -> None:
         "Read the outlines of the hits' documents and of those the policy may want, in one call."
-        more = wanted_documents(self.policy, [h.seen() for h in hits if h.rank <= self.expand_top_k])
+        more = wanted_documents(self.policy, [h for h in hits if h.rank <= self.expand_top_k])
         doc_ids = [i for i in dict.fromkeys([*(h.address.doc_id for h in hits), *more]) if i not in out.outlines]
         if doc_ids:
             out.stats.reads += 1
             out.outlines.update(self.store.get_outlines(doc_ids).found)
 
-    def _refuse(self, reasons: Mapping[str, str], unread: Sequence[Wish], out: Expansion) -> None:
+    def _refuse(self, reasons: Mapping[str, str], unread: Sequence[str], out: Expansion) -> None:
         "Deal with the hits that cannot be looked around as `missing` has it; count them, and say it."
         lost = {i: why for i, why in reasons.items() if try_address(i)}
         if lost and self.missing == "fail":
             first, why = next(iter(lost.items()))
             raise MissingChunkError(f"{len(lost)} hits are not in the index, the first is {first!r} ({why})")
         if self.missing == "drop":
-            out.dropped.update(lost | {str(w.address): _GONE for w in unread})
+            out.dropped.update(lost | dict.fromkeys(unread, _GONE))
         stats = out.stats
         stats.mismatched = list(reasons.values()).count(_OTHER)
         stats.known = stats.hits - len(reasons)
         stats.events += _unknown(stats)
 
-    def _wishes(self, hits: Sequence[Seen], question: str, out: Expansion) -> list[Wish]:
+    def _pieces(self, hits: tuple[Seen, ...], question: str, out: Expansion) -> list[WantedPiece]:
         "Ask the policy, and share what the limit allows."
-        situation = Situation(tuple(hits), out.outlines, question, self.expand_top_k)
+        situation = Situation(hits, out.outlines, question, self.expand_top_k)
         policy = prepared(self.policy, situation) if situation.expanded else no_expansion
-        wishes = []
+        pieces: list[WantedPiece] = []
         for hit in hits:
             own = policy if hit.rank <= self.expand_top_k else no_expansion
-            wishes.append(make_wish(hit, own, policy_name(self.policy), out.outlines, out.dropped))
+            pieces += wanted_pieces(hit, own, policy_name(self.policy), out.outlines, out.dropped)
         allowed = self.store.matching() if isinstance(self.store, FilteredStore) else None
         if allowed is not None:  # what is kept back is counted, not named
             out.stats.outside += len(out.dropped)
             out.dropped.clear()
-        refused = grant_chunks(wishes, out.outlines, self.max_chunks, allowed)
+        refused = grant_chunks(pieces, out.outlines, self.max_chunks, allowed)
         out.dropped.update(dict.fromkeys(refused, "beyond max_chunks"))
         out.stats.refused, out.stats.events = len(refused), situation.events
         out.stats.llm_calls = situation.llm_calls
-        return wishes
+        return pieces
 
-    def _read_chunks(self, wishes: Sequence[Wish], hits: Mapping[str, _Hit],
+    def _read_chunks(self, pieces: Sequence[WantedPiece], hits: Mapping[str, TextNode], placed: Collection[str],
                      out: Expansion) -> dict[Address, ChunkText]:
         "The texts of the granted chunks; hits with offsets are at hand, unless deleted hits are to be dropped."
-        pieces = [piece for w in wishes for piece in w.pieces]
         spans = {a: out.outlines[a.doc_id].span_of(a) for piece in pieces for a in piece.addresses()}
-        at_hand = {i: h.node for i, h in hits.items() if h.seen().span and self.missing != "drop"}
-        chunks = chunk_texts(at_hand, spans)
-        unread = [str(a) for a in spans if a not in chunks]
-        if unread:
+        chunks = chunk_texts({i: hits[i] for i in placed if self.missing != "drop"}, spans)
+        if unread := [str(a) for a in spans if a not in chunks]:
             out.stats.reads += 1
             found = self.store.get_chunks(unread)
             if self.missing == "fail":
@@ -321,7 +300,7 @@ class Expander:
             out.dropped.update((i, "not in the store") for i in found.missing if i not in hits)
             chunks |= chunk_texts(found.found, spans)
             if self.missing == "keep":
-                chunks = chunk_texts({i: hits[i].node for i in found.missing if i in hits}, spans) | chunks
+                chunks = chunk_texts({i: hits[i] for i in found.missing if i in hits}, spans) | chunks
         return chunks
 
 # %% ../../nbs/50_expansion/04_expander.ipynb #0d61f0e8

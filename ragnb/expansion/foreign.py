@@ -13,7 +13,7 @@ from llama_index.core.schema import BaseNode, Document, NodeWithScore, TextNode
 from llama_index.core.vector_stores.utils import metadata_dict_to_node
 
 # %% auto #0
-__all__ = ['Field', 'Want', 'IndexRow', 'ForeignIndex', 'by_document', 'search_rows', 'row_node', 'ForeignStore']
+__all__ = ['Field', 'Want', 'IndexRow', 'ForeignIndex', 'search_rows', 'row_node', 'ForeignStore']
 
 # %% ../../nbs/50_expansion/10_foreign.ipynb #f1dc3ebf
 from ..documents.span import InputError, Outline, RagnbError, try_address
@@ -22,13 +22,9 @@ from .own_nodes import NodeStore
 from .raw_hits import FIELDS, whole_number
 
 # %% ../../nbs/50_expansion/10_foreign.ipynb #b435ad02
-def _candidates(given: Mapping[str, str]) -> dict[str, list[str]]:
-    "Names that the field of each value may have: the given one, else the usual ones."
-    usual = {value: FIELDS.get(value, [value]) for value in ("doc_id", "index", "page", "doc_type", "text")}
-    if unknown := sorted(set(given) - set(usual)):
-        raise InputError(f"fields may name {', '.join(usual)}, got {unknown[0]!r}")
-    out = {value: [*names, *(f"metadata.{name}" for name in names)] for value, names in usual.items()}
-    return out | {value: [name] for value, name in given.items()}
+# Names that the field of each value may have
+_USUAL = {value: [*names, *(f"metadata.{name}" for name in names)] for value, names in {
+    **{value: FIELDS[value] for value in ("doc_id", "index", "page", "text")}, "doc_type": ["doc_type"]}.items()}
 
 # %% ../../nbs/50_expansion/10_foreign.ipynb #e5fc60e8
 _NUMBERS = {"long", "integer", "short", "byte", "unsigned_long", "double", "float", "half_float", "scaled_float"}
@@ -49,16 +45,6 @@ def _mapped_field(names: Iterable[str], caps: Mapping[str, Mapping[str, Any]]) -
             if kinds and "text" not in kinds:
                 return Field(name, (asked,), kinds <= _NUMBERS)
     return None
-
-# %% ../../nbs/50_expansion/10_foreign.ipynb #efda5a17
-def _row_names(names: Mapping[str, Sequence[str]], fields: Mapping[str, Field]) -> dict[str, list[str]]:
-    "Names under which a row may have each value: that of the field, the other candidates, then the usual ones."
-    out = {}
-    for value, usual in _candidates({}).items():
-        own = [fields[value].name] if value in fields else []
-        mine = [name.removesuffix(".keyword") for name in (*own, *names[value], *usual)]
-        out[value] = list(dict.fromkeys(mine))
-    return out
 
 # %% ../../nbs/50_expansion/10_foreign.ipynb #3d59a97c
 def _value_at(source: Any, name: str) -> Any:
@@ -175,11 +161,12 @@ class ForeignIndex:
     ) -> None:
         self.client, self.index_name, self.given = client, index_name, dict(fields or {})
         self.exclude, self.requests, self.sleep = list(exclude), 0, time.sleep
-        self._names = _candidates(self.given)
+        if unknown := sorted(set(self.given) - set(_USUAL)):
+            raise InputError(f"fields may name {', '.join(_USUAL)}, got {unknown[0]!r}")
+        self._names = {value: [self.given[value]] if value in self.given else [*_USUAL[value]] for value in _USUAL}
         self._shown = {v: Field(name, (name,), v in ("index", "page")) for v, name in self.given.items()}
         self._caps: Mapping[str, Any] | None = None   # None: not asked for, or the client cannot tell
-        self._asked = False
-        self.keys = _row_names(self._names, {})       # Names under which a row may have each value
+        self._asked, self._fields = False, {}
 
     def fields(
         self,
@@ -200,9 +187,8 @@ class ForeignIndex:
         found: Mapping[str, Field | None] = self._shown
         if self._caps is not None:
             found = {value: _mapped_field(names, self._caps) for value, names in self._names.items()}
-        fields = {value: field for value, field in found.items() if field}
-        self.keys = _row_names(self._names, fields)
-        return fields
+        self._fields = {value: field for value, field in found.items() if field}
+        return self._fields
 
     def _call(self, name: str, asked: dict[str, Any], otherwise: dict[str, Any] | None = None) -> Any:
         "Call the client, in another form where it does not know the first; `RagnbError` for whatever it raises."
@@ -275,13 +261,14 @@ class ForeignIndex:
         name: str,               # doc_id, index, page, doc_type or text
     ) -> Any:
         "Get a value of a row, wherever it is; None when there is none."
-        source = raw.get("_source", raw)
-        for place in (source, raw):
-            for key in self.keys[name]:
-                held = _value_at(place, key)
-                if held is not None:
-                    return held
-        return None
+        keys = self.keys(name)
+        held = (_value_at(place, key) for place in (raw.get("_source", raw), raw) for key in keys)
+        return next((value for value in held if value is not None), None)
+
+    def keys(self, value: str) -> list[str]:
+        "Names under which a row may have a value: that of its field, then the others; rows may differ."
+        own = [self._fields[value].name] if value in self._fields else []
+        return [name.removesuffix(".keyword") for name in (*own, *self._names[value], *_USUAL[value])]
 
     def row(self, raw: Mapping[str, Any]) -> IndexRow:
         "Read the place of a row."
@@ -291,16 +278,6 @@ class ForeignIndex:
     def text(self, raw: Mapping[str, Any]) -> str:
         "Read the text of a row."
         return str(self.value(raw, "text") or "")
-
-# %% ../../nbs/50_expansion/10_foreign.ipynb #ef60957a
-def by_document(
-    rows: Iterable[IndexRow],
-) -> dict[str, list[IndexRow]]:  # Document id as text -> its rows, in the order given
-    "Sort rows by document."
-    out: dict[str, list[IndexRow]] = {}
-    for row in rows:
-        out.setdefault(str(row.doc_id), []).append(row)
-    return out
 
 # %% ../../nbs/50_expansion/10_foreign.ipynb #f0e10002
 def search_rows(
@@ -323,7 +300,7 @@ def row_node(
     held = inner if isinstance(inner, Mapping) else source
     if "_node_content" in held:
         return metadata_dict_to_node(dict(held), text=text)
-    skipped = {name.split(".")[0] for name in index.keys["text"]}
+    skipped = {name.split(".")[0] for name in index.keys("text")}
     metadata = {k: v for k, v in (source | dict(held)).items() if isinstance(v, (str, int, float)) and k not in skipped}
     named = {"page": row.page, "doc_type": index.value(row.raw, "doc_type")}
     metadata |= {k: v for k, v in named.items() if v is not None}
@@ -352,7 +329,10 @@ class ForeignStore(NodeStore):
     def _read(self, doc_ids: Iterable[Any]) -> None:
         "Read the documents that are not at hand."
         asked = [d for d in dict.fromkeys(doc_ids) if d is not None and str(d) not in self._outlines]
-        for doc_id, rows in by_document(self.index.fetch(map(Want, asked))).items():
+        found: dict[str, list[IndexRow]] = {}
+        for row in self.index.fetch(map(Want, asked)):
+            found.setdefault(str(row.doc_id), []).append(row)
+        for doc_id, rows in found.items():
             made = [(row_node(self.index, row), row) for row in rows if self.index.text(row.raw).strip()]
             new = {node.node_id: (node, row) for node, row in made if node.node_id not in self._known}
             if new:

@@ -6,19 +6,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from typing import NamedTuple
 
 from llama_index.core.schema import TextNode
 
 # %% auto #0
-__all__ = ['ChunkText', 'chunk_texts', 'PlacedPassage', 'stitch_wishes']
+__all__ = ['ChunkText', 'chunk_texts', 'stitch_pieces']
 
 # %% ../../nbs/50_expansion/03_passages.ipynb #db312a5f
 from ..documents.span import Address, Outline, Passage, shared, Span, stitch, union, Why
 from ..documents.text import trim_span
 from ..chunking.base import prefix_places, shown_prefix
-from .wishes import WantedPiece, Wish
+from .wishes import WantedPiece
 
 # %% ../../nbs/50_expansion/03_passages.ipynb #135c86c5
 class ChunkText(NamedTuple):
@@ -52,40 +51,31 @@ def _closed(outline: Outline, spans: Iterable[Span]) -> list[Span]:
             out.append(span)
     return out
 
-# %% ../../nbs/50_expansion/03_passages.ipynb #e05b6e59
-class _Asked(NamedTuple):
-    "A piece with the wish it belongs to."
-    wish: Wish
-    number: int    # 0 for the piece with the hit, then from 1
-    piece: WantedPiece
-
 # %% ../../nbs/50_expansion/03_passages.ipynb #66dd4d0b
-def _why(at: Address, hits: Sequence[Wish], beside: Sequence[_Asked], policy: str) -> Why:
+def _why(at: Address, hits: Sequence[WantedPiece], beside: Sequence[WantedPiece], policy: str) -> Why:
     "Why a chunk is in a passage."
-    for w in hits:
-        if w.address == at:
-            return Why("hit", rank=w.rank)
-    around = [w for w in hits if w.address.level == at.level]
-    near_a_hit = any(at.index in w.main.chunks for w in around)
-    for w, _, piece in beside:
-        if at.level == piece.level and at.index in piece.chunks and not near_a_hit:
-            return Why(piece.role, policy, w.rank, str(w.address), piece.why or "brought along")
+    if hit := next((p.hit for p in hits if p.hit.address == at), None):
+        return Why("hit", rank=hit.rank)
+    around = [p for p in hits if p.level == at.level]
+    near_a_hit = any(at.index in p.chunks for p in around)
+    for p in beside:
+        if at.level == p.level and at.index in p.chunks and not near_a_hit:
+            return Why(p.role, policy, p.hit.rank, str(p.hit.address), p.why or "brought along")
+    near = (hits or beside)[0].hit
     if not hits:
-        w = beside[0].wish
-        return Why("beside", policy, w.rank, str(w.address), f"beside #{w.address.level}{w.address.index}")
-    if not around:
-        return Why("neighbor", policy, hits[0].rank, str(hits[0].address), "around")
-    near = min(around, key=lambda w: abs(w.address.index - at.index))
-    distance = at.index - near.address.index
-    detail = f"{abs(distance)} {'after' if distance > 0 else 'before'}"
+        return Why("beside", policy, near.rank, str(near.address), f"beside #{near.address.level}{near.address.index}")
+    detail = "around"
+    if around:
+        near = min((p.hit for p in around), key=lambda hit: abs(hit.address.index - at.index))
+        distance = at.index - near.address.index
+        detail = f"{abs(distance)} {'after' if distance > 0 else 'before'}"
     return Why("neighbor", policy, near.rank, str(near.address), detail)
 
 # %% ../../nbs/50_expansion/03_passages.ipynb #78819105
-def _passage(outline: Outline, span: Span, chunks: Mapping[Address, ChunkText], hits: Sequence[Wish],
-             beside: Sequence[_Asked], policy: str) -> Passage:
+def _passage(outline: Outline, span: Span, chunks: Mapping[Address, ChunkText], hits: Sequence[WantedPiece],
+             beside: Sequence[WantedPiece], policy: str) -> Passage:
     "A passage of chunks that cover a span, in the order of the document."
-    first = hits[0] if hits else beside[0].wish
-    found = [w.address for w in hits]
+    first, found = (hits or beside)[0].hit, [p.hit.address for p in hits]
     focus = outline.span_of(first.address) if hits else None
     if focus is not None and not span.contains(focus):  # the hit lies across the edge of a place
         focus = Span(max(focus.start, span.start), min(focus.end, span.end))
@@ -96,7 +86,7 @@ def _passage(outline: Outline, span: Span, chunks: Mapping[Address, ChunkText], 
         score=first.score if hits else None,
         rank=first.rank,
         hits=tuple(map(str, found)),
-        scores=tuple(w.score for w in hits),
+        scores=tuple(p.hit.score for p in hits),
         focus=focus,
         neighbors=tuple(str(a) for a in chunks if a not in found),
         pages=outline.pages_of(span),
@@ -105,13 +95,6 @@ def _passage(outline: Outline, span: Span, chunks: Mapping[Address, ChunkText], 
         page_spans=tuple((n, s) for n, s in outline.pages if s.overlap(span)),
         prefix=next(iter(chunks.values())).prefix,
         above=prefix_places(((c.span, c.prefix) for c in chunks.values()), outline.sections))
-
-# %% ../../nbs/50_expansion/03_passages.ipynb #a0b9c680
-class PlacedPassage(NamedTuple):
-    "A passage and its place in the result."
-    rank: int          # Of its best hit, or of the hit that asked for it; 0 for a place that is read by itself
-    number: int        # 0 with a hit, else the number of the piece; of a place its own
-    passage: Passage
 
 # %% ../../nbs/50_expansion/03_passages.ipynb #80491de2
 def _cut_out(spans: Iterable[Span], apart: Sequence[tuple[int, Span]]) -> list[tuple[int | None, Span]]:
@@ -136,57 +119,51 @@ def _at_home(chunk: Span, n: int | None, part: Span, apart: Sequence[tuple[int, 
     return part.overlap(chunk) > 0 and n == touched[0] if touched else part.contains(chunk)
 
 
-def _trimmed(passage: Passage) -> Passage:
-    "A passage without the white space that a cut left at its ends."
-    span = trim_span(passage.text, 0, len(passage.text))
-    if len(span) == len(passage.text):
-        return passage
-    base, text = passage.span.start, span.of(passage.text)
-    return replace(passage, span=Span(base + span.start, base + span.end), text=text)
-
 # %% ../../nbs/50_expansion/03_passages.ipynb #d94fc96a
-def _stitched(outline: Outline, span: Span, asked: Sequence[_Asked], chunks: Mapping[Address, ChunkText],
-              policy: str, dropped: dict[str, str], apart: Sequence[tuple[int, Span]] = ()) -> list[PlacedPassage]:
+def _stitched(outline: Outline, span: Span, asked: Sequence[WantedPiece], chunks: Mapping[Address, ChunkText],
+              policy: str, dropped: dict[str, str], apart: Sequence[tuple[int, Span]]) -> list[tuple[int, int, Passage]]:
     "Passages of one united span; chunks that a hole cuts off from every hit are written into `dropped`."
-    granted = {a: chunks[a].span for _, _, piece in asked for a in piece.addresses() if a in chunks}
-    held = dict(sorted(granted.items(), key=lambda item: (item[1], item[0])))
+    granted = {a: chunks[a] for p in asked for a in p.addresses() if a in chunks}
+    held = dict(sorted(granted.items(), key=lambda item: (item[1].span, item[0])))
     blanks = [Span(i, i + len(b)) for i, b in outline.blanks.items() if i < span.end and i + len(b) > span.start]
-    at_hand, placed = shared(held.values(), [span]), []
+    at_hand, placed = shared((c.span for c in held.values()), [span]), []
     has_hole = union([*at_hand, *shared(blanks, [span])]) != [span]
+    mine = [p for p in asked if p.number == 0 and p.hit.address in held]
     for n, part in _cut_out(_closed(outline, at_hand) if has_hole else [span], apart):
-        mine = [a for a in asked if a.number == 0 and a.wish.address in held]
-        hits = [a.wish for a in mine if _at_home(held[a.wish.address], n, part, apart)]
-        beside = [a for a in asked if (a.number or apart and not hits) and part.overlap(a.piece.granted)]
-        run = {a: chunks[a] for a in held if part.overlap(held[a])}
-        if run and (hits or beside):  # between two places there may be only white space
+        hits = [p for p in mine if _at_home(held[p.hit.address].span, n, part, apart)]
+        beside = [p for p in asked if (p.number or apart and not hits) and part.overlap(p.granted)]
+        run = {a: c for a, c in held.items() if part.overlap(c.span)}
+        if not run or not (hits or beside):
+            dropped.update((str(a), "cut off by a chunk that is not in the store") for a in run)
+            continue
+        if apart:                 # a cut leaves white space at its ends; between two places there may be nothing else
+            text = stitch(part, [(c.span, c.text) for c in run.values()], outline.blanks)
+            inner = trim_span(text, 0, len(text))
+            part = Span(part.start + inner.start, part.start + inner.end)
+        if part:
             passage = _passage(outline, part, run, hits, beside, policy)
             number = 0 if hits else beside[0].number
-            placed.append(PlacedPassage(passage.rank, number, passage) if n is None else PlacedPassage(0, n, passage))
-        else:
-            dropped.update((str(a), "cut off by a chunk that is not in the store") for a in run)
-    return [p._replace(passage=_trimmed(p.passage)) for p in placed if p.passage.text.strip()] if apart else placed
+            placed.append((passage.rank, number, passage) if n is None else (0, n, passage))
+    return placed
 
 # %% ../../nbs/50_expansion/03_passages.ipynb #a10335e7
-def stitch_wishes(
-    wishes: Sequence[Wish],                 # Best hit first, with what was granted
+def stitch_pieces(
+    pieces: Sequence[WantedPiece],          # Of the best hit first, with what was granted
     chunks: Mapping[Address, ChunkText],    # Those that could be read
     outlines: Mapping[str, Outline],        # Document id -> outline
     policy: str,                            # Its name, for the reasons
     dropped: dict[str, str],                # Id of what is not in the passages -> reason; brought up to date
     places: Sequence[tuple] = (),           # (document id, span, …) of passages by themselves, in their order
-) -> list[PlacedPassage]:                   # In order when sorted by (rank, number); a place has rank 0
+) -> list[tuple[int, int, Passage]]:        # Rank of the hit (0 for a place), number of the piece or place, passage
     "Unite what was granted and stitch it."
-    asked: dict[str, list[_Asked]] = {}
-    for w in wishes:
-        for n, piece in enumerate(w.pieces):
-            asked.setdefault(piece.doc_id, []).append(_Asked(w, n, piece))
     placed = []
-    for doc_id, own in asked.items():
+    for doc_id in dict.fromkeys(p.doc_id for p in pieces):
+        own = [p for p in pieces if p.doc_id == doc_id]
         apart = [(n, span) for n, (place_id, span, *_) in enumerate(places) if place_id == doc_id]
-        for span in _closed(outlines[doc_id], (a.piece.granted for a in own)):
-            under = [a for a in own if span.contains(a.piece.granted)]
+        for span in _closed(outlines[doc_id], (p.granted for p in own)):
+            under = [p for p in own if span.contains(p.granted)]
             placed += _stitched(outlines[doc_id], span, under, chunks, policy, dropped, apart)
-    for p in placed:
-        for i in (*p.passage.hits, *p.passage.neighbors):
+    for *_, passage in placed:
+        for i in (*passage.hits, *passage.neighbors):
             dropped.pop(i, None)  # refused for one hit, granted to another
     return placed

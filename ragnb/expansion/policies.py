@@ -191,17 +191,16 @@ def by_doc_type(
 
 # %% ../../nbs/50_expansion/06_policies.ipynb #d84a600b
 def sentence_window(
-    window: int = 3,    # Sentences before and after, >= 0
-    level: str = "s",   # The level that holds sentences
-) -> Policy:            # Named `window:N`
+    window: int = 3,   # Sentences before and after, >= 0
+) -> Policy:           # Named `window:N`
     "The sentences of the hit and those around them."
     check_counts(0, window=window)
 
     def window_policy(outline: Outline, hit: Address) -> Span:
-        own, sentences = outline.span_of(hit), outline.levels.get(level)
+        own, sentences = outline.span_of(hit), outline.levels.get("s")
         if not sentences:
-            raise InputError(f"the window policy needs level {level!r}, "
-                             f"the outline of {hit.doc_id!r} has {sorted(outline.levels)}")
+            have = sorted(outline.levels)
+            raise InputError(f"the window policy needs level 's', the outline of {hit.doc_id!r} has {have}")
         run = covering(sentences, own)
         if not run:
             return own
@@ -284,19 +283,17 @@ def section(
 
 # %% ../../nbs/50_expansion/06_policies.ipynb #624a276a
 def auto_merge(
-    ratio: float = 0.5,      # Share of the parent's children that must be hits, in [0, 1]
-    inclusive: bool = False, # True: the ratio itself is enough; False: more than it, as LlamaIndex and Haystack have it
-    level: str = "p",        # Level of the parents
-) -> Policy:                 # Named `auto-merge:RATIO`
+    ratio: float = 0.5,   # More than this share of the parent's children must be hits, in [0, 1]
+) -> Policy:              # Named `auto-merge:RATIO`
     "The parent, when enough of its children are hits."
     if not is_number(ratio) or ratio > 1:
         raise InputError(f"ratio must be in [0, 1], got {ratio}")
 
     def parent_of(outline: Outline, hit: Address) -> int | None:
-        if not outline.levels.get(level):
-            raise InputError(f"the auto-merge policy needs level {level!r}, the outline of {hit.doc_id!r} has "
+        if not outline.levels.get("p"):
+            raise InputError(f"the auto-merge policy needs level 'p', the outline of {hit.doc_id!r} has "
                              f"{sorted(outline.levels)}: index with `--split parent-child`, or use segments or section")
-        return parent_index(outline.levels[level], outline.span_of(hit))
+        return parent_index(outline.levels["p"], outline.span_of(hit))
 
     def prepare(situation: Situation) -> Policy:
         parents = {h.address: parent_of(situation.outlines[h.address.doc_id], h.address) for h in situation.hits}
@@ -305,10 +302,10 @@ def auto_merge(
         def merge_policy(outline: Outline, hit: Address) -> Span:
             if (parent := parents.get(hit)) is None:
                 return outline.span_of(hit)
-            spans, whole = outline.levels[hit.level], outline.levels[level]
+            spans, whole = outline.levels[hit.level], outline.levels["p"]
             children = [i for i in covering(spans, whole[parent]) if parent_index(whole, spans[i]) == parent]
             share = n_found[hit.doc_id, hit.level, parent] / len(children)
-            return whole[parent] if share > ratio or inclusive and share == ratio else outline.span_of(hit)
+            return whole[parent] if share > ratio else outline.span_of(hit)
         return merge_policy
 
     return QuestionPolicy(f"auto-merge:{ratio:g}", prepare)
@@ -343,27 +340,24 @@ def read_windows(
 
 # %% ../../nbs/50_expansion/06_policies.ipynb #8de12883
 def llm_window(
-    llm: Any,           # A LlamaIndex LLM
-    default: int = 5,   # Window when the model fails, >= 0
-    most: int = 10,     # Largest window, >= 0
-    size: int = 300,    # Characters of a hit that the model reads, >= 1
+    llm: Any,           # A LlamaIndex LLM; it reads 300 characters of each hit
+    default: int = 5,   # Window when the model fails, >= 0; the model's is at most 10
 ) -> Policy:            # Named `llm:N`
     "Neighbors, as many as a model says; one call for all hits."
     if llm is None:
         raise InputError("the llm policy needs a model: resolve_policy('llm', llm=…)")
-    check_counts(0, default=default, most=most)
-    check_counts(1, size=size)
+    check_counts(0, default=default)
 
     def prepare(situation: Situation) -> Policy:
         from ragnb.models.guards import guard_numbers
         from ragnb.models.llm import prompt_template
         hits, windows = situation.expanded, {}
-        prompt = prompt_template(WINDOW_PROMPT.replace("{most}", str(most)).replace("{n}", str(len(hits))))
-        context = "\n\n".join(f"[{n}] {guard_numbers(h.text[:size])}" for n, h in enumerate(hits, 1))
+        prompt = prompt_template(WINDOW_PROMPT.replace("{most}", "10").replace("{n}", str(len(hits))))
+        context = "\n\n".join(f"[{n}] {guard_numbers(h.text[:300])}" for n, h in enumerate(hits, 1))
         situation.llm_calls += 1
         try:
             answer = str(llm.predict(prompt, context_str=context, query_str=situation.question))
-            windows = dict(zip((h.address for h in hits), read_windows(answer, len(hits), most)))
+            windows = dict(zip((h.address for h in hits), read_windows(answer, len(hits), 10)))
         except Exception as error:  # whatever a model's client raises must not cost the passages
             situation.events.append(f"llm window: {type(error).__name__}: {error}; window {default} for all")
         return lambda outline, hit: span_around(outline, hit, windows.get(hit, default))

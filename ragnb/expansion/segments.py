@@ -63,7 +63,7 @@ def word_relevance(
     return relevance
 
 # %% ../../nbs/50_expansion/05_segments.ipynb #38c72cfa
-def _values(situation: Situation, doc_id: str, level: str, relevance: Relevance | None, decay: float) -> list[float]:
+def _values(situation: Situation, doc_id: str, level: str, relevance: Relevance | None) -> list[float]:
     "The value of every chunk of a document: what the hits say, or the relevance, whichever is more."
     chunks = [Address(doc_id, level, i) for i in range(len(situation.outlines[doc_id].levels[level]))]
     values = [0.0] * len(chunks)
@@ -73,20 +73,20 @@ def _values(situation: Situation, doc_id: str, level: str, relevance: Relevance 
         raise InputError(f"relevance must give {len(chunks)} finite numbers for {doc_id!r}, got {len(values)}")
     for h in situation.hits:
         if (h.address.doc_id, h.address.level) == (doc_id, level):
-            values[h.address.index] = max(values[h.address.index], math.exp((1 - h.rank) / decay))
+            values[h.address.index] = max(values[h.address.index], math.exp((1 - h.rank) / 30))
     return values
 
 # %% ../../nbs/50_expansion/05_segments.ipynb #9ba021a8
-def _segments(outline: Outline, hits: Sequence[Address], runs: Sequence[range], values: Sequence[float],
-              extra: int) -> dict[Address, list[Any]]:
-    "What each hit wants: the segment it is in; the best hit also the best segments without one."
+def _segments(outline: Outline, hits: Sequence[Address], runs: Sequence[range], values: Sequence[float]
+              ) -> dict[Address, list[Any]]:
+    "What each hit wants: the segment it is in; the best hit also the two best segments without one."
     spans = outline.levels[hits[0].level]
     out: dict[Address, list[Any]] = {}
     for h in hits:
         own = [spans[run[0]].hull(spans[run[-1]]) for run in runs if h.index in run]
         out[h] = own or [outline.span_of(h)]
     found = {h.index for h in hits}
-    for run in [run for run in runs if not found & set(run)][:extra]:
+    for run in [run for run in runs if not found & set(run)][:2]:
         mean = math.fsum(values[i] for i in run) / len(run)
         place = Place(outline.doc_id, spans[run[0]].hull(spans[run[-1]]), f"segment, mean value {mean:.2f}")
         out[hits[0]].append(place)
@@ -97,15 +97,11 @@ def best_segments(
     penalty: float = 0.2,                # Taken from every chunk's value, > 0
     relevance: Relevance | None = None,  # Values of all chunks; None: only hits have one
     longest: int = 20,                   # Chunks of a segment, at most, >= 1
-    extra: int = 2,                      # Segments without a hit, for each document, at most, >= 0
-    decay: float = 30.0,                 # A hit of rank r has the value exp(-(r - 1) / decay), > 0
 ) -> Policy:                             # Named `segments:PENALTY`
     "The segments of the hits' documents that are worth reading."
     check_counts(1, longest=longest)
-    check_counts(0, extra=extra)
-    if not (is_number(penalty) and is_number(decay)) or penalty <= 0 or decay <= 0:
-        raise InputError("best_segments needs penalty > 0, longest >= 1, extra >= 0 and decay > 0, "
-                         f"got {penalty}, {longest}, {extra}, {decay}")
+    if not is_number(penalty) or penalty <= 0:
+        raise InputError(f"best_segments needs penalty > 0, got {penalty}")
 
     def prepare(situation: Situation) -> Policy:
         groups: dict[tuple[str, str], list[Address]] = {}
@@ -113,9 +109,9 @@ def best_segments(
             groups.setdefault((h.address.doc_id, h.address.level), []).append(h.address)
         wanted: dict[Address, list[Any]] = {}
         for (doc_id, level), hits in groups.items():
-            values = _values(situation, doc_id, level, relevance, decay)
+            values = _values(situation, doc_id, level, relevance)
             runs = best_runs([v - penalty for v in values], longest)
-            wanted |= _segments(situation.outlines[doc_id], hits, runs, values, extra)
+            wanted |= _segments(situation.outlines[doc_id], hits, runs, values)
         return lambda outline, hit: wanted.get(hit) or outline.span_of(hit)
 
     return QuestionPolicy(f"segments:{penalty:g}", prepare)

@@ -5,12 +5,13 @@
 # %% ../../nbs/50_expansion/02_wishes.ipynb #43df13c0
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence, Collection
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
+from itertools import dropwhile, takewhile
 
 # %% auto #0
-__all__ = ['WantedPiece', 'Wish', 'make_wish', 'grant_chunks']
+__all__ = ['WantedPiece', 'wanted_pieces', 'grant_chunks']
 
 # %% ../../nbs/50_expansion/02_wishes.ipynb #26675fd1
 from ..documents.span import Address, InputError, needed, Outline, SEARCHED, Span
@@ -19,7 +20,9 @@ from .policy import Place, Policy, Seen, wanted_list
 # %% ../../nbs/50_expansion/02_wishes.ipynb #d27c52de
 @dataclass
 class WantedPiece:
-    "A run of one document that a policy wants, and what it was granted."
+    "A run of one document that a policy wants for a hit, and what it was granted."
+    hit: Seen
+    number: int            # 0 for the piece that contains the hit, then from 1 in the order of the policy
     doc_id: str
     level: str             # Letter of the level it is read on
     chunks: range          # Under the span; after the limit those that were granted
@@ -31,54 +34,33 @@ class WantedPiece:
         "Of the chunks."
         return [Address(self.doc_id, self.level, i) for i in self.chunks]
 
-# %% ../../nbs/50_expansion/02_wishes.ipynb #74f90119
-@dataclass
-class Wish:
-    "What a policy wants for one hit: the piece that holds it, and others."
-    address: Address       # Of the hit
-    rank: int              # Of the hit, from 1
-    score: float | None    # Of the hit
-    main: WantedPiece      # Holds the hit
-    others: list[WantedPiece] = field(default_factory=list)  # Places elsewhere, in the order of the policy
-
-    @property
-    def pieces(self) -> list[WantedPiece]:
-        "All of them, the main one first."
-        return [self.main, *self.others]
-
-# %% ../../nbs/50_expansion/02_wishes.ipynb #0d6c2747
-def _piece(outline: Outline, level: str, place: Place) -> WantedPiece | None:
-    "A wanted place with its chunks; None when no chunk of the document holds it."
-    start = place.span.start
-    span = Span(start, max(start, min(place.span.end, outline.n_characters)))
-    levels = [x for x in (level, *SEARCHED, *outline.levels) if outline.levels.get(x)]
-    chunks = needed(outline.levels[levels[0]], span) if levels else range(0)
-    return WantedPiece(outline.doc_id, levels[0], chunks, span, place.role, place.why) if chunks else None
-
 # %% ../../nbs/50_expansion/02_wishes.ipynb #1ccee3b7
-def make_wish(
+def wanted_pieces(
     hit: Seen,                        # Its document has an outline
     policy: Policy,                   # Prepared for the question
     name: str,                        # Of the policy, for the error message
     outlines: Mapping[str, Outline],  # Document id -> outline
     dropped: dict[str, str],          # Places whose document is unknown are written into it
-) -> Wish:                            # `InputError` when the policy's spans do not hold the hit
+) -> list[WantedPiece]:               # The one with the hit first; `InputError` when no span contains the hit
     "Ask a policy about one hit."
-    at, outline = hit.address, outlines[hit.address.doc_id]
-    own, wanted = outline.span_of(at), policy(outline, at)
+    at, own = hit.address, outlines[hit.address.doc_id].span_of(hit.address)
+    wanted = policy(outlines[at.doc_id], at)
     places = [Place(at.doc_id, w) if isinstance(w, Span) else w for w in wanted_list(wanted)]
     places = [Place(*p) if isinstance(p, tuple) and len(p) > 1 and isinstance(p[1], Span) else None for p in places]
     around = [p.span for p in places if p and p.doc_id == at.doc_id and p.span.contains(own)]
     if not around or None in places:
         raise InputError(f"policy {name} gave {wanted!r}, which does not hold the hit {at} at {own}")
-    span = Span(min(s.start for s in around), max(s.end for s in around))
-    wish = Wish(at, hit.rank, hit.score, _piece(outline, at.level, Place(at.doc_id, span)))
-    for place in places:
-        if place.doc_id not in outlines:
-            dropped[f"{place.doc_id}@{place.span.start}-{place.span.end}"] = "its document is not in the index"
-        elif place.doc_id != at.doc_id or not span.contains(place.span):
-            wish.others += filter(None, [_piece(outlines[place.doc_id], at.level, place)])
-    return wish
+    main, out = Span(min(s.start for s in around), max(s.end for s in around)), []
+    for place in (Place(at.doc_id, main), *places):
+        start, outline = place.span.start, outlines.get(place.doc_id)
+        if outline is None:
+            dropped[f"{place.doc_id}@{start}-{place.span.end}"] = "its document is not in the index"
+        elif not out or place.doc_id != at.doc_id or not main.contains(place.span):
+            span = Span(start, max(start, min(place.span.end, outline.n_characters)))
+            level = next((x for x in (at.level, *SEARCHED, *outline.levels) if outline.levels.get(x)), "")
+            if chunks := needed(outline.levels.get(level, ()), span):
+                out.append(WantedPiece(hit, len(out), place.doc_id, level, chunks, span, place.role, place.why))
+    return out
 
 # %% ../../nbs/50_expansion/02_wishes.ipynb #63f63afa
 def _grown(at: int, take: Callable[[int], bool]) -> range:
@@ -92,43 +74,36 @@ def _grown(at: int, take: Callable[[int], bool]) -> range:
             last += 1
     return range(first, last + 1)
 
-# %% ../../nbs/50_expansion/02_wishes.ipynb #77d9e95b
-def _shrink(piece: WantedPiece, outlines: Mapping[str, Outline], chunks: range) -> None:
-    "Keep of a piece what was granted."
-    if chunks and chunks != piece.chunks:
-        spans = outlines[piece.doc_id].levels[piece.level]
-        start = piece.granted.start if chunks[0] == piece.chunks[0] else spans[chunks[0]].start
-        end = piece.granted.end if chunks[-1] == piece.chunks[-1] else spans[chunks[-1]].end
-        piece.granted = Span(start, end)
-    piece.chunks = chunks
-
 # %% ../../nbs/50_expansion/02_wishes.ipynb #23e9ddd8
 def grant_chunks(
-    wishes: Sequence[Wish],           # Best hit first; their pieces are cut to what is granted
+    pieces: list[WantedPiece],        # Of the best hit first; cut to what is granted, and removed when nothing is
     outlines: Mapping[str, Outline],  # Document id -> outline
     max_chunks: int,                  # Hits and neighbors together, >= 1; hits are never refused
     allowed: Collection[str] | None = None,  # Searched chunks that a filter lets through; None for all
 ) -> list[str]:                       # Addresses of the neighbors that were refused, but for those kept back
     "Share the chunks that hits leave over."
-    taken = {(w.address.doc_id, w.address.level, w.address.index) for w in wishes}
-    pieces = [piece for w in wishes for piece in w.pieces]
-    wanted = dict.fromkeys((piece.doc_id, piece.level, i) for piece in pieces for i in piece.chunks)
+    taken = {(p.doc_id, p.level, p.hit.address.index) for p in pieces if p.number == 0}
+    wanted = dict.fromkeys((p.doc_id, p.level, i) for p in pieces for i in p.chunks)
 
     def outside(key: tuple[str, str, int]) -> bool:
         return allowed is not None and key[1] in SEARCHED and str(Address(*key)) not in allowed
 
-    def take(piece: WantedPiece, i: int) -> bool:
+    def refused(piece: WantedPiece, i: int) -> bool:
         key = (piece.doc_id, piece.level, i)
         if i not in piece.chunks or outside(key) or (key not in taken and len(taken) >= max_chunks):
-            return False
+            return True
         taken.add(key)
-        return True
+        return False
 
-    for w in wishes:
-        _shrink(w.main, outlines, _grown(w.address.index, partial(take, w.main)))
-        for piece in w.others:
-            first = next((i for i in piece.chunks if take(piece, i)), piece.chunks.stop)
-            last = next((i for i in range(first, piece.chunks.stop) if not take(piece, i)), piece.chunks.stop)
-            _shrink(piece, outlines, range(first, last))
-        w.others = [piece for piece in w.others if piece.chunks]
+    for p in pieces:
+        no, spans, before = partial(refused, p), outlines[p.doc_id].levels[p.level], p.chunks
+        if p.number == 0:
+            p.chunks = _grown(p.hit.address.index, lambda i, no=no: not no(i))
+        else:
+            run = [*takewhile(lambda i, no=no: not no(i), dropwhile(no, before))]
+            p.chunks = range(run[0], run[-1] + 1) if run else range(0)
+        if p.chunks and p.chunks != before:
+            start = p.granted.start if p.chunks[0] == before[0] else spans[p.chunks[0]].start
+            p.granted = Span(start, p.granted.end if p.chunks[-1] == before[-1] else spans[p.chunks[-1]].end)
+    pieces[:] = [p for p in pieces if p.chunks]
     return [str(Address(*key)) for key in wanted if key not in taken and not outside(key)]

@@ -26,7 +26,7 @@ __all__ = ['T', 'QA_PROMPT', 'ModelEvent', 'shorten', 'unreachable', 'error_even
 
 # %% ../../nbs/10_models/06_llm.ipynb #e80effda
 from ..documents.arguments import checked
-from ..documents.halves import HalfJoiner, join_halves, replace_halves_in
+from ..documents.halves import HalfJoiner, replace_halves, replace_halves_in
 from ..documents.servers import HidesKeys, ServerAddress
 from ..documents.span import InputError
 from ..documents.values import complaint
@@ -49,7 +49,7 @@ def shorten(
     size: int = 120,  # Characters, >= 1
 ) -> str:             # At most `size` characters, without line ends
     "Put a text on one line and cut it if it is long."
-    line = " ".join(join_halves(text).split())
+    line = " ".join(replace_halves(text).split())
     return line if len(line) <= size else line[:size - 1] + "…"
 
 # %% ../../nbs/10_models/06_llm.ipynb #d74960e5
@@ -171,7 +171,7 @@ def strip_thinking(
     text: str,
 ) -> str:   # '' if the answer ended in the middle of a thought
     "Remove a model's thoughts; join or replace half characters."
-    text = join_halves(text)
+    text = replace_halves(text)
     said: list[str] = []
     at, inside = 0, False
     for mark in _THOUGHT.finditer(text):

@@ -12,7 +12,7 @@ from ragnb.documents.catalogue import Catalogue
 from ragnb.documents.citations import find_citations
 from ragnb.documents.provisions import look_up
 from ragnb.documents.span import Span
-from ragnb.documents.statutes import parse_statute
+from ragnb.documents.statutes import parse_statute, Statute
 from ragnb.documents.text import trim_span
 
 DECREE = """정원관리법 시행령
@@ -132,3 +132,12 @@ def heads(catalogue: Catalogue, text: str, doc: str | None = None, place: str | 
     return [
         p for r in find_citations(text, catalogue.names) for p in paths(catalogue, look_up(r, catalogue, doc, place))
     ]
+
+
+def clause(statute: Statute, number: str, *labels: str, key: str = "") -> Span:
+    """The span of an article, or of a clause by the labels that lead to it."""
+    article = next(a for a in statute.articles if (a.number, a.key) == (number, key))
+    found, below = article.span, article.clauses
+    for label in labels:
+        found, below = next((c.span, c.children) for c in below if c.label == label)
+    return found

@@ -1,6 +1,8 @@
-"""The catalogue: paths, places, names, and its file."""
+"""The catalogue: paths, places, names, and its records."""
 
 from __future__ import annotations
+
+import json
 
 import pytest
 from hypothesis import given
@@ -8,10 +10,10 @@ from llama_index.core.schema import Document
 from statute_texts import ACT, garden_catalogue, heads, legal
 from strategies import documents, examples
 
-from ragnb.documents.catalogue import Catalogue
+from ragnb.documents.catalogue import Catalogue, catalogue_of, catalogue_records
 from ragnb.documents.citations import find_citations
 from ragnb.documents.provisions import cited_spans, look_up_question, provision_label
-from ragnb.documents.span import IndexMismatchError, InputError, Span
+from ragnb.documents.span import Span
 
 
 @pytest.fixture(scope="module")
@@ -48,13 +50,13 @@ def test_citations_of_a_statute(garden) -> None:
             assert find_citations(label)[0].label == label and texts[doc][start : start + n].strip()
 
 
-def test_documents_come_and_go(garden, tmp_path) -> None:
+def test_documents_come_and_go(garden) -> None:
     catalogue, texts = Catalogue(), garden[1]
     for name, text in texts.items():
         catalogue.add(Document(id_=name, text=text))
     assert catalogue == garden[0]
-    catalogue.save(tmp_path / "c.json")
-    assert Catalogue.load(tmp_path / "c.json") == catalogue
+    written = json.loads(json.dumps(catalogue_records(catalogue)))
+    assert catalogue_of(written.values(), {}, "") == catalogue
     catalogue.add(Document(id_="act", text=ACT.replace("제5조의2", "제6조")))
     assert look_up_question("정원관리법 제5조의2", catalogue) == [] != look_up_question("정원관리법 제6조", catalogue)
     catalogue.remove("act")
@@ -79,20 +81,6 @@ def test_names_and_aliases() -> None:
     assert look_up_question("남의법 제2조", catalogue) == []
     wage = Catalogue.from_documents([Document(id_="w", text=ACT.replace("정원관리법", "근로기준법", 1))])
     assert len(look_up_question("근기법 3조", wage)) == 1
-
-
-@pytest.mark.parametrize("content", [
-    "", "{", "[]", "3", '{"format": 1}', '{"format": 1, "aliases": {}, "holdings": [{"doc_id": "a", "what": 1}]}',
-    '{"format": 1, "aliases": {}, "holdings": [{"doc_id": "a", "spans": {"1": [5, 2]}, "citations": []}]}',
-    '{"format": 1, "aliases": {}, "holdings": [{"doc_id": "a", "spans": {"1": ["x", 2]}, "citations": []}]}', "\x00",
-])
-def test_damaged_catalogue(tmp_path, content: str) -> None:
-    for written, error in ((content, InputError), ('{"format": 99, "aliases": {}, "holdings": []}', IndexMismatchError)):
-        (tmp_path / "c.json").write_text(written)
-        with pytest.raises(error):
-            Catalogue.load(tmp_path / "c.json")
-    with pytest.raises(FileNotFoundError):
-        Catalogue.load(tmp_path / "absent.json")
 
 
 @examples(60)

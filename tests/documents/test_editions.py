@@ -66,11 +66,3 @@ def test_articles_as_rows_are_not_older_than_each_other() -> None:
             for n, date in ((1, "2020-01-01"), (2, "2024-01-01"))]
     catalogue = Catalogue.from_documents(rows)
     assert [catalogue.edition(row.id_) for row in rows] == ["", ""]
-
-
-def test_editions_are_kept_with_the_catalogue(tmp_path) -> None:
-    catalogue = Catalogue.from_documents(STATED["header"](date) for date in DATES)
-    catalogue.add(Document(text=LAW.format(header="(폐지)", hours=1), id_="gone"))
-    catalogue.save(tmp_path / "c.json")
-    again = Catalogue.load(tmp_path / "c.json")
-    assert [again.edition(i) for i in (*DATES, "gone")] == [catalogue.edition(i) for i in (*DATES, "gone")]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from statute_texts import check, numbers
+from statute_texts import check, clause, numbers
 
 from ragnb.documents.records import statute_records
 from ragnb.documents.statutes import parse_statute
@@ -58,7 +58,7 @@ def test_untitled_articles_are_the_next_number() -> None:
 def test_second_and_twelfth_are_not_mixed() -> None:
     statute = parse_statute("제1조(가) 가\n제1조의2(나) 나\n제2조(다) 다\n제12조(라) 라\n제12조의2(마) 마")
     assert [a.number for a in statute.articles] == ["1", "1-2", "2", "12", "12-2"]
-    assert statute.find("1의2") != statute.find("12")
+    assert clause(statute, "1-2") != clause(statute, "12")
 
 
 def test_quoted_amendments() -> None:

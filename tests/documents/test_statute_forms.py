@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import pytest
 from llama_index.core import Document
-from statute_texts import check
+from statute_texts import check, clause
 
 from ragnb.documents.catalogue import Catalogue
 from ragnb.documents.headings import article_headings, find_contents
@@ -122,8 +122,8 @@ def test_articles_as_json(row: dict) -> None:
     statute = parse_statute(text)
     assert (statute.name, statute.ministry, statute.effective) == ("시험법", "고용노동부", "2024-02-09")
     assert [(a.number, a.title) for a in statute.articles] == [("1", "목적"), ("2-2", "정의"), ("3", "신청")]
-    assert statute.find("2-2", 1, 1, "가").of(text) == "가. 상용" and statute.find("2-2", 2).of(text) == "② 따로 정한다."
-    assert statute.find(1).of(text).count("제1조") == 1
+    assert clause(statute, "2-2", "1", "1", "가").of(text) == "가. 상용" and clause(statute, "2-2", "2").of(text) == "② 따로 정한다."
+    assert clause(statute, "1").of(text).count("제1조") == 1
     records = records_of(Document(text=text, metadata={"law_id": row["law_id"]}))
     assert all(r.id.startswith("LAW_010719_") for r in records)
 

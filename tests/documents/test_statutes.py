@@ -7,7 +7,7 @@ import sys
 
 from conftest import ROOT, shared_data
 from hypothesis import given, settings
-from statute_texts import check, numbers, TEXTS
+from statute_texts import check, clause, numbers, TEXTS
 
 from ragnb.documents.records import statute_records
 from ragnb.documents.span import Span
@@ -35,7 +35,7 @@ def test_supplements_do_not_collide() -> None:
         "LAW_1_S3",
     ]
     statute = parse_statute(text)
-    assert statute.find(1).of(text).startswith("제1조(목적)") and statute.find(49, key="9").of(text).startswith("제49조")
+    assert clause(statute, "1").of(text).startswith("제1조(목적)") and clause(statute, "49", key="9").of(text).startswith("제49조")
     assert numbers("제1조(목적) 목적이다.\n제2조(적용) 종전의\n부칙 제4조에 따라 적용한다.\n제3조(벌칙) 벌한다.") == ["1", "2", "3"]
 
 
@@ -54,7 +54,7 @@ def test_later_versions_get_their_own_ids() -> None:
     records = statute_records(text, "1", min_size=0)
     assert [r.id for r in records] == ["LAW_1_A1", "LAW_1_A2", "LAW_1_A2v2", "LAW_1_A3"]
     assert records[2].metadata["effective"] == "2031-01-31"
-    assert parse_statute(text).find(2).of(text).endswith("지금")
+    assert clause(parse_statute(text), "2").of(text).endswith("지금")
 
 
 def test_markdown_with_front_matter() -> None:
@@ -64,7 +64,7 @@ def test_markdown_with_front_matter() -> None:
             " 점검\n\n**②** 같다.\n\n## 부칙\n\n시행한다.\n")
     statute = parse_statute(text)
     assert (statute.name, statute.effective, statute.ministry) == ("가온법", "2031-03-01", "생활기술부")
-    assert statute.find(2, 1, 1, "나").of(text) == "나\\. 중정비"
+    assert clause(statute, "2", "1", "1", "나").of(text) == "나\\. 중정비"
     assert statute.articles[0].path == ("제1장 총칙",)
 
 
@@ -79,7 +79,7 @@ def test_carriage_returns_and_indents() -> None:
         assert [(a.number, a.path) for a in statute.articles] == [
             ("1", ("제1장 총칙",)), ("2", ("제1장 총칙",)), ("3", ("제2장 벌칙",)),
         ]
-        assert statute.find(2, 1, 2).of(text) == "2. 점검"
+        assert clause(statute, "2", "1", "2").of(text) == "2. 점검"
         check(text, statute_records(text, "1"))
 
 
@@ -130,9 +130,8 @@ def test_clauses_count_and_nest() -> None:
     assert [c.label for c in first.children] == ["1", "1-2", "2"]
     assert [c.label for c in first.children[1].children] == ["가", "나", "다"]
     assert [c.label for c in first.children[1].children[2].children] == ["1", "2"]
-    assert statute.find(1, 1, "1의2", "나").of(text) == "나. 둘째에 해당한\n다. 다만, 아니다."
-    assert statute.find(1, 4).of(text) == "④ 제3항의 1. 은 아니다."
-    assert statute.find(1, 7) is None and statute.find(1, 1, 9) is None
+    assert clause(statute, "1", "1", "1-2", "나").of(text) == "나. 둘째에 해당한\n다. 다만, 아니다."
+    assert clause(statute, "1", "4").of(text) == "④ 제3항의 1. 은 아니다."
 
 
 def test_items_without_paragraphs() -> None:
