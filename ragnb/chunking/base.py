@@ -68,31 +68,23 @@ def child_indices(
     return range(first, max(first, min(until, bisect_right(spans, parents[parent].end, key=lambda s: s.end))))
 
 # %% ../../nbs/20_chunking/01_base.ipynb #58f7487b
-def _link(doc_id: str, level: str, index: int) -> RelatedNodeInfo:
-    "A chunk as LlamaIndex's relationships name it."
-    return RelatedNodeInfo(node_id=str(Address(doc_id, level, index)))
-
-def _relations(
-    address: Address, n_chunks: int, parent: int | None, children: Sequence[RelatedNodeInfo] | None = None
-) -> dict[NodeRelationship, RelatedNodeInfo | list[RelatedNodeInfo]]:
-    "LlamaIndex relationships of a chunk, from its address."
+def _relations(outline: Outline, address: Address, parent: int | None) -> dict[NodeRelationship, Any]:
+    "LlamaIndex relationships of a chunk, from its address; of a parent, the chunks on all lower levels."
     doc_id, level, index = address.doc_id, address.level, address.index
+
+    def link(level: str, i: int) -> RelatedNodeInfo:
+        return RelatedNodeInfo(node_id=str(Address(doc_id, level, i)))
     out: dict[NodeRelationship, Any] = {NodeRelationship.SOURCE: RelatedNodeInfo(node_id=doc_id)}
     if index > 0:
-        out[NodeRelationship.PREVIOUS] = _link(doc_id, level, index - 1)
-    if index + 1 < n_chunks:
-        out[NodeRelationship.NEXT] = _link(doc_id, level, index + 1)
+        out[NodeRelationship.PREVIOUS] = link(level, index - 1)
+    if index + 1 < len(outline.levels[level]):
+        out[NodeRelationship.NEXT] = link(level, index + 1)
     if parent is not None:
-        out[NodeRelationship.PARENT] = _link(doc_id, "p", parent)
-    if children is not None:
-        out[NodeRelationship.CHILD] = list(children)
+        out[NodeRelationship.PARENT] = link("p", parent)
+    if below := {k: v for k, v in outline.levels.items() if k != "p" and v and level == "p"}:
+        found = [(k, i) for k, v in below.items() for i in child_indices(outline.levels["p"], index, v)]
+        out[NodeRelationship.CHILD] = [link(k, i) for k, i in found]
     return out
-
-def _children(outline: Outline, parent: int) -> list[RelatedNodeInfo] | None:
-    "The chunks of a parent on all lower levels; None for a document without lower levels."
-    levels, parents = {k: v for k, v in outline.levels.items() if k != "p" and v}, outline.levels["p"]
-    found = [_link(outline.doc_id, k, i) for k, v in levels.items() for i in child_indices(parents, parent, v)]
-    return found if levels else None
 
 # %% ../../nbs/20_chunking/01_base.ipynb #4a719151
 BOOKKEEPING: tuple[str, ...] = (
@@ -146,10 +138,8 @@ class SpanNodeParser(KnownArguments, NodeParser):
         address: Address,   # Of the chunk
     ) -> TextNode:
         "Make the node of one chunk."
-        spans, span = outline.levels[address.level], outline.span_of(address)
-        above = address.level == "p"
-        parent = None if above else parent_index(outline.levels.get("p", ()), span)
-        children = _children(outline, address.index) if above else None
+        span = outline.span_of(address)
+        parent = None if address.level == "p" else parent_index(outline.levels.get("p", ()), span)
         metadata = {**keep_metadata(outline.metadata), "level": address.level, "index": address.index}
         if parent is not None:
             metadata["parent"] = parent
@@ -157,7 +147,7 @@ class SpanNodeParser(KnownArguments, NodeParser):
         if pages := outline.pages_of(span):
             metadata["page"] = pages[0]
         return TextNode(id_=str(address), text=span.of(text), start_char_idx=span.start, end_char_idx=span.end,
-                        metadata=metadata, relationships=_relations(address, len(spans), parent, children),
+                        metadata=metadata, relationships=_relations(outline, address, parent),
                         excluded_embed_metadata_keys=[*BOOKKEEPING], excluded_llm_metadata_keys=[*BOOKKEEPING])
 
     def parse(

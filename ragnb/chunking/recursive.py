@@ -11,30 +11,25 @@ from collections.abc import Sequence
 from llama_index.core.bridge.pydantic import model_validator
 
 from ..documents.span import InputError, Span
+from ..documents.text import trim_span
 from .base import SpanNodeParser
 
 # %% auto #0
 __all__ = ['recursive_spans', 'RecursiveNodeParser']
 
 # %% ../../nbs/20_chunking/02_recursive.ipynb #d427724d
-def _stripped(text: str, start: int, end: int) -> list[Span]:
-    "A part of a text without white space at its ends; none when nothing is left."
-    part = text[start:end]
-    start, end = start + len(part) - len(part.lstrip()), end - len(part) + len(part.rstrip())
-    return [Span(start, end)] if start < end else []
-
-
 def _joined(text: str, pieces: Sequence[Span], size: int, overlap: int) -> list[Span]:
     "Runs of pieces up to a size; each begins with the last pieces of the one before, up to the overlap."
     out: list[Span] = []
     first = at = 0   # The run is pieces[first:at]
     for at, piece in enumerate(pieces):
         if first < at and piece.end - pieces[first].start > size:
-            out += _stripped(text, pieces[first].start, piece.start)
+            out.append(trim_span(text, pieces[first].start, piece.start))
             while first < at and (piece.start - pieces[first].start > overlap
                                   or piece.end - pieces[first].start > size):
                 first += 1
-    return out + (_stripped(text, pieces[first].start, pieces[-1].end) if pieces else [])
+    out += [trim_span(text, pieces[first].start, pieces[-1].end)] if pieces else []
+    return [span for span in out if span]
 
 # %% ../../nbs/20_chunking/02_recursive.ipynb #79e7de2c
 def recursive_spans(
@@ -58,7 +53,8 @@ def recursive_spans(
             short.append(piece)
             continue
         out, short = out + _joined(text, short, size, overlap), []
-        out += recursive_spans(text, size, overlap, left, piece) if left else _stripped(text, piece.start, piece.end)
+        whole = trim_span(text, piece.start, piece.end)
+        out += recursive_spans(text, size, overlap, left, piece) if left else [whole] if whole else []
     return out + _joined(text, short, size, overlap)
 
 # %% ../../nbs/20_chunking/02_recursive.ipynb #e961f9a1

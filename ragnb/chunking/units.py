@@ -55,18 +55,10 @@ def part_of(
     at = np.searchsorted(first, starts, side="right") - 1
     return [int(i) if i >= 0 and spans and s < spans[i].end else -1 for i, s in zip(at, starts)]
 
-# %% ../../nbs/20_chunking/07_units.ipynb #f4e676e7
+# %% ../../nbs/20_chunking/07_units.ipynb #19b7958b
 _PARAGRAPH = re.compile(r"\n[^\S\n]*\n\s*|(?:\r\n[^\S\r\n]*){2,}\s*")
 
-def _pieces(
-    text: str, span: Span, walls: Sequence[int], longest: int, ruler: TextRuler | None = None
-) -> list[Span]:
-    "A sentence, cut at the walls inside it and where it is too long."
-    edges = [span.start, *walls, span.end]
-    parts = [trim_span(text, a, b) for a, b in zip(edges, edges[1:])]
-    return [piece for part in parts for piece in cut_long(text, part, longest, ruler)]
 
-# %% ../../nbs/20_chunking/07_units.ipynb #19b7958b
 def unit_spans(
     text: str,
     walls: Iterable[int] = (),   # Offsets that no unit crosses, besides those of paragraphs
@@ -83,8 +75,9 @@ def unit_spans(
     longest = max(size, size * 5 // 4 if longest is None else longest)
     atoms: list[Span] = []
     for span in sentence_spans(text, sentences):
-        inside = stops[bisect_right(stops, span.start):bisect_left(stops, span.end)]
-        atoms += _pieces(text, span, inside, longest, ruler)
+        edges = [span.start, *stops[bisect_right(stops, span.start):bisect_left(stops, span.end)], span.end]
+        for start, end in zip(edges, edges[1:]):
+            atoms += cut_long(text, trim_span(text, start, end), longest, ruler)
     return pack(text, atoms, size, stops=[*stops, len(text)], ruler=ruler)
 
 # %% ../../nbs/20_chunking/07_units.ipynb #18d918bb

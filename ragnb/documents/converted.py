@@ -14,8 +14,6 @@ import zipfile
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -25,29 +23,14 @@ from .markup import counted
 from .span import InputError
 
 # %% auto #0
-__all__ = ['MOST_UNPACKED', 'MOST_RATIO', 'MOST_EMPTY', 'MOST_TEXT', 'MOST_CELLS', 'CONVERTERS', 'without_empty_cells',
-           'without_navigation', 'PdfText', 'pdf_text', 'read_converted']
-
-# %% ../../nbs/00_documents/07_converted.ipynb #05b351f3
-@contextmanager
-def _reasons(path: Path) -> Iterator[None]:
-    "Turn what a converter raises into an `InputError` of one line."
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")   # of a deeply nested page, read as plain text then
-            yield
-    except InputError:
-        raise
-    except Exception as error:
-        if isinstance(error, ImportError) or type(error).__name__ == "MissingDependencyException":
-            raise InputError(f"reading {path.name} needs the extra 'files': pip install 'ragnb[files]'") from error
-        reason = " ".join(str(error).split())[:120]
-        raise InputError(f"{path.name} cannot be read as {path.suffix.lower()} "
-                         f"({type(error).__name__}{': ' if reason else ''}{reason})") from error
+__all__ = ['MOST_UNPACKED', 'MOST_EMPTY', 'MOST_RATIO', 'MOST_TEXT', 'MOST_CELLS', 'CONVERTERS', 'without_empty_cells',
+           'without_navigation', 'pdf_text', 'read_converted']
 
 # %% ../../nbs/00_documents/07_converted.ipynb #6d28be57
 MOST_UNPACKED: int = 500 * 2**20   # Bytes of all parts of an archive, as its table of contents states them
+MOST_EMPTY: int = 50_000           # Tags of an archive, unless there is a byte of text for each hundred
 MOST_RATIO: int = 100              # How many times its packed size a part of more than a million bytes may unpack to
+_NO_TEXT = re.compile(rb"<[^<>]*>|\s+")
 
 
 def _check_ratio(path: Path, what: str, unpacked: int, packed: int) -> None:
@@ -56,36 +39,26 @@ def _check_ratio(path: Path, what: str, unpacked: int, packed: int) -> None:
         raise InputError(f"{path.name} holds {what}, which unpacks from {packed:,} to {unpacked:,} bytes or more: "
                          f"more than {MOST_RATIO} times as much")
 
-def _check_archive(path: Path) -> None:
-    "Refuse what is no zip archive, and one that is too large unpacked."
+def _check_archive(path: Path, elements: bool = True) -> None:
+    "Refuse what is no zip archive, one that is too large unpacked, and one of XML with nearly only empty elements."
     data = path.read_bytes()
     file = io.BytesIO(data)
     if data[:8] == b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1":
         raise InputError(f"{path.name} is encrypted, or has the format of an older program: save it without a password")
     if not zipfile.is_zipfile(file):
         raise InputError(f"{path.name} is not a {path.suffix.lower()} file, or it is damaged: it is no zip archive")
+    tags = text = 0
     with zipfile.ZipFile(file) as archive:
         parts = archive.infolist()
-    unpacked = sum(part.file_size for part in parts)
-    if unpacked > MOST_UNPACKED:
-        raise InputError(f"{path.name} unpacks to {unpacked:,} bytes, more than {MOST_UNPACKED:,}")
-    if sum(part.compress_size for part in parts) > len(data):
-        raise InputError(f"{path.name} is damaged: its parts overlap")
-    for part in parts:
-        _check_ratio(path, repr(part.filename), part.file_size, part.compress_size)
-
-# %% ../../nbs/00_documents/07_converted.ipynb #3e5f01b1
-MOST_EMPTY: int = 50_000   # Tags of an archive, unless there is a byte of text for each hundred
-_NO_TEXT = re.compile(rb"<[^<>]*>|\s+")
-
-
-def _check_elements(path: Path) -> None:
-    "Refuse an archive of XML that holds nearly nothing but empty elements."
-    tags = text = 0
-    with zipfile.ZipFile(path) as archive:
-        for part in (p for p in archive.infolist() if p.filename.endswith(".xml")):
-            with archive.open(part) as file:
-                while piece := file.read(2**20):
+        if (unpacked := sum(part.file_size for part in parts)) > MOST_UNPACKED:
+            raise InputError(f"{path.name} unpacks to {unpacked:,} bytes, more than {MOST_UNPACKED:,}")
+        if sum(part.compress_size for part in parts) > len(data):
+            raise InputError(f"{path.name} is damaged: its parts overlap")
+        for part in parts:
+            _check_ratio(path, repr(part.filename), part.file_size, part.compress_size)
+        for part in (p for p in parts if elements and p.filename.endswith(".xml")):
+            with archive.open(part) as xml:
+                while piece := xml.read(2**20):
                     tags += piece.count(b"<")
                     text += len(_NO_TEXT.sub(b"", piece))
     if tags > max(MOST_EMPTY, 100 * text):
@@ -171,7 +144,7 @@ def _percent(cell: Any) -> Any:
 def _xlsx(path: Path) -> dict[str, Any]:
     "A workbook: the name of each sheet as a heading, its values as a table."
     from openpyxl import load_workbook
-    _check_archive(path)
+    _check_archive(path, elements=False)   # styled cells without a value are no text
     book, seen, tables = load_workbook(path, read_only=True, data_only=True), 0, {}
     def rows(sheet: Any) -> Iterator[list[Any]]:
         nonlocal seen
@@ -274,13 +247,11 @@ def _html(path: Path) -> dict[str, Any]:
 def _docx(path: Path) -> dict[str, Any]:
     "A Word document."
     _check_archive(path)
-    _check_elements(path)
     return {"text": _markdown(path, "DocxConverter", path.read_bytes())[0]}
 
 def _pptx(path: Path) -> dict[str, Any]:
     "Slides as pages."
     _check_archive(path)
-    _check_elements(path)
     text, _ = _markdown(path, "PptxConverter", path.read_bytes())
     return {"pages": [page.strip("\n") for page in _SLIDE.split(text)[1:]]}
 
@@ -347,7 +318,6 @@ def _hwp(path: Path) -> dict[str, Any]:
         _check_hwp(path)
     else:
         _check_archive(path)
-        _check_elements(path)
     with (PlainTabs if is_binary else HWPXReader)(str(path)) as reader:
         found = reader.extract_text_with_notes(ExtractOptions(image_marker=ImageMarkerStyle.NONE))
     notes = [f"[^{prefix}{note.number}]: {' '.join(note.text.split())}"
@@ -355,13 +325,6 @@ def _hwp(path: Path) -> dict[str, Any]:
     return {"text": "\n".join([without_empty_cells(found.text), *([""] if notes else []), *notes])}
 
 # %% ../../nbs/00_documents/07_converted.ipynb #3598a43e
-@dataclass(frozen=True)
-class PdfText:
-    "What could be read of a PDF."
-    pages: list[str]               # The text of each page, in order; '' for a page without text
-    notes: list[str]               # What could not: pages that are pictures, pages that are damaged
-
-
 def _open(path: Path, password: str | None) -> Any:
     "A PDF that can be read; `InputError` says why not."
     import pypdfium2
@@ -388,17 +351,11 @@ def _page(pdf: Any, number: int) -> tuple[str, bool]:
     finally:
         page.close()
 
-# %% ../../nbs/00_documents/07_converted.ipynb #4d6d4940
-def _numbered(what: str, numbers: Sequence[int]) -> list[str]:
-    "A note on pages; none without pages."
-    more = f" and {len(numbers) - 10} more" if len(numbers) > 10 else ""
-    return [f"{what}: {', '.join(map(str, numbers[:10]))}{more}"] if numbers else []
-
 # %% ../../nbs/00_documents/07_converted.ipynb #1dc723f2
 def pdf_text(
     path: str | Path,              # `InputError` when it is no PDF, is encrypted, or has no text
     password: str | None = None,   # Of an encrypted file
-) -> PdfText:
+) -> dict[str, Any]:                # "pages", '' for one without text, and "notes" on pages that could not be read
     "Read the pages of a PDF, and say which could not be read."
     import pypdfium2
     path = Path(path)
@@ -414,16 +371,18 @@ def pdf_text(
             scanned += [number + 1] if is_picture else []
     finally:
         pdf.close()
-    notes = _numbered("pages that are pictures without text and need OCR", scanned)
-    notes += _numbered("pages that are damaged", damaged)
+    notes = []
+    for what, numbers in (("are pictures without text and need OCR", scanned), ("are damaged", damaged)):
+        more = f" and {len(numbers) - 10} more" if len(numbers) > 10 else ""
+        notes += [f"pages that {what}: {', '.join(map(str, numbers[:10]))}{more}"] if numbers else []
     if not any(page.strip() for page in pages):
         reason = "; ".join(notes) or "it is probably scanned and needs OCR"
         raise InputError(f"{path.name} has {counted(len(pages), 'page')} but no text: {reason}")
-    return PdfText(pages, notes)
+    return {"pages": pages, "notes": notes}
 
 # %% ../../nbs/00_documents/07_converted.ipynb #31167d27
 CONVERTERS: dict[str, Callable[[Path], dict[str, Any]]] = {
-    ".html": _html, ".htm": _html, ".docx": _docx, ".pptx": _pptx, ".xlsx": _xlsx, ".csv": _csv,
+    ".pdf": pdf_text, ".html": _html, ".htm": _html, ".docx": _docx, ".pptx": _pptx, ".xlsx": _xlsx, ".csv": _csv,
     ".hwp": _hwp, ".hwpx": _hwp,
 }
 
@@ -432,8 +391,18 @@ def read_converted(
     path: Path,          # A file with one of the suffixes of `CONVERTERS`
 ) -> dict[str, Any]:     # "text" or "pages", "title" and "notes" where there are some; `InputError` says what is wrong
     "Convert a file to a record."
-    with _reasons(path):
-        record = CONVERTERS[path.suffix.lower()](path)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")   # of a deeply nested page, read as plain text then
+            record = CONVERTERS[path.suffix.lower()](path)
+    except InputError:
+        raise
+    except Exception as error:
+        if isinstance(error, ImportError) or type(error).__name__ == "MissingDependencyException":
+            raise InputError(f"reading {path.name} needs the extra 'files': pip install 'ragnb[files]'") from error
+        reason = " ".join(str(error).split())[:120]
+        raise InputError(f"{path.name} cannot be read as {path.suffix.lower()} "
+                         f"({type(error).__name__}{': ' if reason else ''}{reason})") from error
     pages = record.get("pages", [record.get("text", "")])
     if not any(page.strip() for page in pages):
         raise InputError(f"{path.name} contains no text")

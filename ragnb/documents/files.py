@@ -20,7 +20,7 @@ from typing import Any
 
 from llama_index.core.schema import Document
 
-from .converted import CONVERTERS, pdf_text, read_converted
+from .converted import CONVERTERS, read_converted
 from .forms import plain_text, reading_form
 from .halves import composed, decode_lines, read_text, replace_halves, replace_halves_in
 from .span import InputError
@@ -81,7 +81,7 @@ def _some(names: Sequence[str]) -> str:
     return ", ".join(names[:5]) + (f" and {len(names) - 5:,} more" if len(names) > 5 else "")
 
 # %% ../../nbs/00_documents/06_files.ipynb #619f1420
-SUFFIXES: tuple[str, ...] = (".md", ".markdown", ".txt", ".jsonl", ".pdf", *CONVERTERS)
+SUFFIXES: tuple[str, ...] = (".md", ".markdown", ".txt", ".jsonl", *CONVERTERS)
 
 
 def _refused(file: Path, root: Path) -> str:
@@ -362,10 +362,6 @@ def _title(text: str, default: str) -> str:
 
 def _file_record(path: Path, notes: list[str]) -> dict[str, Any]:
     "What one file holds, as a record."
-    if path.suffix.lower() == ".pdf":
-        pdf = pdf_text(path)
-        notes += pdf.notes
-        return {"pages": pdf.pages, "title": path.stem}
     if path.suffix.lower() in CONVERTERS:
         record = read_converted(path)
         notes += record.pop("notes", [])

@@ -155,15 +155,6 @@ def overlap_start(
     words = (i for i in range(lowest, last.end) if text[i - 1:i].isspace() and not text[i].isspace())
     return next((i for i in words if ruler.fits(i, last.end, overlap)), last.end)
 
-# %% ../../nbs/00_documents/04_packing.ipynb #9e5b5c17
-def _n_fitting(atoms: Sequence[Span], i: int, start: int, stop: int, size: int, ruler: TextRuler) -> int:
-    "One past the last atom from `i` on that a chunk from `start` has room for; at least `i + 1`."
-    limit = min(stop, ruler.reach(start, size, max(start + 1, atoms[-1].end)))
-    j = max(i + 1, bisect_right(atoms, limit, i, key=lambda atom: atom.end))
-    while j > i + 1 and not ruler.fits(start, atoms[j - 1].end, size):
-        j -= 1
-    return j
-
 # %% ../../nbs/00_documents/04_packing.ipynb #7e10c328
 def pack(
     text: str,                       # The whole document
@@ -178,19 +169,22 @@ def pack(
     "Pack atoms into chunks of at most `size`; a longer atom is a chunk of its own."
     ruler = ruler or TextRuler(text)
     out: list[Span] = []
-    i = region = 0
+    i = 0
     while i < len(atoms):
-        while region < len(stops) and atoms[i].start >= stops[region]:
-            region += 1
         start = atoms[i].start
+        region = bisect_right(stops, start)
         if overlap and out and out[-1].end <= start:
             floor, last = floors[region] if region < len(floors) else 0, out[-1]
             if before := bisect_left(walls, last.end, key=lambda wall: wall.start):
                 floor = max(floor, walls[before - 1].end)
             back = overlap_start(text, last, overlap, floor, ruler)
             start = back if back < last.end and ruler.fits(back, atoms[i].end, size) else start
-        stop = stops[region] if region < len(stops) else len(text)
-        j = _n_fitting(atoms, i, start, stop, size, ruler)
-        out.append(Span(start, atoms[j - 1].end))
-        i = j
+        limit = ruler.reach(start, size, max(start + 1, atoms[-1].end))
+        limit = min(limit, stops[region]) if region < len(stops) else limit
+        i, first = i + 1, i + 1
+        while i < len(atoms) and atoms[i].end <= limit:
+            i += 1
+        while i > first and not ruler.fits(start, atoms[i - 1].end, size):
+            i -= 1
+        out.append(Span(start, atoms[i - 1].end))
     return out

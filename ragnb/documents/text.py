@@ -14,7 +14,7 @@ from itertools import chain, islice
 from sys import intern
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from .forms import joins_previous, plain_text, reading_form
+from .forms import joins_previous, plain_text, reading_form, ReadingForm
 from .span import InputError, Span
 
 # %% auto #0
@@ -236,21 +236,17 @@ def sentence_spans(
     "Find the sentences of a text, as spans."
     if method not in ("auto", "kiwi", "rule"):
         raise InputError(f"method must be 'auto', 'kiwi' or 'rule', got {method!r}")
-    blocks = block_spans(text)
-    forms = [reading_form(b.of(text)) for b in blocks]
-    texts = [form.text for form in forms]
-    kiwi = method == "kiwi" or method == "auto" and is_korean(text)
-    if kiwi:
-        cuts = [a.starts for a in analysed(texts)]
+    blocks, whole = block_spans(text), reading_form(text)
+    forms = [ReadingForm(b.of(whole.text)) if whole.starts is None else reading_form(b.of(text)) for b in blocks]
+    if method == "kiwi" or method == "auto" and is_korean(text):
+        cuts = [a.starts[1:] for a in analysed([form.text for form in forms])]
     else:
-        cuts = [[0, *(m.end() for m in SENTENCE_END.finditer(t) if ends_sentence(t, m))] for t in texts]
+        cuts = [[m.end() for m in SENTENCE_END.finditer(f.text) if ends_sentence(f.text, m)] for f in forms]
     out: list[Span] = []
     for block, form, starts in zip(blocks, forms, cuts):
-        inner = (i for i in starts[1:] if form.start(i) > form.start(i - 1))
-        inner = (i for i in inner if not tears(text, block.start + form.start(i)))
-        edges = [0, *inner, len(form.text)]
-        sentences = (form.span(trim_span(form.text, a, b)) for a, b in zip(edges, edges[1:]))
-        out += [Span(block.start + s.start, block.start + s.end) for s in sentences if s]
+        inner = [at for at in (block.start + form.start(i) for i in starts) if not tears(text, at)]
+        edges = [block.start, *inner, block.end]
+        out += [s for a, b in zip(edges, edges[1:]) if (s := trim_span(text, a, b))] if inner else [block]
     return out
 
 # %% ../../nbs/00_documents/02_text.ipynb #e35d5665

@@ -121,7 +121,8 @@ def _at_home(chunk: Span, n: int | None, part: Span, apart: Sequence[tuple[int, 
 
 # %% ../../nbs/50_expansion/03_passages.ipynb #d94fc96a
 def _stitched(outline: Outline, span: Span, asked: Sequence[WantedPiece], chunks: Mapping[Address, ChunkText],
-              policy: str, dropped: dict[str, str], apart: Sequence[tuple[int, Span]]) -> list[tuple[int, int, Passage]]:
+              policy: str, dropped: dict[str, str], apart: Sequence[tuple[int, Span]],
+              ) -> list[tuple[int, int, Passage]]:
     "Passages of one united span; chunks that a hole cuts off from every hit are written into `dropped`."
     granted = {a: chunks[a] for p in asked for a in p.addresses() if a in chunks}
     held = dict(sorted(granted.items(), key=lambda item: (item[1].span, item[0])))

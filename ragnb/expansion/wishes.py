@@ -5,7 +5,7 @@
 # %% ../../nbs/50_expansion/02_wishes.ipynb #43df13c0
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import partial
 from itertools import dropwhile, takewhile
