@@ -361,6 +361,11 @@ class _NamedStatutes:
             self.law = law.name or self.law
         return Citation(Span(law.start, at), law.name, law.tier)
 
+    def whole(self, m: re.Match[str], low: int, follow: bool) -> Citation:
+        "A citation of the statute named before a 부칙 or 별표, or of the one at hand."
+        base = self.before(m.start(), low) or Citation(Span(*m.span()), self.law if follow else "")
+        return replace(base, span=Span(base.span.start, m.end()))
+
 # %% ../../nbs/00_documents/11_citations.ipynb #4afdc8fb
 def _takes(ref: Citation, level: str) -> bool:
     "True when a clause of this level can belong to a citation."
@@ -378,67 +383,10 @@ def _upto(ref: Citation, level: str) -> Citation:
         return kept
     return replace(kept, relative="", step=0)
 
-# %% ../../nbs/00_documents/11_citations.ipynb #1f34b9b8
-class _Found:
-    "The citations of a text so far, and what a further clause does to them."
-
-    def __init__(self, text: str, end: int) -> None:
-        self.text, self.end = text, end
-        self.all: list[Citation] = []
-
-    @property
-    def last(self) -> Citation | None:
-        "The last citation."
-        return self.all[-1] if self.all else None
-
-    def gap(self, pattern: re.Pattern[str], span: Span, back: int = 1) -> bool:
-        "True when only what `pattern` says is between the last citation (the last but one, …) and a mark."
-        if len(self.all) < back or not 0 <= span.start - self.all[-back].span.end <= 120:
-            return False
-        return pattern.fullmatch(self.text, self.all[-back].span.end, span.start) is not None
-
-    def listed(self, span: Span, level: str) -> Citation | None:
-        "The citation that a mark continues: 제3조 및 …, 제3조(제2항은 제외한다) 및 …, 제3조(…, or the same mark (제1, 2항)."
-        if last := self.last:
-            inside = self.gap(_INTO, span) and (last.article or last.relative)
-            if inside or last.span.end == span.end:
-                return last
-        for back in range(1, min(5, len(self.all) + 1)):
-            if getattr(self.all[-back], level) and self.gap(_AND, span, back):
-                return self.all[-back]
-        return None
-
-    def close_range(self, span: Span, level: str, number: str) -> bool:
-        "Close a range that the last citation opened; False when it opened none."
-        last = self.last
-        if last is None or last.last or not getattr(last, level) or last.depth != LEVELS.index(level):
-            return False
-        if not self.gap(_TO, span):
-            return False
-        until = _UNTIL.match(self.text, span.end, self.end)
-        self.all[-1] = replace(last, span=Span(last.span.start, until.end() if until else span.end), last=number)
-        return True
-
-    def add_clause(self, span: Span, level: str, number: str, alone: bool) -> None:
-        "제N항, 제N호 or X목: of the citation before it, or of the list it is in, or of the place at hand."
-        if not number or self.close_range(span, level, number):
-            return
-        last = self.last
-        if last and _takes(last, level) and self.gap(_TO_CLAUSE, span):
-            self.all[-1] = replace(last, span=last.span.hull(span), **{level: number})
-        elif listed := self.listed(span, level):
-            self.all.append(replace(_upto(listed, level), span=span, **{level: number}))
-        elif alone:
-            self.all.append(Citation(span, **{level: number}))
-
 # %% ../../nbs/00_documents/11_citations.ipynb #ed87df1c
 _ISSUED = re.compile(r"(?:[법률령칙례시훈규]|공고|사건|번호)\s?\Z")
 _ACT = re.compile(r"(?:법률\s?)?제\s?(\d{1,6})\s?호[^\d\n]{0,30}\Z")
 _ACT_AFTER = re.compile(r"\s?[<〈(][^>〉)\n]{0,30}?제\s?(\d{1,6})\s?호(?:[^>〉)\n]{0,60}[>〉)])?")
-
-def _span_of(m: re.Match[str]) -> Span:
-    "Span of a match."
-    return Span(*m.span())
 
 def _number(n: str, m: str | None = None) -> str:
     "43-2 from 43 and 2, in ASCII digits; '' for zero."
@@ -452,7 +400,7 @@ class _Reader:
 
     def __init__(self, text: str, start: int, end: int, names: StatuteNames, loose: bool, follow: bool) -> None:
         self.text, self.start, self.end, self.loose, self.follow = text, start, end, loose, follow
-        self.found = _Found(text, end)
+        self.found: list[Citation] = []
         self.statutes = _NamedStatutes(text, end, names)
 
     def read(self) -> list[Citation]:
@@ -466,24 +414,28 @@ class _Reader:
                 self.statutes.name(m)
             elif m["which"] or m["way"]:
                 self._relative(m)
-            elif m["circled"]:
-                self.found.add_clause(_span_of(m), "paragraph", str(int(numeric(m["circled"]))), True)
-            elif m["sub"]:
-                self.found.add_clause(_span_of(m), "subitem", m["sub"], True)
+            elif m["circled"] or m["sub"]:
+                own = ("subitem", m["sub"]) if m["sub"] else ("paragraph", str(int(numeric(m["circled"]))))
+                self._add_clause(Span(*m.span()), *own, True)
             elif m["annex"]:
                 key = _number(m["an"], m["am"]) if m["an"] else ""
-                self.found.all.append(replace(self._whole(m), part=m["annex"], key=key))
+                self.found.append(replace(self.statutes.whole(m, self._low(), self.follow), part=m["annex"], key=key))
             else:
                 self._supplement(m)
-        return self.found.all
+        return self.found
+
+    @property
+    def last(self) -> Citation | None:
+        "The last citation."
+        return self.found[-1] if self.found else None
 
     def _low(self) -> int:
         "End of the last citation."
-        return self.found.last.span.end if self.found.last else self.start
+        return self.last.span.end if self.last else self.start
 
     def _numbered(self, m: re.Match[str]) -> None:
         "제N조, 제N항, 제N호, or 제1, 2항."
-        span, marked = _span_of(m), bool(m["je"] or m["many"])
+        span, marked = Span(*m.span()), bool(m["je"] or m["many"])
         unit = m["each"] or ("항" if m["p"] else "호" if m["i"] else "조")
         if not marked and not _reads_bare(self.text, m, unit, self.end):
             return
@@ -494,53 +446,86 @@ class _Reader:
             if unit == "조":
                 self._article(span, _number(n, m["m"] or m["m2"]), alone)
             elif unit == "항":
-                self.found.add_clause(span, "paragraph", _number(n), alone)
+                self._add_clause(span, "paragraph", _number(n), alone)
             elif int(n) < 1000:
                 issued = _ISSUED.search(self.text, max(self.start, span.start - 8), span.start)
-                self.found.add_clause(span, "item", _number(n, m["im"]), marked and not issued)
+                self._add_clause(span, "item", _number(n, m["im"]), marked and not issued)
 
     def _article(self, span: Span, number: str, alone: bool) -> None:
         "제N조; `alone` where no statute is named before it."
-        if not number or self.found.close_range(span, "article", number):
+        if not number or self._close_range(span, "article", number):
             return
-        last = self.found.last
+        last = self.last
         base = self.statutes.before(span.start, self._low())
-        if base is None and last and last.part == "부칙" and last.depth < 0 and self.found.gap(_TO_ARTICLE, span):
-            base = self.found.all.pop()
-        elif base is None and (listed := self.found.listed(span, "article")):
+        if base is None and last and last.part == "부칙" and last.depth < 0 and self._gap(_TO_ARTICLE, span):
+            base = self.found.pop()
+        elif base is None and (listed := self._listed(span, "article")):
             base = Citation(span, listed.law, listed.tier, listed.part, listed.key)
         elif base is None and alone:
             base = Citation(span, self.statutes.law if self.follow else "")
         if base:
-            self.found.all.append(replace(base, span=base.span.hull(span), article=number))
+            self.found.append(replace(base, span=base.span.hull(span), article=number))
 
     def _relative(self, m: re.Match[str]) -> None:
         "전조, 다음 항, 이 조, 같은 조."
-        unit, span = m["unit"] or m["kind"], _span_of(m)
+        unit, span = m["unit"] or m["kind"], Span(*m.span())
         level = LEVELS[UNITS.index(unit)]
-        known = (c for c in reversed(self.found.all[-8:]) if getattr(c, level) or c.relative == unit)
+        known = (c for c in reversed(self.found[-8:]) if getattr(c, level) or c.relative == unit)
         if m["which"] in ("같은", "동") and (same := next(known, None)):
-            self.found.all.append(replace(_upto(same, level), span=span))
+            self.found.append(replace(_upto(same, level), span=span))
             return
         count = int(m["count"] or 1) if m["way"] else 0
-        self.found.all.append(Citation(span, relative=unit, step=-count if m["way"] == "전" else count))
-
-    def _whole(self, m: re.Match[str]) -> Citation:
-        "A citation of the statute named before a 부칙 or 별표, or of the one at hand."
-        base = self.statutes.before(m.start(), self._low())
-        base = base or Citation(_span_of(m), self.statutes.law if self.follow else "")
-        return replace(base, span=Span(base.span.start, m.end()))
+        self.found.append(Citation(span, relative=unit, step=-count if m["way"] == "전" else count))
 
     def _supplement(self, m: re.Match[str]) -> None:
         "부칙, with the number of its act before or after it."
-        low = max(self.start, m.start() - 45, self._low() if self.found.last else 0)
+        low = max(self.start, m.start() - 45, self._low() if self.last else 0)
         before, after = _ACT.search(self.text, low, m.start()), _ACT_AFTER.match(self.text, m.end(), self.end)
-        cited = self._whole(m)
+        cited = self.statutes.whole(m, self._low(), self.follow)
         if before:
             cited = replace(cited, key=before[1], span=Span(min(cited.span.start, before.start()), m.end()))
         elif after:
             cited = replace(cited, key=after[1], span=Span(cited.span.start, after.end()))
-        self.found.all.append(replace(cited, part="부칙"))
+        self.found.append(replace(cited, part="부칙"))
+
+    def _gap(self, pattern: re.Pattern[str], span: Span, back: int = 1) -> bool:
+        "True when only what `pattern` says is between the last citation (the last but one, …) and a mark."
+        if len(self.found) < back or not 0 <= span.start - self.found[-back].span.end <= 120:
+            return False
+        return pattern.fullmatch(self.text, self.found[-back].span.end, span.start) is not None
+
+    def _listed(self, span: Span, level: str) -> Citation | None:
+        "The citation that a mark continues: 제3조 및 …, 제3조(제2항은 제외한다) 및 …, 제3조(…, or the same mark (제1, 2항)."
+        if last := self.last:
+            inside = self._gap(_INTO, span) and (last.article or last.relative)
+            if inside or last.span.end == span.end:
+                return last
+        for back in range(1, min(5, len(self.found) + 1)):
+            if getattr(self.found[-back], level) and self._gap(_AND, span, back):
+                return self.found[-back]
+        return None
+
+    def _close_range(self, span: Span, level: str, number: str) -> bool:
+        "Close a range that the last citation opened; False when it opened none."
+        last = self.last
+        is_open = last is not None and not last.last and getattr(last, level) and last.depth == LEVELS.index(level)
+        if not is_open or not self._gap(_TO, span):
+            return False
+        until = _UNTIL.match(self.text, span.end, self.end)
+        self.found[-1] = replace(last, span=Span(last.span.start, until.end() if until else span.end), last=number)
+        return True
+
+    def _add_clause(self, span: Span, level: str, number: str, alone: bool) -> None:
+        "제N항, 제N호 or X목: of the citation before it, or of the list it is in, or of the place at hand."
+        if not number or self._close_range(span, level, number):
+            return
+        last = self.last
+        if last and _takes(last, level) and self._gap(_TO_CLAUSE, span):
+            self.found[-1] = replace(last, span=last.span.hull(span), **{level: number})
+        elif listed := self._listed(span, level):
+            self.found.append(replace(_upto(listed, level), span=span, **{level: number}))
+        elif alone:
+            self.found.append(Citation(span, **{level: number}))
 
 # %% ../../nbs/00_documents/11_citations.ipynb #ac0eafc0
 def find_citations(

@@ -244,7 +244,8 @@ def sentence_spans(
         cuts = [[m.end() for m in SENTENCE_END.finditer(f.text) if ends_sentence(f.text, m)] for f in forms]
     out: list[Span] = []
     for block, form, starts in zip(blocks, forms, cuts):
-        inner = [at for at in (block.start + form.start(i) for i in starts) if not tears(text, at)]
+        inner = [block.start + form.start(i) for i in starts if form.start(i) > form.start(i - 1)]
+        inner = [at for at in inner if not tears(text, at)]
         edges = [block.start, *inner, block.end]
         out += [s for a, b in zip(edges, edges[1:]) if (s := trim_span(text, a, b))] if inner else [block]
     return out

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from helpers_ingest import read, write
 
-from ragnb.documents.converted import CONVERTERS, pdf_text, read_converted
+from ragnb.documents.converted import pdf_text, read_converted
 from ragnb.documents.files import read_documents
 from ragnb.documents.span import InputError
 
@@ -192,7 +192,7 @@ print(json.dumps([read, [str(p) for p in problems]]))
     done = subprocess.run([sys.executable, "-c", code, str(office)], capture_output=True, text=True, env=os.environ | {"PYTHONUTF8": "1"})
     documents, problems = json.loads(done.stdout)
     needs = [name for name in (*MAKERS, "f.html")]
-    assert documents == ["g.csv", "h.md"] and set(CONVERTERS) == {".html", ".htm", ".docx", ".pptx", ".xlsx", ".csv", ".hwp", ".hwpx"}
+    assert documents == ["g.csv", "h.md"]
     told = [f"{n}: reading {n} needs the extra 'files': pip install 'ragnb[files]'" for n in needs]
     assert sorted(problems) == sorted([*told, "g.csv: is not UTF-8, and was read as CP949"])
 
@@ -293,7 +293,7 @@ def test_empty_paragraphs_do_not_hide_the_text_around_them(tmp_path: Path, empty
     with zipfile.ZipFile(tmp_path / "plain.docx") as old, zipfile.ZipFile(tmp_path / "a.docx", "w", zipfile.ZIP_DEFLATED) as new:
         for part in old.infolist():
             data = old.read(part)
-            new.writestr(part.filename, data.replace(b"</w:p>", b"</w:p>" + empty.encode() * 2_000, 2) if part.filename == "word/document.xml" else data)
+            new.writestr(part.filename, data.replace(b"</w:p>", b"</w:p>" + empty.encode() * 1_500, 2) if part.filename == "word/document.xml" else data)
     assert read_converted(tmp_path / "a.docx")["text"] == read_converted(tmp_path / "plain.docx")["text"] == "앞의 글\n\n가운데\n\n뒤의 글"
 
 
