@@ -195,15 +195,6 @@ def _merged(drafts: Sequence[_Draft], least: int, size: int, ruler: TextRuler | 
             out.append(_Draft(tuple(blocks), group[0].section))
     return out
 
-# %% ../../nbs/00_documents/12_records.ipynb #8d5ec948
-def _draft_name(draft: _Draft) -> str:
-    "The part of a record's id that names its place."
-    if draft.articles:
-        first = draft.articles[0]
-        return (f"S{first.key}_" if first.key else "") + f"A{first.number}"
-    block = draft.blocks[0] if draft.blocks[0].kind != "heading" else draft.blocks[-1]
-    return {"header": "H", "supplement": f"S{block.key}", "appendix": block.key}.get(block.kind, "C")
-
 # %% ../../nbs/00_documents/12_records.ipynb #67903031
 def _unique(names: Iterable[str]) -> list[str]:
     "Give the second of equal names the ending v2, a third v3."
@@ -224,72 +215,45 @@ def record_base(
     "First part of the ids of a document's records: LAW_010719."
     return item if item.startswith(f"{kind}_") else f"{kind}_{item}"
 
-# %% ../../nbs/00_documents/12_records.ipynb #91dd0b26
-def _draft_title(draft: _Draft, name: str) -> str:
-    "근로기준법 제56조 (연장·야간 및 휴일 근로)"
-    if not draft.articles:
-        return name if draft.blocks[0].kind == "header" else f"{name} {draft.blocks[-1].title}".strip()
-    first, last = draft.articles[0], draft.articles[-1]
-    words = [name, "부칙" if first.key else "", level_word("article", first.number)]
-    if last.last != first.number:
-        words[-1] += "~" + level_word("article", last.last)
-    elif first.title:
-        words.append(f"({first.title})")
-    return " ".join(word for word in words if word)
-
-# %% ../../nbs/00_documents/12_records.ipynb #da8fa3ec
-def _draft_metadata(draft: _Draft, statute: Statute) -> dict[str, Any]:
-    "Metadata of a draft, empty values left out."
-    block = draft.blocks[-1]
-    out: dict[str, Any] = {
-        "law_name": statute.name,
-        "section": " > ".join(block.path),
-        "effective": statute.effective,
-        "part": {"appendix": "별표", "supplement": "부칙"}.get(block.kind, "본칙"),
-    }
-    if draft.articles:
-        first, last = draft.articles[0], draft.articles[-1]
-        single = last.last == first.number
-        out |= {
-            "article_number": first.number,
-            "article_range": first.number if single else f"{first.number}~{last.last}",
-            "part": first.part,
-            "deleted": all(a.deleted for a in draft.articles),
-            "effective": first.effective or statute.effective,
-        }
-    return {k: v for k, v in out.items() if v or v is False}
-
 # %% ../../nbs/00_documents/12_records.ipynb #b69f48c1
-def _draft_prefix(draft: _Draft, statute: Statute) -> str:
-    "Statute, ministry, date and chapter."
-    if draft.blocks[0].kind == "header":
-        return ""
-    lines = [
-        f"[{statute.name}]" if statute.name else "",
-        f"소관부처: {statute.ministry}" if statute.ministry else "",
-        f"시행일: {statute.effective}" if statute.effective else "",
-        " > ".join(draft.blocks[-1].path),
-    ]
-    return "\n".join(line for line in lines if line)
-
 _AMENDMENT = re.compile(r"(?<!\s)\s*[<〈](?:개정|신설|삭제|전문개정)[^<>〈〉]*(?:[>〉]|\Z)")
-
-# %% ../../nbs/00_documents/12_records.ipynb #701d23c7
 _TYPES = {
     "header": "law_header", "heading": "law_heading", "article": "law_article",
     "supplement": "law_supplement", "appendix": "law_appendix",
 }
 
+
+def _whole_record(draft: _Draft, statute: Statute, base: str) -> Record:
+    "The record of a draft that is not too long; its id is that of its place."
+    head, block, articles = draft.blocks[0], draft.blocks[-1], draft.articles
+    metadata = {"law_name": statute.name, "section": " > ".join(block.path), "effective": statute.effective,
+                "part": {"appendix": "별표", "supplement": "부칙"}.get(block.kind, "본칙")}
+    if articles:
+        first, last = articles[0], articles[-1]
+        place = (f"S{first.key}_" if first.key else "") + f"A{first.number}"
+        until = "" if last.last == first.number else last.last
+        label, words = level_word("article", first.number), [statute.name, "부칙" if first.key else ""]
+        label += f"~{level_word('article', until)}" if until else f" ({first.title})" if first.title else ""
+        title = " ".join(filter(None, (*words, label)))
+        metadata |= {"article_number": first.number, "article_range": first.number + (until and f"~{until}"),
+                     "part": first.part, "deleted": all(a.deleted for a in articles),
+                     "effective": first.effective or statute.effective}
+    else:
+        own = head if head.kind != "heading" else block
+        place = {"header": "H", "supplement": f"S{own.key}", "appendix": own.key}.get(own.kind, "C")
+        title = statute.name if head.kind == "header" else f"{statute.name} {block.title}".strip()
+    lines = [f"[{statute.name}]" if statute.name else "", f"소관부처: {statute.ministry}" if statute.ministry else "",
+             f"시행일: {statute.effective}" if statute.effective else "", " > ".join(block.path)]
+    prefix = "" if head.kind == "header" else "\n".join(filter(None, lines))
+    metadata = {k: v for k, v in metadata.items() if v or v is False}
+    return Record(place, _TYPES[block.kind], draft.span, title, prefix, metadata | {"parent_id": base})
+
 # %% ../../nbs/00_documents/12_records.ipynb #1ba91716
 def _draft_records(
-    text: str, draft: _Draft, statute: Statute, base: str, name: str, least: int, size: int, ruler: TextRuler,
+    text: str, draft: _Draft, whole: Record, least: int, size: int, ruler: TextRuler,
 ) -> list[Record]:
     "The record of a draft, or the records of its pieces."
     article = draft.blocks[-1].article if len(draft.articles) == 1 else None
-    whole = Record(
-        f"{base}_{name}", _TYPES[draft.blocks[-1].kind], draft.span, _draft_title(draft, statute.name),
-        _draft_prefix(draft, statute), _draft_metadata(draft, statute) | {"parent_id": base},
-    )
     pieces = _clause_pieces(text, draft.span, article.clauses if article else (), size, least, ruler=ruler)
     if len(pieces) == 1:
         return [whole]
@@ -331,10 +295,11 @@ def statute_records(
     shared = {"law_id": law_id.removeprefix("LAW_")} | ({"domain": domain} if domain else {})
     ruler = ruler or TextRuler(text)
     drafts = _merged(_drafts(statute), min_size, max_size, ruler)
-    out: list[Record] = []
-    for draft, place in zip(drafts, _unique(map(_draft_name, drafts))):
-        base = record_base("LAW", law_id)
-        for record in _draft_records(text, draft, statute, base, place, min_size, max_size, ruler):
+    base, out = record_base("LAW", law_id), []
+    wholes = [_whole_record(draft, statute, base) for draft in drafts]
+    for draft, whole, place in zip(drafts, wholes, _unique(whole.id for whole in wholes)):
+        whole = replace(whole, id=f"{base}_{place}")
+        for record in _draft_records(text, draft, whole, min_size, max_size, ruler):
             out.append(replace(record, metadata=shared | record.metadata))
     return form.back(out)
 
