@@ -18,7 +18,7 @@ from ..documents.servers import rebuild
 from ..documents.span import IndexMismatchError, InputError, Outline, Span, union
 
 # %% auto #0
-__all__ = ['chunk_spans', 'AnyNodeParser', 'span_parser', 'AbsentNodeParser']
+__all__ = ['chunk_spans', 'bare_text', 'AnyNodeParser', 'span_parser', 'AbsentNodeParser']
 
 # %% ../../nbs/20_chunking/08_any_parser.ipynb #2e4b2a8f
 def _laid(
@@ -60,7 +60,9 @@ def chunk_spans(
     return min(ways, key=left_out)
 
 # %% ../../nbs/20_chunking/08_any_parser.ipynb #9acc42d4
-def _text(node: BaseNode) -> str:
+def bare_text(
+    node: BaseNode,
+) -> str:
     "The text of a node without its metadata."
     return node.get_content(MetadataMode.NONE)
 
@@ -85,7 +87,7 @@ class AnyNodeParser(SpanNodeParser):
 
     def parse(self, document: BaseNode) -> tuple[list[TextNode], Outline]:
         "Split one document into nodes and its outline."
-        visible = [n for n in self._cut(document) if _text(n).strip()]
+        visible = [n for n in self._cut(document) if bare_text(n).strip()]
         smallest = [n for n in visible if not n.child_nodes]
         above = {n.parent_node.node_id for n in smallest if n.parent_node}
         found = {"p": [n for n in visible if n.node_id in above], "c": smallest}
@@ -114,10 +116,10 @@ class AnyNodeParser(SpanNodeParser):
         "The chunks of a level where they lie, in document order; one that lies inside another is left out."
         given = [Span(n.start_char_idx, n.end_char_idx) if getattr(n, "end_char_idx", None) is not None and
                  n.start_char_idx is not None and 0 <= n.start_char_idx <= n.end_char_idx else None for n in nodes]
-        spans = chunk_spans(document.get_content(), list(map(_text, nodes)), given)
+        spans = chunk_spans(document.get_content(), list(map(bare_text, nodes)), given)
         for number, (node, span) in enumerate(zip(nodes, spans)):
             if span is None:
-                shown = " ".join(_text(node).split())[:40]
+                shown = " ".join(bare_text(node).split())[:40]
                 raise InputError(f"{type(self.parser).__name__} changes the text: chunk {number} of document "
                                  f"{document.node_id!r} does not stand in it ({shown!r}), so it has no place to cite")
         out: dict[Span, BaseNode] = {}

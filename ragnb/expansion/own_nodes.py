@@ -10,24 +10,20 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from llama_index.core.schema import BaseNode, Document, MetadataMode, NodeWithScore, TextNode
+from llama_index.core.schema import BaseNode, Document, NodeWithScore, TextNode
 from llama_index.core.vector_stores.types import BasePydanticVectorStore
 
 # %% auto #0
 __all__ = ['all_nodes', 'NodeStore']
 
 # %% ../../nbs/50_expansion/09_own_nodes.ipynb #bfe9c7d4
+from ..chunking.any_parser import bare_text
 from ..chunking.base import KnownSpanNodeParser
 from ..documents.span import Address, InputError, Outline, Span
 from ..storage.store import ChunkReader, Found
 from .raw_hits import field_of, overlap, whole_number
 
 # %% ../../nbs/50_expansion/09_own_nodes.ipynb #690b8564
-def _text(node: BaseNode) -> str:
-    "The text of a node without its metadata."
-    return node.get_content(MetadataMode.NONE)
-
-
 def _offsets(nodes: Sequence[BaseNode], document: Document | None) -> list[Span] | None:
     "The span of each node of one document; None when one of them is not known, or they count from different texts."
     spans = []
@@ -35,10 +31,10 @@ def _offsets(nodes: Sequence[BaseNode], document: Document | None) -> list[Span]
         return None
     for node in nodes:
         start, end = getattr(node, "start_char_idx", None), getattr(node, "end_char_idx", None)
-        if start is None or end is None or end - start != len(_text(node)):
+        if start is None or end is None or end - start != len(bare_text(node)):
             return None
         spans.append(Span(start, end))
-        if document is not None and spans[-1].of(document.text) != _text(node):
+        if document is not None and spans[-1].of(document.text) != bare_text(node):
             return None
     return spans if spans == sorted(spans) and len(set(spans)) == len(spans) else None
 
@@ -61,7 +57,7 @@ def _laid_out(nodes: Sequence[BaseNode]) -> tuple[list[Span], str]:
     "Spans of texts one below the other, what two of them share only once, and the whole text."
     spans, parts, last = [], [], ""
     for node in nodes:
-        text, at = _text(node), spans[-1].end if spans else 0
+        text, at = bare_text(node), spans[-1].end if spans else 0
         shared = overlap(last, text) if len(last) < len(text) or not last.endswith(text) else 0
         parts.append(text[shared:] if shared or not spans else "\n" + text)
         start = at - shared if shared else at + bool(spans)
@@ -81,27 +77,14 @@ def _start(node: BaseNode) -> int:
     return known or whole_number(node.metadata.get("start_index")) or 0
 
 
-def _page_numbers(nodes: Sequence[BaseNode], fields: Mapping[str, str]) -> list[int]:
-    "The page of each node of a document, from 1; nothing when one of them has none."
+def _in_order(nodes: Sequence[BaseNode], fields: Mapping[str, str]) -> tuple[list[BaseNode], dict[str, int]]:
+    "The nodes of a document by page, number and offset, as far as they have them; id -> page from 1, if all have one."
     found = [whole_number(_value(node, "page", fields)) for node in nodes]
-    known = [n for n in found if n is not None]
-    return [n + (0 in known) for n in known] if len(known) == len(found) else []
+    pages = {} if None in found else {node.node_id: n + (0 in found) for node, n in zip(nodes, found)}
 
-
-def _in_order(nodes: Sequence[BaseNode], fields: Mapping[str, str]) -> list[BaseNode]:
-    "The nodes of a document by page, number and offset, as far as they have them."
-    pages = _page_numbers(nodes, fields) or [0] * len(nodes)
-    numbers = [whole_number(_value(node, "index", fields)) or 0 for node in nodes]
-    keyed = sorted(zip(pages, numbers, map(_start, nodes), range(len(nodes))))
-    return [nodes[at] for *_, at in keyed]
-
-# %% ../../nbs/50_expansion/09_own_nodes.ipynb #a77ac006
-def _pages(numbers: Sequence[int], spans: Sequence[Span]) -> list[tuple[int, Span]]:
-    "The pages of a document, if they rise."
-    out: dict[int, Span] = {}
-    for number, span in zip(numbers, spans):
-        out[number] = out.get(number, span).hull(span)
-    return list(out.items()) if list(numbers) == sorted(numbers) else []
+    def place(node: BaseNode) -> tuple[int, int, int]:
+        return pages.get(node.node_id, 0), whole_number(_value(node, "index", fields)) or 0, _start(node)
+    return sorted(nodes, key=place), pages
 
 # %% ../../nbs/50_expansion/09_own_nodes.ipynb #8a417ae2
 def _outline(doc_id: str, nodes: Sequence[BaseNode], document: Document | None) -> tuple[Outline, list[BaseNode]]:
@@ -165,7 +148,7 @@ class NodeStore(ChunkReader):
         whole = {d.node_id: d for d in documents}
         groups: dict[str, list[BaseNode]] = {}
         for node in all_nodes(nodes):
-            if _text(node).strip():
+            if bare_text(node).strip():
                 noted = None if "doc_id" in self.fields else node.ref_doc_id
                 doc_id = str(noted or _value(node, "doc_id", self.fields) or node.node_id)
                 groups.setdefault(doc_id, []).append(node)
@@ -184,16 +167,21 @@ class NodeStore(ChunkReader):
 
     def _add(self, doc_id: str, nodes: Sequence[BaseNode], document: Document | None = None) -> None:
         "Add one document."
-        outline, nodes = _outline(doc_id, _in_order(nodes, self.fields), document)
-        if not outline.pages:
-            outline = replace(outline, pages=_pages(_page_numbers(nodes, self.fields), outline.levels["c"]))
+        ordered, page_of = _in_order(nodes, self.fields)
+        outline, nodes = _outline(doc_id, ordered, document)
+        numbers = [page_of[node.node_id] for node in nodes] if page_of else []
+        if not outline.pages and numbers == sorted(numbers):       # pages that fall are not believed
+            pages: dict[int, Span] = {}
+            for number, span in zip(numbers, outline.levels["c"]):
+                pages[number] = pages.get(number, span).hull(span)
+            outline = replace(outline, pages=list(pages.items()))
         self._outlines[doc_id] = outline
-        for i, (node, span) in enumerate(zip(nodes, self._outlines[doc_id].levels["c"])):
+        for i, (node, span) in enumerate(zip(nodes, outline.levels["c"])):
             address = str(Address(doc_id, "c", i))
             if node.node_id in self._known:
                 raise InputError(f"two nodes have the id {node.node_id!r}")
             self._known[node.node_id] = self._placed[doc_id, span.start, span.end] = address
-            copy = TextNode(id_=address, text=_text(node), start_char_idx=span.start, end_char_idx=span.end,
+            copy = TextNode(id_=address, text=bare_text(node), start_char_idx=span.start, end_char_idx=span.end,
                             metadata=dict(node.metadata), relationships=dict(node.relationships),
                             excluded_embed_metadata_keys=[*node.excluded_embed_metadata_keys],
                             excluded_llm_metadata_keys=[*node.excluded_llm_metadata_keys])

@@ -47,14 +47,6 @@ def test_the_window_holds_the_chunk_and_is_no_longer_than_needed(text: str, size
         assert len(window) <= size
 
 
-def test_neighbors_share_their_window() -> None:
-    text = "가나다라 마바사.\n" * 2_000
-    windows = [document_window(text, Span(i, i + 200), 4_000) for i in range(0, len(text) - 200, 200)]
-    assert len(set(windows)) <= 2 * len(text) / 4_000 + 1
-    inner = [(w, i) for w, i in zip(windows, range(0, len(text), 200)) if w.start and w.end < len(text)]
-    assert all(i - w.start > 500 and w.end - i - 200 > 500 for w, i in inner)
-
-
 # --- contexts
 
 

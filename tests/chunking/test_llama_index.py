@@ -18,11 +18,8 @@ from ragnb.chunking.parsers import SPLITTERS, describe_parser, parser_from, reso
 from ragnb.chunking.rules import RoutedNodeParser
 from ragnb.chunking.sentence_window import SentenceWindowNodeParser
 from ragnb.chunking.structure import HeadingNodeParser, QANodeParser, RecordNodeParser, TableNodeParser, TextNodeParser
-from ragnb.chunking.units import UnitNodeParser
 from ragnb.documents.files import record_to_document
-from ragnb.expansion.expander import ExpandPostprocessor
 from ragnb.models.embedding import NgramEmbedding
-from ragnb.models.scripted import ScriptedLLM
 from ragnb.storage.chroma import ChromaStore
 from ragnb.storage.store import MemoryStore
 
@@ -54,15 +51,6 @@ def test_a_splitter_has_a_name_and_refuses_what_it_does_not_know(kind: type[Span
     with pytest.raises(ValueError, match=f"{kind.__name__} has no argument 'chunk_size'; known are .*size"):
         kind(chunk_size=100)
     assert describe_parser(kind.from_defaults()) == describe_parser(kind(class_name=kind.__name__))
-
-
-@pytest.mark.parametrize("make", [
-    lambda: ContextualNodeParser(parser=UnitNodeParser(), header=True), lambda: NgramEmbedding(dimensions=5),
-    lambda: ScriptedLLM("예", name="x"), lambda: ExpandPostprocessor(store=MemoryStore(), top_k=3),
-])
-def test_so_do_the_other_components(make) -> None:
-    with pytest.raises(ValueError, match="has no argument '.*'; known are "):
-        make()
 
 
 def test_descriptions_of_older_indexes_are_read() -> None:
@@ -118,11 +106,6 @@ def test_auto_merging_waits_for_more_than_half_of_the_children() -> None:
         merging = AutoMergingRetriever(Fixed(own[:n_hits]), StorageContext.from_defaults(docstore=store))
         found = [n.node.node_id for n in merging.retrieve("연차")]
         assert found == [parent.node_id] if n_hits == len(own) else parent.node_id not in found
-
-
-def test_without_lower_levels_a_parent_is_a_leaf() -> None:
-    nodes = ParentChildNodeParser(levels=("p",)).get_nodes_from_documents([LEAVE])
-    assert get_leaf_nodes(nodes) == nodes == get_root_nodes(nodes)
 
 
 # --- windows

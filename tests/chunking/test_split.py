@@ -15,7 +15,7 @@ from llama_index.core.schema import BaseNode, Document, MetadataMode, NodeRelati
 from llama_index.core.vector_stores.utils import metadata_dict_to_node, node_to_metadata_dict
 from strategies import cluster_length, doc_ids, documents, examples, huge, joins_previous, scalar_metadata
 
-from ragnb.documents.span import InputError, Outline, Span, n_characters, parse_address, stitch
+from ragnb.documents.span import InputError, Outline, Span, parse_address, stitch
 from ragnb.chunking.base import BOOKKEEPING, SpanNodeParser
 from ragnb.chunking.parent_child import ParentChildNodeParser
 from ragnb.chunking.sentence_window import SentenceWindowNodeParser
@@ -222,48 +222,6 @@ def test_pack_fills_chunks_and_bounds_the_overlap(text: str, size: int, data: st
         assert a.overlap(b) <= min(overlap, len(a) // 2)
 
 
-@pytest.mark.parametrize(("text", "size", "pieces"), [
-    ("aaaa bbbb cccc", 9, ["aaaa bbbb", "cccc"]), ("aaaabbbb", 3, ["aaa", "abb", "bb"]),
-    ("ae\u0301\u0301\u0301b", 4, ["a", "e\u0301\u0301\u0301", "b"]),      # a character exactly as long as the size
-    ("ae\u0301\u0301\u0301\u0301", 3, ["a", "e\u0301\u0301", "\u0301\u0301"]),  # one that cannot stay whole
-    ("ab1\ufe0f\u20e3", 4, ["ab", "1\ufe0f\u20e3"]),                         # a keycap
-    ("कि" * 3, 3, ["कि", "कि", "कि"]),                                       # vowel signs
-    ("ab👩🏽\u200d💻", 5, ["ab", "👩🏽\u200d💻"]),
-    (unicodedata.normalize("NFD", "가각"), 4, [unicodedata.normalize("NFD", s) for s in "가각"]),
-])
-def test_cut_long_cases(text: str, size: int, pieces: list[str]) -> None:
-    assert [s.of(text) for s in cut_long(text, Span(0, len(text)), size)] == pieces
-
-
-@pytest.mark.parametrize("parser", [
-    ParentChildNodeParser(), ParentChildNodeParser(parent_size=90, parent_overlap=40, child_size=45, child_overlap=15),
-    SentenceWindowNodeParser(),
-])
-def test_repeated_text_gets_its_own_offsets(parser: SpanNodeParser) -> None:
-    """Articles with equal words: every chunk knows which of them it is."""
-    article = "제{}조 삭제\n\n이 조의 규정은 다른 법률에 따른다. 다른 법률에서 정하는 바에 따른다."
-    text = "\n\n".join(article.format(i) for i in range(100, 160))
-    nodes, outline = parser.parse(Document(text=text, id_="d"))
-    for spans in outline.levels.values():
-        assert spans[-1].end == len(text)
-        assert n_characters(spans) > 0.9 * len(text)
-    for node in nodes:
-        found = [int(w[1:4]) for w in node.text.split() if w.startswith("제") and w.endswith("조")]
-        start = text.index(f"제{found[0]}조") if found else None
-        assert start is None or start == node.start_char_idx + node.text.index(f"제{found[0]}조")
-    same = [n.start_char_idx for n in nodes if n.metadata["level"] == "s" and n.text == "이 조의 규정은 다른 법률에 따른다."]
-    if isinstance(parser, SentenceWindowNodeParser):
-        assert same == [i for i in range(len(text)) if text.startswith("이 조의 규정은", i)]
-
-
-@pytest.mark.parametrize("text", ["", " ", "\r\n\t\f\u00a0\u3000\u2028\x85\x1c"])
-@pytest.mark.parametrize("parser", [ParentChildNodeParser(), SentenceWindowNodeParser(store_window=True)])
-def test_a_blank_document_gives_no_nodes(parser: SpanNodeParser, text: str) -> None:
-    nodes, outline = parser.parse(Document(text=text, id_="d"))
-    assert nodes == [] == [s for spans in outline.levels.values() for s in spans]
-    assert "".join(outline.blanks.values()) == text and outline.n_characters == len(text)
-
-
 def test_a_batch_gives_what_each_document_gives() -> None:
     batch = [Document(text=t, id_=i)
              for i, t in (("a", "연차는 15일이다. 반차는 4시간이다."), ("a#c0", "Leave is 15 days."), ("b", ""))]
@@ -301,16 +259,6 @@ def test_two_processes_agree(sample) -> None:
     assert [p.returncode for p in started] == [0, 0]
     assert answers[0] == answers[1]
     assert len(json.loads(answers[0])[0]) > 10
-
-
-def test_pages_of_a_node_and_of_the_outline() -> None:
-    text = "첫 쪽이다. 둘째 쪽까지 이어지는 문장이다. 셋째 쪽이다."
-    starts = [0, text.index("이어지는"), text.index("셋째")]
-    document = Document(text=text, id_="d", metadata={"page_starts": starts})
-    nodes, outline = SentenceWindowNodeParser(sentences="rule").parse(document)
-    assert [n.metadata["page"] for n in nodes] == [1, 1, 3]
-    assert [outline.pages_of(Span(n.start_char_idx, n.end_char_idx)) for n in nodes] == [(1,), (1, 2), (3,)]
-    assert [n for n, _ in outline.pages] == [1, 2, 3]
 
 
 @pytest.mark.parametrize("starts", [[0, 99], [-1, 1], [2, 1], [3]])

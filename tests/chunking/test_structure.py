@@ -10,7 +10,6 @@ import pytest
 from conftest import SAMPLE, shared_data
 from hypothesis import given
 from hypothesis import strategies as st
-from llama_index.core.ingestion import IngestionPipeline
 from llama_index.core.schema import Document, MetadataMode
 from strategies import (
     BLANKS, KOREAN, MARKDOWN, PIECES, STATUTE, cluster_length, doc_ids, documents, examples, huge, joins_previous,
@@ -359,47 +358,7 @@ def test_a_question_longer_than_a_chunk() -> None:
 # --- headings
 
 
-def test_heading_paths() -> None:
-    text = ("# 휴가규정\n\n짧다.\n\n## 3. 연차휴가\n\n### 3.1 기본 일수\n\n" + "연차는 15일이다. " * 40
-            + "\n\n### 3.2 가산\n\n" + "가산한다. " * 50)
-    nodes, _ = HeadingNodeParser(size=300, overlap=0).parse(Document(text=text, id_="d"))
-    found = [(n.metadata["prefix"], n.text[:7]) for n in nodes]
-    assert found[0] == ("", "# 휴가규정\n")
-    assert "## 3. 연차휴가" in nodes[0].text  # two short sections, one below the other
-    assert ("휴가규정 > 3. 연차휴가", "### 3.1") in found and ("휴가규정 > 3. 연차휴가", "### 3.2") in found
-    assert sum(p == "휴가규정 > 3. 연차휴가 > 3.1 기본 일수" for p, _ in found) >= 1
-    assert not any("### 3.2" in n.text[1:] for n in nodes)
-
-
-def test_short_sections_join_siblings_only() -> None:
-    text = "# 가\n\n## 나\n\n짧다.\n\n### 다\n\n짧다.\n\n# 라\n\n짧다.\n\n# 마\n\n" + "길다. " * 60
-    units = [s.of(text) for s in HeadingNodeParser(size=400, overlap=0).split(text)["c"]]
-    assert [u.split("\n")[0] for u in units] == ["# 가", "# 마"] or [u.split("\n")[0] for u in units][0] == "# 가"
-    assert not any(u.startswith("### 다") and "# 라" in u for u in units)
-
-
-@pytest.mark.parametrize(("text", "paths"), [
-    ("```\n# 아니다\n```\n# 가", [("가",)]), ("가\n===\n나\n---", [("가",), ("가", "나")]),
-    ("### 다\n# 가\n### 나", [("다",), ("가",), ("가", "나")]),
-    ("- # 목록\n> # 인용", []), ("# 가 #\n## **나**", [("가",), ("가", "**나**")]), ("---\ntitle: 글\n---\n글이다", []),
-    ("#아니다", []), ("# " + "길" * 200, [("길" * 120 + "...",)]),
-])
-def test_headings(text: str, paths: list[tuple[str, ...]]) -> None:
-    assert [h.path for h in find_headings(text)] == paths
-
-
 # --- records and parents
-
-
-def test_long_records_are_cut_inside_and_keep_their_prefix() -> None:
-    text = (SAMPLE / "corpus" / "law_common" / "rulings.jsonl").read_text(encoding="utf-8").splitlines()[0]
-    document = Document(text=json.loads(text)["text"], id_="case", metadata={"title": "판결"})
-    nodes, outline = RecordNodeParser(size=1500, overlap=150, parent_size=3500).parse(document)
-    records = [n for n in nodes if n.metadata["level"] == "r"]
-    details = [n for n in records if n.metadata["chunk_type"] == "detail"]
-    assert len(details) > 3 and len({n.metadata["record_id"] for n in records}) == 2
-    assert all(len(n.text) <= 1500 and n.metadata["prefix"] and n.metadata["parent_id"] for n in details)
-    assert all("parent" in n.metadata for n in records) and max(len(s) for s in outline.levels["p"]) <= 3500
 
 
 def interpretation(core: int, reason: int) -> str:
@@ -472,15 +431,6 @@ def test_the_outline_of_a_statute_knows_its_chapters() -> None:
     assert all(a.end <= b.start for (_, a), (_, b) in zip(outline.sections, outline.sections[1:]))
 
 
-def test_sections_of_markdown_and_of_other_records_stay_as_they_are() -> None:
-    leave = Document(text=(SAMPLE / "corpus" / "hr_labor" / "leave.md").read_text(encoding="utf-8"), id_="d")
-    sections = HeadingNodeParser().outline(leave).sections
-    assert sections == TextNodeParser().outline(leave).sections == RecordNodeParser().outline(leave).sections != []
-    rulings = (SAMPLE / "corpus" / "law_common" / "rulings.jsonl").read_text(encoding="utf-8").splitlines()
-    ruling = Document(text=json.loads(rulings[0])["text"], id_="r")
-    assert RecordNodeParser().outline(ruling).sections == []
-
-
 def test_parents_hold_whole_units() -> None:
     text = (SAMPLE / "corpus" / "hr_labor" / "leave.md").read_text(encoding="utf-8")
     parser = HeadingNodeParser(size=300, overlap=30, parent_size=1200)
@@ -490,26 +440,6 @@ def test_parents_hold_whole_units() -> None:
 
 
 # --- rules
-
-
-@pytest.mark.parametrize(("file", "split", "splitter", "size", "overlap"), [  # the table of the file-rule design
-    ("announcements.jsonl", "never", None, None, None),
-    ("industry_startup_guide_filtered.jsonl", "never", None, None, None),
-    ("startup_procedures_filtered.jsonl", "above", "default", 1500, 200),
-    ("tax_support.jsonl", "above", "table_aware", 1500, 150),
-    ("labor_interpretation.jsonl", "above", "qa_aware", 1500, 150),
-    ("hr_insurance_edu.jsonl", "above", "default", 1500, 150),
-    ("laws_full.jsonl", "above", "articles", 2000, 200), ("interpretations.jsonl", "above", "articles", 2000, 200),
-    ("court_cases_tax.jsonl", "always", "articles", 1500, 150),
-    ("court_cases_labor.jsonl", "always", "articles", 1500, 150),
-])
-def test_default_rules_are_those_of_the_design(
-    file: str, split: str, splitter: str | None, size: int | None, overlap: int | None
-) -> None:
-    document = Document(text="글이다.", id_="1", metadata={"file_name": f"data/preprocessed/{file}"})
-    rule = RoutedNodeParser().rule_for(document)
-    assert rule.split == split and rule.threshold == 3500
-    assert split == "never" or (rule.splitter, rule.size, rule.overlap) == (splitter, size, overlap)
 
 
 def test_threshold() -> None:
@@ -572,13 +502,3 @@ def test_a_parser_survives_json_and_pickle(parser) -> None:
     text = (SAMPLE / "corpus" / "finance_tax" / "tax_guide.md").read_text(encoding="utf-8")
     assert again.model_dump(exclude=hidden) == parser.model_dump(exclude=hidden)
     assert again.split(text) == pickle.loads(pickle.dumps(parser)).split(text) == parser.split(text)
-
-
-def test_as_a_transformation_of_llama_index() -> None:
-    documents = [Document(text=p.read_text(encoding="utf-8"), id_=p.name, metadata={"file_name": p.name})
-                 for p in sorted((SAMPLE / "corpus" / "hr_labor").glob("*.md"))]
-    nodes = IngestionPipeline(transformations=[RoutedNodeParser()]).run(documents=documents)
-    assert [n.id_ for n in nodes] == [n.id_ for d in documents for n in RoutedNodeParser().parse(d)[0]]
-    by_id = {d.id_: d.text for d in documents}
-    assert all(n.text == by_id[n.ref_doc_id][n.start_char_idx:n.end_char_idx] for n in nodes)
-    assert any("휴가규정 > " in n.get_content(MetadataMode.EMBED) for n in nodes)

@@ -98,16 +98,6 @@ def test_units_children_and_sentences_keep_to_tokens(text: str, size: int, name:
     assert all(any(p.contains(c) for p in family["p"]) for c in family["c"])
 
 
-def test_words_are_packed_to_the_last() -> None:
-    parser = TextNodeParser(size=12, overlap=0, tokenizer="words", sentences="rule")
-    text = " ".join(f"단어{i}" for i in range(50))
-    assert [len(s.of(text).split()) for s in parser.split(text)["c"]] == [12, 12, 12, 12, 2]
-    text = " ".join(f"단어{i} 둘 셋." for i in range(20))
-    lapped = TextNodeParser(size=12, overlap=4, tokenizer="words", sentences="rule").split(text)["c"]
-    assert {len(s.of(text).split()) for s in lapped[1:-1]} == {10}              # four shared words, two sentences
-    assert {len(text[b.start:a.end].split()) for a, b in pairwise(lapped)} == {4}
-
-
 @pytest.mark.parametrize("name", BY)
 def test_a_chunk_is_as_long_as_it_may_be(name: str) -> None:
     """The next sentence would not have fitted."""

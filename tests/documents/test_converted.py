@@ -173,12 +173,6 @@ def test_an_archive_that_unpacks_to_gigabytes_is_not_opened(tmp_path: Path, monk
         read_converted(tmp_path / "x.hwpx")
 
 
-def test_empty_tables_hold_no_text(tmp_path: Path):
-    write(tmp_path, {"a.csv": ";;\n;\n", "b.html": "<body></body>"})
-    _, problems = read(tmp_path)
-    assert problems == ["a.csv: contains no text", "b.html: contains no text"]
-
-
 def test_a_missing_extra_is_one_line_and_the_rest_is_read(office: Path):
     code = """
 import sys, json

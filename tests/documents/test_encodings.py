@@ -75,12 +75,6 @@ def test_the_reason_names_the_place(data: bytes, told: str):
         decode_text(data, "x.md")
 
 
-def test_lines_of_a_sound_file_are_those_of_its_text():
-    text = "첫째\r\n\n둘째"
-    for data in (text.encode(), b"\xef\xbb\xbf" + text.encode(), text.encode("cp949")):
-        assert decode_lines(data, "x") == [("첫째\r", ""), ("", ""), ("둘째", "")]
-
-
 @pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
 def test_every_line_and_text_of_the_sample_is_read_in_utf16(encoding: str):
     for text in [*TEXTS, *LINES[:300]]:

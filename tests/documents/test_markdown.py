@@ -10,10 +10,8 @@ from llama_index.core import Document
 from markdown_it import MarkdownIt
 from strategies import examples
 
-from ragnb.chunking.base import SpanNodeParser
 from ragnb.chunking.structure import TextNodeParser
 from ragnb.documents.markdown import find_headings
-from ragnb.documents.rulings import document_title
 
 LINES = [
     "# 휴가", "## 연차 ##", "###### 끝", "####### 일곱", "#아님", "#\t탭", " # 하나", "   ## 셋", "    # 넷", "\t# 탭 앞", "#", "##   ", "제목", "두 줄",
@@ -53,15 +51,3 @@ def test_a_byte_order_mark_hides_no_heading(end: str) -> None:
     text = end.join(["\ufeff# 휴가", "", "## 연차", "", "\ufeff## 병가"])
     assert [h.path for h in find_headings(text)] == [("휴가",), ("휴가", "연차"), ("휴가", "병가")]
     assert TextNodeParser().outline(Document(text=text, id_="a")).sections[0][0] == "휴가"
-
-
-def test_sections_come_from_the_same_finder() -> None:
-    text = "# 설치\n\n```sh\n# 의존성 설치\npip install\n```\n\n   ## 들여쓴 제목\n본문\n\n밑줄 제목\n---\n\n#\t탭\n"
-    outline = TextNodeParser().outline(Document(text=text, id_="a"))
-    assert [name for name, _ in outline.sections] == [" > ".join(h.path) for h in find_headings(text)]
-    assert [name for name, _ in outline.sections] == ["설치", "설치 > 들여쓴 제목", "설치 > 밑줄 제목", "탭"]
-    assert isinstance(TextNodeParser(), SpanNodeParser)
-
-
-def test_the_title_of_a_document_is_no_comment() -> None:
-    assert document_title("```\n# 주석\n```\n# 회신", "", {}) == "회신"

@@ -6,30 +6,12 @@ import re
 import sys
 
 import pytest
-from conftest import SAMPLE
 from helpers_ingest import jsonl, read, write
 
 from ragnb.chunking.parent_child import ParentChildNodeParser
-from ragnb.documents.halves import CP949_NOTE, UTF16_NOTE, read_text
+from ragnb.documents.halves import CP949_NOTE
 from ragnb.documents.files import Problem, find_files, n_skipped, read_documents, record_to_document
 from ragnb.documents.span import InputError
-
-
-def test_encodings(tmp_path):
-    write(tmp_path, {
-        "utf8.md": "한글\r\n둘째 줄\r\n", "bom.txt": b"\xef\xbb\xbf" + "한글".encode(),
-        "cp949.txt": "휴가 규정 똠방각하".encode("cp949"), "utf16.txt": "휴가 규정".encode("utf-16"),
-        "bom.jsonl": b"\xef\xbb\xbf" + jsonl({"id": "j", "text": "a\r\nb"}).replace("\n", "\r\n").encode(),
-    })
-    documents, problems = read(tmp_path)
-    assert (
-        documents
-        == {"bom.txt": "한글", "cp949.txt": "휴가 규정 똠방각하", "utf16.txt": "휴가 규정", "utf8.md": "한글\r\n둘째 줄\r\n", "j": "a\r\nb"}
-        and problems == [f"cp949.txt: {CP949_NOTE}", f"utf16.txt: {UTF16_NOTE}"]
-    )
-    for name, data in {"photo.md": b"\x89PNG\r\n\x1a\n\0\0\0", "noise.txt": b"\xff\xfe\xfd\x80\x81"}.items():
-        with pytest.raises(InputError, match=name):
-            read_text(write(tmp_path, {name: data}) / name)
 
 
 def test_cp949_is_told_of_every_kind_of_text_and_an_older_format_of_its_heir(tmp_path):
@@ -131,11 +113,6 @@ def test_bad_lines_are_named_one_by_one(tmp_path):
     assert ("id must be" in told["x.jsonl:8"] and "nested too deeply" in told["x.jsonl:12"]
             and "'a' was already used in x.jsonl:1" in told["x.jsonl:14"])
     assert "'z' was already used in x.jsonl:15" in told["z.jsonl:1"] and all("\n" not in p for p in problems)
-
-
-def test_sample_corpus_reads_whole():
-    documents, problems = read(SAMPLE / "corpus")
-    assert len(documents) > 40 and not problems
 
 
 def test_a_folder_without_a_file_that_is_read_says_what_is_there(tmp_path):

@@ -183,12 +183,6 @@ def test_stitch_does_not_compare_texts() -> None:
     assert stitch(Span(4, 4), []) == ""
 
 
-def test_passage_id_is_made_of_offsets() -> None:
-    passage = Passage("a#b", Span(3, 5), "삭제")
-    assert passage.id == "a#b@3-5"
-    assert passage != Passage("a#b", Span(8, 10), "삭제")
-
-
 @pytest.mark.parametrize(("why", "sentence"), [
     (Why("hit", rank=2), "hit, rank 2"), (Why("hit"), "hit"),
     (Why("hit", "multi-scale", 1, detail="words 14.2, vector 9.1"), "words 14.2, vector 9.1"),

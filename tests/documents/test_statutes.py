@@ -2,10 +2,8 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 
-from conftest import ROOT, shared_data
+from conftest import shared_data
 from hypothesis import given, settings
 from statute_texts import check, clause, numbers, TEXTS
 
@@ -100,15 +98,6 @@ def test_transcribed_statute_is_covered() -> None:
     folder = shared_data("ko_tax_tables")
     text = json.loads((folder / "corpus.jsonl").read_text(encoding="utf-8").splitlines()[0])["text"]
     check(text, statute_records(text, "tax"))
-
-
-def test_benchmark_of_articles_runs() -> None:
-    folder = shared_data("ko_statutes")
-    done = subprocess.run(
-        [sys.executable, ROOT / "benchmarks" / "statute_articles.py", folder / "corpus.jsonl"], capture_output=True,
-        text=True, check=True,
-    )
-    assert done.stdout.count("\n| ") == 7
 
 
 CIRCLED = [*map(chr, range(0x2460, 0x2474)), *map(chr, range(0x3251, 0x3260)), *map(chr, range(0x32B1, 0x32C0))]

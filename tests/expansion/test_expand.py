@@ -2,8 +2,6 @@
 from __future__ import annotations
 
 import asyncio
-import copy
-import logging
 from collections import Counter
 from collections.abc import Iterable
 from typing import Any
@@ -14,15 +12,14 @@ from hypothesis import strategies as st
 from llama_index.core.schema import Document, ImageNode, NodeWithScore, TextNode
 from strategies import examples
 
-from ragnb.expansion.expander import Expander, ExpandPostprocessor, Expansion, merge_by_document, passage_node
+from ragnb.expansion.expander import Expander, ExpandPostprocessor, Expansion, merge_by_document
 from ragnb.expansion.fetch import expand_dicts
 from ragnb.expansion.policies import resolve_policy
 from ragnb.expansion.policy import (
-    _MAKERS, Place, QuestionPolicy, Situation, neighbors, no_expansion, parent, policy_name, register_policy, together,
+    _MAKERS, Place, QuestionPolicy, neighbors, no_expansion, parent, register_policy, together,
 )
 from ragnb.documents.span import Address, InputError, MissingChunkError, Outline, Span, Why, n_characters, parse_address
 from ragnb.chunking.base import SpanNodeParser
-from ragnb.chunking.parent_child import ParentChildNodeParser
 from ragnb.storage.store import Found, MemoryStore
 
 
@@ -254,17 +251,6 @@ def test_reads_are_counted_for_each_call_not_for_the_store():
     assert {e.stats.reads for e in asyncio.run(many())} == {2}
 
 
-def test_inputs_are_not_changed_deeply():
-    store = MemoryStore()
-    _, nodes = row(store, file_name="휴가정책.md")
-    hits = [hit(nodes["1#c5"], 0.85), hit(nodes["1#c5"], 0.5), hit(TextNode(id_="x", text="글", metadata={"k": "v"}))]
-    before = copy.deepcopy([h.model_dump() for h in hits])
-    ExpandPostprocessor(store=store).postprocess_nodes(hits)
-    passage_node(Expander(store).expand(hits).passages[0]).node.metadata["file_name"] = "changed"
-    assert [h.model_dump() for h in hits] == before
-    assert store.get_outlines(["1"]).found["1"].metadata == {"file_name": "휴가정책.md"}
-
-
 @pytest.mark.parametrize("verb", ["get_outlines", "get_chunks"])
 def test_a_store_that_fails_is_heard(verb, capsys, monkeypatch):
     store = MemoryStore()
@@ -286,14 +272,6 @@ def test_an_overlap_stays_in_the_neighbor_as_it_is_stored():
     assert (after["_source"]["text"], after["_source"]["file_name"]) == (nodes["d#c1"].text, "d")
 
 
-def test_only_the_best_are_expanded_the_rest_pass():
-    store = MemoryStore()
-    _, nodes = row(store, n=100)
-    expansion = Expander(store, neighbors(1), expand_top_k=2).expand([hit(nodes[f"1#c{10 * i}"]) for i in range(1, 5)])
-    assert [len(p.neighbors) for p in expansion.passages] == [2, 2, 0, 0] and expansion.stats.expanded == 2
-    assert Expander(store, neighbors(1), expand_top_k=0).expand([hit(nodes["1#c10"])]).stats.neighbors == 0
-
-
 def test_overlap_does_not_bring_a_refused_chunk_back():
     """c1 lies wholly under c0 and c2, which are hits; it is not needed, and not there."""
     store, text = MemoryStore(), "가나다라마바사아자차"
@@ -302,54 +280,12 @@ def test_overlap_does_not_bring_a_refused_chunk_back():
     assert (p.text, p.neighbors) == (text, ())
 
 
-def test_a_chunk_is_looked_up_once(monkeypatch, n_hits=20):
-    """Its span in the outline, and its node: as often as there are chunks, and a few times for each hit."""
-    store, looks, texts = MemoryStore(), [], []
-    _, nodes = row(store, n=500)
-    plain_span, plain_text = Outline.span_of, TextNode.get_content
-    monkeypatch.setattr(Outline, "span_of", lambda self, at: looks.append(at) or plain_span(self, at))
-    monkeypatch.setattr(TextNode, "get_content", lambda self, *more, **named: texts.append(self.node_id) or plain_text(self, *more, **named))
-    expansion = Expander(store, neighbors(5), n_hits, 1_000).expand([hit(nodes[f"1#c{20 * i + 10}"]) for i in range(n_hits)])
-    assert expansion.stats.neighbors == 10 * n_hits and expansion.stats.reads == 2
-    assert len(looks) <= (11 + 5) * n_hits and len(texts) <= (11 + 5) * n_hits, (len(looks), len(texts))
-
-
 @pytest.mark.parametrize("setting", [{"expand_top_k": -1}, {"max_chunks": 0}, {"missing": "skip"}])
 def test_bad_settings_are_refused(setting):
     with pytest.raises(InputError, match=next(iter(setting))):
         Expander(MemoryStore(), **setting)
     with pytest.raises(ValueError, match=next(iter(setting))):
         ExpandPostprocessor(store=MemoryStore(), **setting)
-
-
-def to_the_end_of_the_page(outline: Outline, hit: Address) -> Span:
-    """A policy of one's own."""
-    span = outline.span_of(hit)
-    page = next(s for _, s in outline.pages if s.overlap(span))
-    return span.hull(page)
-
-
-def test_a_policy_takes_five_lines():
-    store = MemoryStore()
-    text = "\n\n".join(f"{n}쪽의 첫 문장이다.\n{n}쪽의 둘째 문장이다." for n in (1, 2, 3))
-    starts = [i for i in range(len(text)) if text.startswith("쪽의 첫", i + 1)]
-    parser = ParentChildNodeParser(parent_size=80, parent_overlap=0, child_size=14, child_overlap=0)
-    nodes, outline = parser.parse(Document(text=text, id_="m", metadata={"page_starts": starts, "title": "설명서"}))
-    for n in nodes:
-        n.embedding = [1.0]
-    store.put(nodes, [outline])
-    found = next(n for n in nodes if n.metadata["level"] == "c" and "2쪽의 둘째" in n.text)
-    (p,) = Expander(store, to_the_end_of_the_page).expand([hit(found)]).passages
-    assert p.text.strip() == "2쪽의 첫 문장이다.\n2쪽의 둘째 문장이다." and p.pages == (2,)
-    assert [str(w).split(" #")[0] for w in p.why.values()] == ["to_the_end_of_the_page: 1 before", "hit, rank 1"]
-    (p,) = Expander(store, neighbors(5)).expand([hit(found)]).passages
-    assert p.pages == (1, 2, 3) and p.metadata == {"title": "설명서"}
-
-
-def test_a_child_that_no_parent_holds_stays_alone():
-    outline = Outline("d", 10, {"c": [Span(0, 3), Span(3, 6)], "p": [Span(0, 4), Span(4, 10)]})
-    assert parent(outline, Address("d", "c", 0)) == Span(0, 4)
-    assert parent(outline, Address("d", "c", 1)) == Span(3, 6)
 
 
 def test_nodes_of_others_pass_through_in_their_place():
@@ -413,15 +349,6 @@ def test_a_lost_chunk_that_others_overlap_leaves_no_hole():
     assert (p.text, p.neighbors) == (text, ("d#c2",))
 
 
-def test_a_level_with_gaps_is_not_glued():
-    """A splitter that leaves out a footer: neighbors across it are two passages, not an error and not a lie."""
-    store, text = MemoryStore(), "첫 조항이다. [쪽 1] 둘째 조항이다."
-    nodes = fill(store, "d", text, {"r": [Span(0, 7), Span(14, 22)]})
-    outline_of(store, "d").blanks.clear()  # what lies between is not white space
-    expansion = Expander(store, neighbors(1)).expand([hit(nodes["d#r1"]), hit(nodes["d#r0"])])
-    assert [p.text for p in expansion.passages] == ["둘째 조항이다.", "첫 조항이다."]
-
-
 def test_postprocessor_sync_is_async():
     store = MemoryStore()
     text, nodes = row(store, file_name="휴가.md")
@@ -438,54 +365,11 @@ def test_postprocessor_sync_is_async():
             and first.get_content("embed") == first.text)
 
 
-def test_statistics_are_logged(caplog):
-    store = MemoryStore()
-    _, nodes = row(store)
-    with caplog.at_level(logging.INFO, "ragnb.expansion.expander"):
-        Expander(store, neighbors(1)).expand([hit(nodes["1#c5"])])
-    assert "neighbors:1" in caplog.text and "'neighbors': 2" in caplog.text
-
-
-def test_the_question_reaches_the_policy():
-    store, asked = MemoryStore(), []
-    _, nodes = row(store)
-
-    def prepare(situation: Situation):
-        asked.append((situation.question, len(situation.hits), len(situation.expanded)))
-        situation.events.append("looked")
-        return neighbors(1)
-
-    policy = QuestionPolicy("mine", prepare)
-    hits = [hit(nodes[f"1#c{i}"]) for i in (1, 5, 9)]
-    expansion = Expander(store, policy, expand_top_k=2).expand(hits, "며칠?")
-    ExpandPostprocessor(store=store, policy=policy).postprocess_nodes(hits, query_str="언제?")
-    Expander(store, policy, expand_top_k=0).expand(hits, "아무도")  # nobody is expanded: nobody is asked
-    Expander(store, policy).expand([], "아무도")
-    assert asked == [("며칠?", 3, 2), ("언제?", 3, 3)]
-    assert expansion.stats.events == ["looked"] and "mine: 1 after #c1" in str(expansion.passages[0].why["1#c2"])
-
-
 def brings(*places: Any, documents: tuple[str, ...] = ()) -> QuestionPolicy:
     """The hit, and places elsewhere."""
     return QuestionPolicy(
         "brings", lambda situation: lambda outline, at: [outline.span_of(at), *places], lambda hits: documents
     )
-
-
-def test_a_place_in_another_document_is_a_passage_behind_its_hit():
-    store = Counting()
-    text, nodes = row(store, "a")
-    other, _ = row(store, "b")
-    policy = brings(Place("b", Span(0, 9), "is cited"), ("b", Span(40, 49)), documents=("b",))
-    expansion = Expander(store, policy, expand_top_k=1).expand([hit(nodes["a#c5"], 0.9), hit(nodes["a#c9"], 0.8)])
-    assert [(p.doc_id, p.rank, p.hits, p.score, p.text) for p in expansion.passages] == [
-        ("a", 1, ("a#c5",), 0.9, nodes["a#c5"].text), ("b", 1, (), None, other[:9]), ("b", 1, (), None, other[40:49]),
-        ("a", 2, ("a#c9",), 0.8, nodes["a#c9"].text),
-    ]
-    assert expansion.passages[1].why == {"b#c0": Why("beside", "brings", 1, "a#c5", "is cited")}
-    assert {i: str(w) for i, w in expansion.passages[2].why.items()} == {"b#c4": "brings: brought along (rank 1)"}
-    assert store.asked == [("outlines", ("a", "b")), ("chunks", ("b#c0", "b#c4"))]
-    check(expansion, {"a": text, "b": other}, [hit(nodes["a#c5"], 0.9), hit(nodes["a#c9"], 0.8)])
 
 
 def test_a_place_that_touches_a_hit_joins_it():
@@ -495,21 +379,6 @@ def test_a_place_that_touches_a_hit_joins_it():
     (p,) = Expander(store, brings(Place("a", after, "is cited"))).expand([hit(nodes["a#c5"])]).passages
     assert p.hits == ("a#c5",) and p.neighbors == ("a#c6",) and p.text == text[p.span.start:p.span.end]
     assert str(p.why["a#c6"]) == "brings: is cited (rank 1)"
-
-
-def test_a_place_nobody_knows_is_told_and_costs_no_read():
-    store = Counting()
-    _, nodes = row(store, "a")
-    row(store, "c")
-    expansion = Expander(
-        store,
-        brings(Place("b", Span(0, 9)), Place("c", Span(0, 9)), Place("a", Span(10**6, 10**6 + 5)), documents=("b",)),
-    ).expand([hit(nodes["a#c5"])])
-    assert expansion.dropped == {
-        "b@0-9": "its document is not in the index", "c@0-9": "its document is not in the index",
-    }
-    assert expansion.stats.dropped == {"its document is not in the index": 2}
-    assert [k for k, _ in store.asked] == ["outlines"] and len(expansion.passages) == 1
 
 
 def test_places_are_cut_from_the_end_and_come_after_the_neighbors_of_their_hit():
@@ -541,18 +410,6 @@ def test_what_a_policy_returns_must_hold_the_hit(bad):
     _, nodes = row(store, "a")
     with pytest.raises(InputError, match="which does not hold the hit a#c5"):
         Expander(store, lambda outline, at: bad).expand([hit(nodes["a#c5"])])
-
-
-def test_policies_are_put_together():
-    store = MemoryStore()
-    text, nodes = row(store)
-    policy = resolve_policy("neighbors:1 + siblings:2")
-    assert policy_name(policy) == "neighbors:1+siblings:2"
-    (p,) = Expander(store, policy).expand([hit(nodes["1#c5"])]).passages
-    assert p.neighbors == ("1#c3", "1#c4", "1#c6", "1#c7")
-    for bad in ("+", "neighbors+", "none+everything", "neighbors:1+none:2"):
-        with pytest.raises(InputError, match="unknown policy"):
-            resolve_policy(bad)
 
 
 def test_a_policy_of_ones_own_gets_a_name(monkeypatch):

@@ -3,7 +3,6 @@ from __future__ import annotations
 
 import copy
 import itertools
-import re
 import warnings
 from typing import Any
 from unittest.mock import MagicMock
@@ -11,21 +10,19 @@ from unittest.mock import MagicMock
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from llama_index.core.schema import Document, NodeWithScore, TextNode
+from llama_index.core.schema import NodeWithScore, TextNode
 from scripted_llm import ScriptedLLM
 from search_server import SearchServer
 from strategies import examples
 
-from ragnb.chunking.base import KnownSpanNodeParser
-from ragnb.context.builders import BUILDERS, RankedContextBuilder, resolve_builder
-from ragnb.documents.span import InputError, RagnbError, Span
-from ragnb.expansion.chunk_expanders import AdaptiveChunkExpander, ChunkExpander, NeighborChunkExpander
+from ragnb.context.builders import RankedContextBuilder, resolve_builder
+from ragnb.documents.span import InputError, RagnbError
+from ragnb.expansion.chunk_expanders import ChunkExpander, NeighborChunkExpander
 from ragnb.expansion.expander import Expander
 from ragnb.expansion.fetch import fetch_doc_chunks, fetch_doc_pages
 from ragnb.expansion.foreign import ForeignIndex, ForeignStore
 from ragnb.expansion.policies import by_doc_type, llm_window, whole_document
 from ragnb.expansion.policy import neighbors, resolve_policy
-from ragnb.storage.store import MemoryStore
 
 _number = itertools.count()
 
@@ -161,12 +158,6 @@ def test_a_window_may_be_a_function_of_the_text(rag):
     assert indices(expanded) == [*range(2, 9), 9, 10, 11]
 
 
-@pytest.mark.parametrize("words, window", [(10, 8), (49, 8), (50, 5), (149, 5), (150, 2), (500, 2)])
-def test_the_adaptive_windows_of_the_design(rag, words, window):
-    expanded = AdaptiveChunkExpander(rag.client, rag.name).expand([hit(1, 10, text="나무 " * words)])
-    assert indices(expanded) == [*range(10 - window, 11 + window)]
-
-
 def test_a_model_may_choose_the_windows(rag):
     llm = ScriptedLLM(['{"windows": [1, 3]}'])
     expanded = rag.expander(window=llm_window(llm)).expand([hit(1, 5, 1), hit(2, 10, 2)], "연차는 며칠인가?")
@@ -213,10 +204,6 @@ def test_bad_options(options, message):
         NeighborChunkExpander(SearchServer([]), **({"index_name": "rag"} | options))
 
 
-def test_only_the_best_are_expanded(rag):
-    assert indices(rag.expander(window=1, expand_top_k=1).expand([hit(1, 5, 1), hit(2, 10, 2)])) == [4, 5, 6, 10]
-
-
 def doc_hit(doc_id: str, i: int, **more: Any) -> dict:
     row = next(r for r in page_rows() if r["_id"] == f"{doc_id}:{i:04d}")
     return row | {"_score": 1.0} | more
@@ -236,13 +223,6 @@ def test_a_hit_without_a_page_gets_neighbors_and_other_types_other_rules(docs):
     policy = by_doc_type({"manual": "neighbors:1"}, otherwise=whole_document(4), max_chunks=3)
     expanded = docs.expander(window=policy).expand([doc_hit("m-1", 13), doc_hit("m-2", 8)])
     assert indices(expanded) == [12, 13, 14, 6, 7, 8]
-
-
-def test_pages_are_cut_to_fifty_chunks_around_the_hit(make):
-    rows = [{"_id": f"r{i}", "_source": {"doc_id": "b", "page": 1 + i // 100, "chunk_index": i, "text": str(i)}} for i in range(800)]
-    made = make(rows)
-    expanded = made.expander(window="doc_type", max_results=500).expand([rows[350] | {"_score": 1.0}])
-    assert indices(expanded) == list(range(325, 375))
 
 
 def test_helpers_of_the_page_design(docs):
@@ -302,14 +282,6 @@ def test_hits_that_say_nothing_are_kept(rag):
     assert [r.get("_id") for r in expanded if not r["is_neighbor"]].count("x") == 1 and len(expanded) == 5 + 2
     assert (expanded.stats.duplicates, expanded.stats.passed_through) == (1, 4)
     assert rag.expander().expand([{"_id": "x"}]) == [{"_id": "x", "is_neighbor": False}]
-
-
-def test_hundreds_of_hits_are_one_request(make):
-    made = make(rag_rows(400, 3, 5))
-    results = [hit(d, 1, d) for d in range(1, 401)]
-    expander = made.expander(window=1, max_results=2_000)
-    assert len(expander.expand(results)) == 1_200
-    assert expander.expand(results[:2]).stats.reads == 1
 
 
 @pytest.mark.parametrize("policy, kind", [(5, "search"), ("doc_type", "msearch")])
@@ -503,14 +475,6 @@ def test_names_that_match_no_row_are_noted():
     assert [r["_id"] for r in expanded] == ["c1"] and any("fields" in event for event in expanded.stats.events)
 
 
-@pytest.mark.parametrize("kind", BUILDERS)
-def test_builders_take_what_comes_back(rag, kind):
-    expanded = rag.expander(window=1).expand([r | {"_score": 1.0} for r in (rag_rows()[5], rag_rows()[30])])
-    context = resolve_builder(kind).build(expanded, "연차는?")
-    assert [p.hits for p in context.passages] == [("chunk_1_5",), ("chunk_2_10",)] and {s.number for s in context.sources} == {1, 2}
-    assert context.passages[0].neighbors == ("chunk_1_4", "chunk_1_6")
-
-
 def test_neighbors_are_marked_when_asked(rag):
     expanded = rag.expander(window=1).expand([rag_rows()[5] | {"_score": 1.0}])
     context = RankedContextBuilder(mark_neighbors=True).build(expanded, "연차는?")
@@ -542,28 +506,9 @@ def test_a_window_counts_from_a_chunk_far_down():
     assert indices(NeighborChunkExpander(SearchServer(rows), "rag", 7).expand([rows[9]])) == [5_000_000 + i for i in range(2, 17)]
 
 
-@pytest.mark.parametrize("kind", [MemoryStore, None], ids=["store", "rows"])
-def test_a_window_may_be_any_policy(kind):
-    """A number, a function of the text, one of outline and address, a policy: over a store as over rows."""
-    text, rows = "".join(f"{i}번째 조각이다. " for i in range(9)), []
-    store = MemoryStore()
-    nodes, outline = KnownSpanNodeParser(levels={"c": [Span(m.start(), m.end()) for m in re.finditer("[^.]+. ", text)]}).parse(
-        Document(text=text, id_="d"))
-    for n, node in enumerate(nodes):
-        node.embedding = [1.0]
-        rows.append({"_id": node.node_id, "_source": {"document_id": "d", "chunk_index": n, "text": node.text}})
-    store.put(nodes, [outline])
-    over = (store,) if kind else (SearchServer(rows), "rag")
-    for window in (2, len_two, lambda text: 2, lambda outline, at: neighbors(2)(outline, at), neighbors(2), "neighbors:2"):
-        assert indices(NeighborChunkExpander(*over, window=window).expand([rows[4]])) == [2, 3, 4, 5, 6]
-
-
 class LengthTwo:
     """A function of the text without a signature, as one that is written in C."""
     __signature__ = None
 
     def __call__(self, text: str) -> int:
         return 2
-
-
-len_two = LengthTwo()

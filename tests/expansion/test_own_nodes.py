@@ -56,15 +56,6 @@ def test_every_hit_is_held_and_its_surroundings_are_those_of_the_document(name, 
         assert not shown
 
 
-@pytest.mark.parametrize("policy", ["neighbors", "section", "document", "siblings"])
-def test_policies_never_lose_a_hit(policy, documents):
-    nodes = SPLITTERS["sentence"].get_nodes_from_documents(documents)
-    hits = [NodeWithScore(node=n, score=1 - i / 9) for i, n in enumerate(nodes[3:40:9])]
-    found = ExpandPostprocessor(store=NodeStore(nodes, documents), policy=policy).postprocess_nodes(hits, query_str="연차")
-    assert all(any(h.node.text in p.node.text for p in found) for h in hits)
-    assert sum(len(p.node.text) for p in found) >= sum(len(h.node.text) for h in hits) * (policy != "siblings")
-
-
 def test_hits_of_another_process_are_known_by_document_and_offsets(documents):
     """The ids of a rebuilt index are other ones; offsets stay."""
     store = NodeStore(SPLITTERS["sentence"].get_nodes_from_documents(documents))

@@ -20,12 +20,10 @@ from ragnb.expansion.policies import resolve_policy
 from ragnb.expansion.policy import Place, neighbors, policy_name
 from ragnb.expansion.fetch import expand_dicts, fetch_chunks, fetch_doc_chunks, fetch_doc_pages, fetch_pages
 from ragnb.expansion.policies import (
-    adaptive, auto_merge, by_doc_type, llm_window, pages, read_windows, section, sentence_window, whole_document,
-    with_citations,
+    adaptive, auto_merge, by_doc_type, llm_window, pages, read_windows, section, whole_document, with_citations,
 )
 from ragnb.expansion.segments import best_runs, best_segments, word_relevance
 from ragnb.documents.span import Address, InputError, MissingChunkError, Outline, Span
-from ragnb.chunking.sentence_window import SentenceWindowNodeParser
 from ragnb.retrieval.sqlite_store import SqliteStore
 from ragnb.retrieval.sqlite_units import SqliteUnits
 from ragnb.storage.store import MemoryStore
@@ -154,14 +152,6 @@ def test_holes_are_never_glued_over_whatever_the_policy(situation, data):
         )
 
 
-def test_an_unknown_name_is_answered_with_all_of_them():
-    with pytest.raises(InputError) as error:
-        resolve_policy("everything")
-    names = ("none neighbors[:N] siblings[:N] parent adaptive[:TOKENIZER] pages[:N] document[:N] doc_type auto-merge[:RATIO] "
-             "window[:N] section[:LEVEL] segments[:PENALTY] citations[:DEPTH] llm[:N]")
-    assert all(name in str(error.value) for name in names.split())
-
-
 @pytest.mark.parametrize("bad, message", [
     ("pages:-1", "window must be >= 0, got -1"), ("document:0", "max_chunks must be >= 1, got 0"),
     ("auto-merge:1.5", r"ratio must be in \[0, 1\], got 1.5"), ("auto-merge:nan", "ratio"),
@@ -175,11 +165,6 @@ def test_an_unknown_name_is_answered_with_all_of_them():
 def test_bad_arguments_are_named(bad, message):
     with pytest.raises(InputError, match=message):
         resolve_policy(bad)
-
-
-@pytest.mark.parametrize("size, window", [(1, 8), (199, 8), (200, 5), (599, 5), (600, 2), (5_000, 2)])
-def test_steps_of_the_window(size, window):
-    assert adaptive()(even(40, size), at(20)) == Span((20 - window) * size, (21 + window) * size)
 
 
 def test_the_prose_of_the_design_can_be_had():
@@ -275,19 +260,6 @@ def test_children_of_two_overlapping_parents_belong_to_the_last():
         policy(even(), at(3))
 
 
-def test_a_window_of_sentences_works_for_any_level():
-    outline = Outline(
-        "d", 100, {"s": [Span(10 * i, 10 * i + 9) for i in range(10)], "c": [Span(0, 35), Span(35, 59), Span(60, 100)]}
-    )
-    assert sentence_window(1)(outline, at(1)) == Span(20, 69) and sentence_window(0)(outline, at(1)) == Span(30, 59)
-    assert sentence_window(99)(outline, at(1)) == Span(0, 99) and sentence_window(2)(outline, at(0, "s")) == Span(0, 29)
-    from llama_index.core.schema import Document
-    sentences = SentenceWindowNodeParser(sentences="rule").outline(
-        Document(text="One. Two. Three. Four. Five.", id_="d")
-    )
-    assert sentence_window(1)(sentences, at(2, "s")) == Span(5, 22)
-
-
 BOOK = even(10, 10, sections=[
     ("A", Span(10, 20)), ("A > B", Span(20, 40)), ("A > B > C", Span(40, 60)), ("A > D", Span(60, 70)),
     ("E", Span(70, 80)), ("E", Span(80, 100)),
@@ -332,19 +304,6 @@ def test_windows_are_read_strictly(answer, expected):
             read_windows(answer, 3, 10)
     else:
         assert read_windows(answer, 3, 10) == expected
-
-
-@pytest.mark.parametrize("answer", ["모르겠다", ConnectionError("down"), "[1]"])
-def test_a_model_that_fails_costs_the_choice_not_the_passages(answer):
-    store = MemoryStore()
-    _, nodes = row(store, "d", 40)
-    llm = Says(answer)
-    expansion = Expander(store, llm_window(llm, default=1), expand_top_k=2).expand(
-        [hit(nodes["d#c5"]), hit(nodes["d#c15"]), hit(nodes["d#c25"])], "며칠?"
-    )
-    assert [len(p.neighbors) for p in expansion.passages] == [2, 2, 0]
-    assert (len(llm.prompts) == expansion.stats.llm_calls == 1 and len(expansion.stats.events) == 1
-            and "window 1 for all" in expansion.stats.events[0])
 
 
 def test_the_model_is_asked_once_about_all_hits_and_no_text_breaks_out():

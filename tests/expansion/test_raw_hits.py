@@ -11,13 +11,12 @@ from llama_index.core.schema import Document, NodeWithScore, TextNode
 from strategies import examples
 
 from ragnb.chunking.base import SpanNodeParser
-from ragnb.chunking.units import UnitNodeParser
 from ragnb.documents.span import InputError, MissingChunkError, Span
 from ragnb.expansion.expander import Expander, ExpandPostprocessor
 from ragnb.expansion.fetch import expand_dicts
 from ragnb.expansion.policies import resolve_policy
 from ragnb.expansion.policy import neighbors
-from ragnb.expansion.raw_hits import FIELDS, dict_passages, field_of, like_hit, raw_hit
+from ragnb.expansion.raw_hits import FIELDS, dict_passages, raw_hit
 from ragnb.storage.store import MemoryStore
 
 TEXT = " ".join(f"{i}번째 문장이다." for i in range(40))
@@ -117,19 +116,6 @@ def test_a_warned_hit_takes_no_chunk_of_the_others():
     assert both.passages[0].text == "다른 글" and both.stats.expanded == 1
 
 
-def test_dicts_of_a_default_index_are_expanded():
-    """The default index searches units, which `chunk_index` counts."""
-    text = "\n\n".join(f"제{i}항의 내용은 다음과 같다. 이 항은 {i}번째이다. 서류를 {i}부 낸다." for i in range(30))
-    store, nodes = filled(UnitNodeParser(sentences="rule"), "rules", text=text, title="규칙", doc_type="rule")
-    at = nodes["rules#u4"]
-    hit = {"_id": "x", "_source": {"document_id": "rules", "chunk_index": 4, "text": at.text}, "_score": 2}
-    out = expand_dicts(Expander(store, neighbors(1)), [hit])
-    assert [(c["_source"]["chunk_index"], c["is_neighbor"]) for c in out] == [(3, True), (4, False), (5, True)]
-    assert out[1] == hit | {"is_neighbor": False}
-    assert out[0]["_source"]["title"] == "규칙" and out[0]["_source"]["doc_type"] == "rule"
-    assert (out.stats.neighbors, out.stats.known, out.stats.reads) == (2, 1, 2) and store.reads == 2
-
-
 NAMES = st.fixed_dictionaries({key: st.sampled_from(names) for key, names in FIELDS.items()})
 
 
@@ -215,13 +201,3 @@ def test_any_dicts_are_passages(hits):
     assert sum(len(p.hits) + len(p.neighbors) for p in passages) <= len(hits)
     told = "\n".join(p.text for p in passages)
     assert all(raw_hit(h).text in told for h in hits)
-
-
-def test_field_names_are_a_table():
-    assert field_of({"chunk_text": "가"}, "text") == "가" and field_of({}, "page", 9) == 9
-    FIELDS["text"].append("본문")
-    try:
-        assert raw_hit({"_source": {"본문": "글"}}).text == "글"
-        assert like_hit({"text": "새 글"}, {"_source": {"본문": "글"}}) == {"_source": {"본문": "새 글"}}
-    finally:
-        FIELDS["text"].remove("본문")
