@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
@@ -57,7 +58,6 @@ def _line_spans(text: str) -> list[Span]:
 class _Blocks(NamedTuple):
     "What the Markdown parser says about lines."
     lines: list[Span]                     # Trimmed
-    tables: dict[int, int]                # First line -> one past the last
     code: set[int]                        # Lines of fenced code
     headings: list[tuple[int, int, str]]  # Line, depth, title
 
@@ -66,7 +66,6 @@ class _Blocks(NamedTuple):
 def _blocks(text: str) -> _Blocks:
     "Read the blocks of a Markdown text: headings with indented code taken for code, the rest without."
     lines, (tokens, plain) = _line_spans(text), _tokens(text)
-    tables = {t.map[0]: min(t.map[1], len(lines)) for t in tokens if t.type == "table_open"}
     code = {i for t in tokens if t.type == "fence" for i in range(*t.map)}
     headings = []
     if _INDENTED.search(plain) and any(t.type == "heading_open" for t in tokens):
@@ -74,7 +73,7 @@ def _blocks(text: str) -> _Blocks:
     for token, body in zip(tokens, tokens[1:]):
         if token.type == "heading_open" and token.level == 0:
             headings.append((token.map[0], int(token.tag[1]), re.sub(r"\s+", " ", body.content).strip()))
-    return _Blocks(lines, tables, code, headings)
+    return _Blocks(lines, code, headings)
 
 # %% ../../nbs/00_documents/08_markdown.ipynb #8c853641
 @dataclass(frozen=True)
@@ -97,68 +96,43 @@ def bare_line(
     return whole[_CONTAINER.match(whole).end():]
 
 # %% ../../nbs/00_documents/08_markdown.ipynb #d7fb9ec3
+_PIPE = re.compile(r"(?<!\\)\|")
+_DELIMITER = re.compile(r"\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?\Z")
+
+
 def _is_closed(row: str) -> bool:
     "True when a row ends with a pipe."
     return row.endswith("|") and not row.endswith("\\|")
 
-def _is_row(text: str, blocks: _Blocks, k: int) -> bool:
-    "True when line `k` begins and ends with a pipe."
-    if k >= len(blocks.lines):
-        return False
-    line = bare_line(text, blocks.lines[k])
-    return len(line) > 1 and line.startswith("|") and _is_closed(line)
-
-# %% ../../nbs/00_documents/08_markdown.ipynb #15838398
-_LONGEST_CELL = 30   # Lines that one row may be spread over
-
-def _closing_line(text: str, blocks: _Blocks, first: int) -> int | None:
-    "The line that closes a row which an earlier line has left open."
-    for k in range(first, min(first + _LONGEST_CELL, len(blocks.lines))):
-        line = bare_line(text, blocks.lines[k])
-        if not line or line.startswith("|") or k in blocks.tables:
-            return None
-        if _is_closed(line):
-            return k
-    return None
+def _begins_table(above: str, below: str) -> bool:
+    "True for the first two lines of a table."
+    if all(len(line) > 1 and line.startswith("|") and _is_closed(line) for line in (above, below)):
+        return True
+    n_above, n_below = (len(_PIPE.findall(line.removeprefix("|").removesuffix("|"))) for line in (above, below))
+    return n_above == n_below and "|" in above and "|" in below and _DELIMITER.match(below) is not None
 
 # %% ../../nbs/00_documents/08_markdown.ipynb #61c4fa2e
-def _rows(text: str, blocks: _Blocks, first: int, end: int, outer: bool) -> tuple[list[Span], int]:
-    "Rows from a line on, and the line after them. The parser ends the table at `end`; `outer`: rows begin with a pipe."
-    rows: list[Span] = []
+_LONGEST_CELL = 30   # Lines that one row may be spread over
+_OTHER_BLOCK = re.compile(r"#{1,6}\s|[-*+]\s|\d{1,9}[.)]\s|`{3}|~{3}")
+
+def _rows(bare: Sequence[str], first: int, headed: bool, outer: bool) -> list[list[int]]:
+    "The lines of each row from a line on; `headed`: below a delimiter row, `outer`: rows begin with a pipe."
+    rows: list[list[int]] = []
     j = first
-    while j < len(blocks.lines) and blocks.lines[j] and j not in blocks.tables:
-        piped = bare_line(text, blocks.lines[j]).startswith("|")
-        is_open = outer and not piped and rows and not _is_closed(rows[-1].of(text))
-        close = _closing_line(text, blocks, j) if is_open else None
-        if close is not None:
-            rows[-1] = rows[-1].hull(blocks.lines[close])
-            j = close + 1
-        elif j < end or outer and piped:
-            rows.append(blocks.lines[j])
-            j += 1
-        else:
-            break
-    while rows and "|" not in rows[-1].of(text):
-        rows.pop()
-        j -= 1
-    return rows, j
-
-# %% ../../nbs/00_documents/08_markdown.ipynb #53890fe4
-_DELIMITER = re.compile(r"\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?\Z")
-
-def _table_at(text: str, blocks: _Blocks, i: int) -> tuple[Table, int] | None:
-    "The table that begins at a line, and the line after it."
-    known = i in blocks.tables
-    found = known or _is_row(text, blocks, i) and _is_row(text, blocks, i + 1)
-    if i in blocks.code or not found:
-        return None
-    start = blocks.lines[i].start
-    headed = known or bool(_DELIMITER.match(bare_line(text, blocks.lines[i + 1])))
-    first = i + 2 if headed else i
-    header = Span(start, blocks.lines[i + 1].end if headed else start)
-    outer = bare_line(text, blocks.lines[i]).startswith("|")
-    rows, after = _rows(text, blocks, first, blocks.tables.get(i, first), outer)
-    return Table(Span(start, rows[-1].end if rows else header.end), header, tuple(rows)), max(after, first)
+    while j < len(bare) and bare[j]:
+        if not bare[j].startswith("|"):
+            if outer and rows and not _is_closed(bare[j - 1]):      # the row above was left open
+                near = range(j, min(j + _LONGEST_CELL, len(bare)))
+                close = next((k for k in near if not bare[k] or bare[k].startswith("|") or _is_closed(bare[k])), None)
+                if close is not None and bare[close] and not bare[close].startswith("|"):
+                    rows[-1] += range(j, close + 1)
+                    j = close + 1
+                    continue
+            if not headed or "|" not in bare[j] or _OTHER_BLOCK.match(bare[j]):
+                break
+        rows.append([j])
+        j += 1
+    return rows
 
 # %% ../../nbs/00_documents/08_markdown.ipynb #92f3f293
 def find_tables(
@@ -167,16 +141,21 @@ def find_tables(
     "Find the Markdown tables of a text."
     if "|" not in text:
         return []
-    form = reading_form(text)
-    text, out = form.text, []
-    blocks, i = _blocks(text), 0
-    while i < len(blocks.lines):
-        found = _table_at(text, blocks, i) if blocks.lines[i] else None
-        if found is None:
+    form, out, i = reading_form(text), [], 0
+    blocks = _blocks(form.text)
+    lines = blocks.lines
+    bare = [bare_line(form.text, line) for line in lines]
+    while i + 1 < len(lines):
+        if i in blocks.code or not _begins_table(bare[i], bare[i + 1]):
             i += 1
-        else:
-            table, i = found
-            out.append(table)
+            continue
+        headed, start = _DELIMITER.match(bare[i + 1]) is not None, lines[i].start
+        first = i + 2 if headed else i
+        header = Span(start, lines[i + 1].end if headed else start)
+        found = _rows(bare, first, headed, bare[i].startswith("|"))
+        rows = tuple(lines[row[0]].hull(lines[row[-1]]) for row in found)
+        out.append(Table(Span(start, rows[-1].end if rows else header.end), header, rows))
+        i = found[-1][-1] + 1 if found else first
     return form.back(out)
 
 # %% ../../nbs/00_documents/08_markdown.ipynb #4a5f59f1
