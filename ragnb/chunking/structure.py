@@ -107,7 +107,7 @@ def _atoms(
     last = bisect_right(tables, span.end, key=lambda t: t.span.end)
     for table in (*tables[first:last], None):
         for s in sentence_spans(text[at:table.span.start if table else span.end], method):
-            out += cut_long(text, Span(at + s.start, at + s.end), size, ruler)
+            out += cut_long(text, Span(at + s.start, at + s.end) if at else s, size, ruler)
         if table:
             out += _table_atoms(text, table, size, whole, ruler)
             at = table.span.end

@@ -169,22 +169,18 @@ def records_of(
 
 # %% ../../nbs/00_documents/14_kinds.ipynb #695edfb3
 def _rows(path: Path) -> Iterator[tuple[str, Any]]:
-    "Place and value of every row of a JSON or JSONL file; the message of an error instead of a value that is none."
-    text = read_text(path)
-    if path.suffix.lower() == ".json":
+    "Place and value of every row of a JSON or JSONL file; an `InputError` instead of a value that is none."
+    text, whole = read_text(path), path.suffix.lower() == ".json"
+    for number, part in enumerate([text] if whole else text.split("\n"), 1):
+        if not whole and not part.strip():
+            continue
         try:
-            value = json.loads(text)
+            value = json.loads(part)
         except (ValueError, RecursionError) as error:
-            yield path.name, f"not JSON ({error})"
-            return
-        yield from ((f"{path.name}:{n}", row) for n, row in enumerate(value if isinstance(value, list) else [value], 1))
-        return
-    for number, line in enumerate(text.split("\n"), 1):
-        if line.strip():
-            try:
-                yield f"{path.name}:{number}", json.loads(line)
-            except (ValueError, RecursionError) as error:
-                yield f"{path.name}:{number}", f"not JSON ({error})"
+            yield path.name if whole else f"{path.name}:{number}", InputError(f"not JSON ({error})")
+            continue
+        rows = value if whole and isinstance(value, list) else [value]
+        yield from ((f"{path.name}:{n}", row) for n, row in enumerate(rows, number))
 
 # %% ../../nbs/00_documents/14_kinds.ipynb #3fbfb710
 def raw_documents(
@@ -207,8 +203,7 @@ def raw_documents(
         for where, row in _rows(file):
             try:
                 if not isinstance(row, Mapping):
-                    damaged = isinstance(row, str) and row.startswith("not JSON")
-                    raise InputError(row if damaged else "a row must be a JSON object")
+                    raise row if isinstance(row, InputError) else InputError("a row must be a JSON object")
                 own = {k: v for k, v in row.items() if isinstance(v, (str, int, float))}
                 own = {k: v for k, v in own.items() if k not in ("text", "content")}
                 yield Document(text=text_of(row), id_=record_id(row, where), metadata=own)

@@ -15,8 +15,6 @@ from ragnb.chunking.rules import DEFAULT_RULES, RoutedNodeParser, parse_rules
 from ragnb.chunking.sentence_window import SentenceWindowNodeParser
 from ragnb.chunking.structure import HeadingNodeParser, QANodeParser, RecordNodeParser, TableNodeParser, TextNodeParser
 from ragnb.chunking.units import UnitNodeParser
-from ragnb.documents.records import merge_short
-from ragnb.documents.span import Span
 
 SMALL = re.sub(r"(size|threshold) = (\d+)00\b", r"\1 = \2", DEFAULT_RULES.replace("overlap = 200", "overlap = 5"))
 SMALL = SMALL.replace("[rest]", "[rest]\nsize = 200\noverlap = 5")
@@ -85,11 +83,3 @@ def test_steps_of_a_splitter_grow_with_the_document(name: str, kind: str) -> Non
         document = Document(text=make(n), id_="d", metadata=pages)
         return lambda: parser.parse(document)
     check_linear(made, 32)
-
-
-@pytest.mark.parametrize("length", [3, 90, 150])
-def test_merging_grows_with_the_number_of_spans(length: int) -> None:
-    def made(n: int) -> Callable[[], Any]:
-        spans = [Span(i * 160, i * 160 + length + i % 7) for i in range(n)]
-        return lambda: merge_short(spans)
-    check_linear(made, 400)

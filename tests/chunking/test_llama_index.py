@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import pytest
-from llama_index.core import StorageContext, VectorStoreIndex
+from llama_index.core import StorageContext
 from llama_index.core.ingestion import IngestionCache, IngestionPipeline
 from llama_index.core.node_parser import get_leaf_nodes, get_root_nodes
 from llama_index.core.node_parser.relational.hierarchical import get_child_nodes
@@ -19,7 +19,6 @@ from ragnb.chunking.rules import RoutedNodeParser
 from ragnb.chunking.sentence_window import SentenceWindowNodeParser
 from ragnb.chunking.structure import HeadingNodeParser, QANodeParser, RecordNodeParser, TableNodeParser, TextNodeParser
 from ragnb.documents.files import record_to_document
-from ragnb.models.embedding import NgramEmbedding
 from ragnb.storage.chroma import ChromaStore
 from ragnb.storage.store import MemoryStore
 
@@ -146,10 +145,3 @@ def test_lists_reach_nodes_outlines_and_stores(tmp_path) -> None:
         told = store.get_outlines(["m"]).all()["m"].metadata
         assert {k: held[k] for k in given} == {k: told[k] for k in given} == given
         assert not {"nested", "mixed", "page_starts"} & {*held, *told}
-
-
-def test_stock_vector_index_takes_the_nodes() -> None:
-    nodes = ParentChildNodeParser(levels=("c",), sentences="rule").get_nodes_from_documents([LEAVE])
-    embedding = NgramEmbedding(dims=16).fit([n.text for n in nodes])
-    index = VectorStoreIndex(nodes, embed_model=embedding)
-    assert index.as_retriever(similarity_top_k=1).retrieve("3년차 연차")[0].node.node_id.startswith("leave.md#c")

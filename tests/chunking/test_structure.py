@@ -222,15 +222,6 @@ def test_rows_are_found(name: str) -> None:
         assert [r.of(full) for t in find_tables(full) for r in t.rows] == rows
 
 
-@pytest.mark.parametrize("name", CASES)
-def test_rows_are_never_cut(name: str) -> None:
-    text = f"앞의 글은 이렇다. 조금 길다.\n\n{CASES[name][0]}\n\n뒤의 글은 이렇다. 역시 조금 길다."
-    for size in (1, 5, 12, 30, 60, 1000):
-        for overlap in {0, size // 3}:
-            for kind in (TableNodeParser, HeadingNodeParser):
-                check_rows(text, kind(size=size, overlap=overlap, sentences="rule").split(text)["c"])
-
-
 def long_table(n: int, indent: str = "") -> str:
     """A table of n rows."""
     rows = [f"| {i} | 내용 {'가' * 30} |" for i in range(n)]
@@ -255,14 +246,6 @@ def test_a_table_that_fits_shares_a_chunk_with_its_text() -> None:
     spans = TableNodeParser(size=500, overlap=0, sentences="rule").split(text)["c"]
     table = find_tables(text)[0].span
     assert any(s.contains(table) and len(s) > len(table) for s in spans)
-
-
-def test_a_row_longer_than_the_size_stays_whole_and_alone() -> None:
-    text = f"글이다.\n\n| 가 | 나 |\n|---|---|\n| 1 | {'긴 칸 ' * 100}|\n| 2 | 짧다 |"
-    nodes, _ = TableNodeParser(size=100, overlap=0).parse(Document(text=text, id_="d"))
-    assert [len(n.text) > 100 for n in nodes].count(True) == 1
-    assert [n.text[:7] for n in nodes] == ["글이다.", "| 가 | 나", "| 2 | 짧"]      # the header is with the long row
-    assert [n.metadata["prefix"] for n in nodes] == ["", "", "| 가 | 나 |\n|---|---|"]
 
 
 def test_no_chunk_is_a_bare_header() -> None:

@@ -117,11 +117,6 @@ def test_branch_number_or_amount(text: str, wanted: str) -> None:
     assert labels(text) == [wanted]
 
 
-def test_spans_are_the_citation() -> None:
-    text = "① 「꽃밭법」 제3조제1항 및 제2항에 따라, 법률 제4995호 부칙 제8조와 제4조부터 제6조까지는"
-    assert [r.span.of(text) for r in find_citations(text)] == ["「꽃밭법」 제3조제1항", "제2항", "법률 제4995호 부칙 제8조", "제4조부터 제6조까지"]
-
-
 def test_known_names() -> None:
     names = ["민법", "근로기준법", "나무와 꽃의 보호에 관한 법률", "꽃밭법 시행령"]
     assert labels("난민법 제3조, 민법 제4조", names=names) == ["「난민법」 제3조", "「민법」 제4조"]

@@ -8,7 +8,7 @@ import pytest
 from conftest import SAMPLE
 
 from ragnb.documents.files import read_documents
-from ragnb.documents.halves import decode_lines, decode_text, UTF16_NOTE
+from ragnb.documents.halves import decode_lines, decode_text
 from ragnb.documents.span import InputError
 
 TEXTS = [p.read_text(encoding="utf-8") for p in sorted((SAMPLE / "corpus").rglob("*.md"))]
@@ -73,13 +73,6 @@ def test_every_sound_cp949_text_is_read():
 def test_the_reason_names_the_place(data: bytes, told: str):
     with pytest.raises(InputError, match=f"x.md .*{told}"):
         decode_text(data, "x.md")
-
-
-@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be"])
-def test_every_line_and_text_of_the_sample_is_read_in_utf16(encoding: str):
-    for text in [*TEXTS, *LINES[:300]]:
-        notes: list[str] = []
-        assert decode_text(text.encode(encoding), "x.txt", notes) == text and notes == [UTF16_NOTE]
 
 
 @pytest.mark.parametrize("text", ["大韓民國 憲法", "こんにちは", "Привет, мир", "가", "第一條\r\n目的"])

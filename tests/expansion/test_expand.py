@@ -13,7 +13,6 @@ from llama_index.core.schema import Document, ImageNode, NodeWithScore, TextNode
 from strategies import examples
 
 from ragnb.expansion.expander import Expander, ExpandPostprocessor, Expansion, merge_by_document
-from ragnb.expansion.fetch import expand_dicts
 from ragnb.expansion.policies import resolve_policy
 from ragnb.expansion.policy import (
     _MAKERS, Place, QuestionPolicy, neighbors, no_expansion, parent, register_policy, together,
@@ -265,13 +264,6 @@ def test_a_store_that_fails_is_heard(verb, capsys, monkeypatch):
     assert capsys.readouterr().out == ""
 
 
-def test_an_overlap_stays_in_the_neighbor_as_it_is_stored():
-    store, text = MemoryStore(), "가나다라 마바사아 자차카타"
-    nodes = fill(store, "d", text, {"c": [Span(0, 9), Span(5, 14)]})
-    _, after = expand_dicts(Expander(store, neighbors(1)), [{"_id": "d#c0"}])
-    assert (after["_source"]["text"], after["_source"]["file_name"]) == (nodes["d#c1"].text, "d")
-
-
 def test_overlap_does_not_bring_a_refused_chunk_back():
     """c1 lies wholly under c0 and c2, which are hits; it is not needed, and not there."""
     store, text = MemoryStore(), "가나다라마바사아자차"
@@ -347,22 +339,6 @@ def test_a_lost_chunk_that_others_overlap_leaves_no_hole():
     store.lost = {"d#c1"}
     (p,) = Expander(store, neighbors(2)).expand([hit(nodes["d#c0"])]).passages
     assert (p.text, p.neighbors) == (text, ("d#c2",))
-
-
-def test_postprocessor_sync_is_async():
-    store = MemoryStore()
-    text, nodes = row(store, file_name="휴가.md")
-    hits = [hit(nodes["1#c5"], 0.9), hit(nodes["1#c12"], 0.4)]
-    post = ExpandPostprocessor(store=store, policy="neighbors:1")
-    out = post.postprocess_nodes(hits, query_str="연차")
-    again = asyncio.run(post.apostprocess_nodes(hits, query_str="연차"))
-    assert [n.model_dump() for n in out] == [n.model_dump() for n in again]
-    first, both = out[0].node, post.postprocess_nodes([hit(nodes["1#c7"]), hit(nodes["1#c5"])])[0]
-    assert (both.metadata["hits"], both.metadata["neighbors"]) == ("1#c7 1#c5", "1#c4 1#c6 1#c8")
-    assert (first.node_id, out[0].score, first.ref_doc_id) == ("1@40-69", 0.9, "1") and first.text == text[40:69]
-    assert first.metadata == {"file_name": "휴가.md", "hits": "1#c5", "neighbors": "1#c4 1#c6", "pages": ""}
-    assert ("neighbors" not in first.get_content("llm") and "휴가.md" in first.get_content("llm")
-            and first.get_content("embed") == first.text)
 
 
 def brings(*places: Any, documents: tuple[str, ...] = ()) -> QuestionPolicy:

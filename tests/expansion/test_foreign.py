@@ -22,7 +22,7 @@ from ragnb.expansion.expander import Expander
 from ragnb.expansion.fetch import fetch_doc_chunks, fetch_doc_pages
 from ragnb.expansion.foreign import ForeignIndex, ForeignStore
 from ragnb.expansion.policies import by_doc_type, llm_window, whole_document
-from ragnb.expansion.policy import neighbors, resolve_policy
+from ragnb.expansion.policy import resolve_policy
 
 _number = itertools.count()
 
@@ -162,11 +162,6 @@ def test_a_model_may_choose_the_windows(rag):
     llm = ScriptedLLM(['{"windows": [1, 3]}'])
     expanded = rag.expander(window=llm_window(llm)).expand([hit(1, 5, 1), hit(2, 10, 2)], "연차는 며칠인가?")
     assert indices(expanded) == [4, 5, 6, *range(7, 14)] and expanded.stats.llm_calls == 1
-
-
-@pytest.mark.parametrize("window", [neighbors(2), "neighbors:2", 2, "neighbors:1+neighbors:2"])
-def test_policies_by_object_and_by_name(rag, window):
-    assert indices(rag.expander(window=window).expand([hit(1, 5)])) == [3, 4, 5, 6, 7]
 
 
 @pytest.mark.parametrize("name", ["parent", "auto-merge", "window:3", "parent+neighbors:1"])

@@ -178,16 +178,6 @@ def test_a_level_may_be_named():
         assert out[0]["id" if "id" in out[0] else "_id"] == first
 
 
-def test_chunks_know_their_page_and_file():
-    store = MemoryStore()
-    found, outline = Every().parse(Document(text=TEXT, id_="m", metadata={"page_starts": [0, 200], "original_filename": "설명서.hwp"}))
-    for node in found:
-        node.embedding = [1.0]
-    store.put(found, [outline])
-    before, _, after = expand_dicts(Expander(store, neighbors(1)), [{"_id": "m#c9"}])
-    assert [c["_source"]["page_number"] for c in (before, after)] == [1, 2] and before["_source"]["file_name"] == "설명서.hwp"
-
-
 @examples(60)
 @given(st.lists(st.fixed_dictionaries({}, optional={
     "_id": st.sampled_from(["a", "b", 3, ""]), "is_neighbor": st.booleans(), "_score": st.sampled_from([None, 0.5, True, "x"]),
