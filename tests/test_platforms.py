@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from conftest import ROOT
 
-from ragnb.documents.atomic import replace_file, write_atomically
+from ragnb.documents.atomic import write_atomically
 from ragnb.documents.files import find_files, sample_data
 
 TEXT_CALLS = {"read_text", "write_text"}
@@ -55,7 +55,7 @@ def test_a_file_in_use_is_replaced_later(tmp_path: Path, monkeypatch: pytest.Mon
 
     monkeypatch.setattr(os, "replace", refused)
     with pytest.raises(PermissionError):
-        replace_file(tmp_path / "b", path)
+        write_atomically(path, "셋째")
     assert len(waits) == 2 and path.exists()
 
 

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice, takewhile
 from typing import Any
@@ -19,11 +19,11 @@ from ..documents.arguments import KnownArguments
 from ..documents.files import keep_metadata
 from ..documents.markdown import find_headings
 from ..documents.packing import TextRuler
-from ..documents.span import Address, DuplicateIdError, InputError, Outline, Span, union
+from ..documents.span import Address, covering, DuplicateIdError, InputError, Outline, Span, union
 
 # %% auto #0
-__all__ = ['BOOKKEEPING', 'parent_index', 'child_indices', 'SpanNodeParser', 'SizedNodeParser', 'KnownSpanNodeParser',
-           'set_prefix', 'shown_prefix', 'prefix_places']
+__all__ = ['BOOKKEEPING', 'parent_index', 'SpanNodeParser', 'SizedNodeParser', 'KnownSpanNodeParser', 'set_prefix',
+           'shown_prefix', 'prefix_places']
 
 # %% ../../nbs/20_chunking/01_base.ipynb #c9fa58db
 def _blanks(text: str, levels: Mapping[str, Sequence[Span]]) -> dict[int, str]:
@@ -53,20 +53,6 @@ def parent_index(
     last = bisect_right(parents, span.start, key=lambda parent: parent.start) - 1   # of those before it, it ends last
     return last if last >= 0 and span and parents[last].contains(span) else None
 
-# %% ../../nbs/20_chunking/01_base.ipynb #2600b58f
-def child_indices(
-    parents: Sequence[Span],  # Level p, sorted by start and by end
-    parent: int,              # Index of one of them
-    spans: Sequence[Span],    # A lower level, sorted by start and by end
-) -> range:                   # Indices of the spans whose `parent_index` it is; may be empty
-    "Find the chunks that belong to a parent."
-    first = bisect_left(spans, parents[parent].start, key=lambda s: s.start)
-    if parent + 1 < len(parents):
-        until = bisect_left(spans, parents[parent + 1].start, key=lambda s: s.start)
-    else:
-        until = len(spans)
-    return range(first, max(first, min(until, bisect_right(spans, parents[parent].end, key=lambda s: s.end))))
-
 # %% ../../nbs/20_chunking/01_base.ipynb #58f7487b
 def _relations(outline: Outline, address: Address, parent: int | None) -> dict[NodeRelationship, Any]:
     "LlamaIndex relationships of a chunk, from its address; of a parent, the chunks on all lower levels."
@@ -82,7 +68,8 @@ def _relations(outline: Outline, address: Address, parent: int | None) -> dict[N
     if parent is not None:
         out[NodeRelationship.PARENT] = link("p", parent)
     if below := {k: v for k, v in outline.levels.items() if k != "p" and v and level == "p"}:
-        found = [(k, i) for k, v in below.items() for i in child_indices(outline.levels["p"], index, v)]
+        parents, span = outline.levels["p"], outline.span_of(address)
+        found = [(k, i) for k, v in below.items() for i in covering(v, span) if parent_index(parents, v[i]) == index]
         out[NodeRelationship.CHILD] = [link(k, i) for k, i in found]
     return out
 

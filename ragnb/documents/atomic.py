@@ -14,28 +14,12 @@ from pathlib import Path
 from typing import Any
 
 # %% auto #0
-__all__ = ['replace_file', 'write_atomically', 'WriteError', 'why_not_written', 'LockedError', 'WriteLock']
+__all__ = ['write_atomically', 'WriteError', 'why_not_written', 'LockedError', 'WriteLock']
 
 # %% ../../nbs/00_documents/23_atomic.ipynb #06aa6554
 from .span import RagnbError
 
 # %% ../../nbs/00_documents/23_atomic.ipynb #8ed9933e
-def replace_file(
-    temporary: Path,  # Is gone afterwards
-    path: Path,       # Replaced when it exists
-) -> Path:            # The same `path`
-    "Rename a file over another one in one step."
-    for n in range(8):
-        try:
-            os.replace(temporary, path)
-            break
-        except PermissionError as error:
-            if n == 7 or getattr(error, "winerror", None) is None:
-                raise
-            time.sleep(0.01 * 2**n)
-    return path
-
-
 def write_atomically(
     path: Path,            # Replaced when it exists; the temporary file is in the same folder, with the suffix `.tmp`
     content: str | bytes,  # A text is written as UTF-8, line ends as they are
@@ -43,7 +27,14 @@ def write_atomically(
     "Write a file so that it is either the old one or the new one."
     temporary = path.with_suffix(".tmp")
     temporary.write_bytes(content.encode("utf-8") if isinstance(content, str) else content)
-    replace_file(temporary, path)
+    for n in range(8):
+        try:
+            os.replace(temporary, path)
+            return
+        except PermissionError as error:
+            if n == 7 or getattr(error, "winerror", None) is None:
+                raise
+            time.sleep(0.01 * 2**n)
 
 # %% ../../nbs/00_documents/23_atomic.ipynb #5e7a9f60
 class WriteError(RagnbError):
