@@ -21,7 +21,7 @@ from ..chunking.any_parser import bare_text
 from ..chunking.base import KnownSpanNodeParser
 from ..documents.span import Address, InputError, Outline, Span
 from ..storage.store import ChunkReader, Found
-from .raw_hits import field_of, overlap, whole_number
+from .raw_hits import field_of, laid_out, whole_number
 
 # %% ../../nbs/50_expansion/09_own_nodes.ipynb #690b8564
 def _offsets(nodes: Sequence[BaseNode], document: Document | None) -> list[Span] | None:
@@ -51,19 +51,6 @@ def _linked(nodes: Sequence[BaseNode]) -> list[BaseNode]:
             out.append(held[at])
             at = after.pop(at, None)
     return out if len(out) == len(nodes) else list(nodes)
-
-
-def _laid_out(nodes: Sequence[BaseNode]) -> tuple[list[Span], str]:
-    "Spans of texts one below the other, what two of them share only once, and the whole text."
-    spans, parts, last = [], [], ""
-    for node in nodes:
-        text, at = bare_text(node), spans[-1].end if spans else 0
-        shared = overlap(last, text) if len(last) < len(text) or not last.endswith(text) else 0
-        parts.append(text[shared:] if shared or not spans else "\n" + text)
-        start = at - shared if shared else at + bool(spans)
-        spans.append(Span(start, start + len(text)))
-        last = text
-    return spans, "".join(parts)
 
 # %% ../../nbs/50_expansion/09_own_nodes.ipynb #a77ac002
 def _value(node: BaseNode, name: str, fields: Mapping[str, str]) -> Any:
@@ -98,7 +85,7 @@ def _outline(doc_id: str, nodes: Sequence[BaseNode], document: Document | None) 
         return Outline(doc_id, spans[-1].end, {"c": spans}, blanks, metadata=metadata), in_order
     if spans is None:
         in_order = _linked(nodes)
-        spans, text = _laid_out(nodes)
+        spans, text = laid_out(list(map(bare_text, nodes)))
         metadata = (document or nodes[0]).metadata
         pages = {k: v for k, v in metadata.items() if k != "page_starts"}   # offsets of another text
         document = Document(text=text, id_=doc_id, metadata=pages)

@@ -5,11 +5,12 @@
 # %% ../../nbs/50_expansion/07_raw_hits.ipynb #6af34be6
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 # %% auto #0
-__all__ = ['FIELDS', 'field_of', 'RawHit', 'whole_number', 'value_of', 'raw_hit', 'like_hit', 'overlap', 'dict_passages']
+__all__ = ['FIELDS', 'field_of', 'RawHit', 'whole_number', 'value_of', 'raw_hit', 'like_hit', 'overlap', 'laid_out',
+           'dict_passages']
 
 # %% ../../nbs/50_expansion/07_raw_hits.ipynb #abdf703d
 from ..documents.span import Passage, Span, Why
@@ -137,24 +138,30 @@ def overlap(
     return len(tail) - at if at >= 0 else 0
 
 # %% ../../nbs/50_expansion/07_raw_hits.ipynb #802f18fc
-def _joined(run: list[Mapping[str, Any]], rank: int, at: int) -> Passage:
+def laid_out(
+    texts: Sequence[str],              # Of chunks in a row
+) -> tuple[list[Span], str]:           # Where each is, and the whole text
+    "Put texts one below the other; what two of them share is there once."
+    spans, parts, last = [], [], ""
+    for text in texts:
+        at = spans[-1].end if spans else 0
+        shared = overlap(last, text) if len(last) < len(text) or not last.endswith(text) else 0
+        parts.append(text[shared:] if shared or not spans else "\n" + text)
+        start = at - shared if shared else at + bool(spans)
+        spans.append(Span(start, start + len(text)))
+        last = text
+    return spans, "".join(parts)
+
+
+def _joined(run: Sequence[Mapping[str, Any]], rank: int, at: int) -> Passage:
     "The passage of a run of entries, the first of them at a place in the list."
-    text, focus, best, pages, hits, neighbors = "", None, None, [], {}, []
-    for n, entry in enumerate(run):
-        raw = raw_hit(entry)
-        glue = "\n" if n else ""
-        shared_end = overlap(text, raw.text) if n else 0
-        start = len(text) - shared_end if shared_end else len(text) + len(glue)
-        text += raw.text[shared_end:] if shared_end else glue + raw.text
-        name = raw.id or f"hit {at + n + 1}"
-        pages += [] if raw.page is None else [(raw.page, Span(start, start + len(raw.text)))]
-        if entry.get("is_neighbor"):
-            neighbors.append(name)
-            continue
-        hits[name] = raw.score
-        focus = focus or Span(start, start + len(raw.text))
-        best = best or raw
-    first = best or raw_hit(run[0])
+    raws = list(map(raw_hit, run))
+    spans, text = laid_out([raw.text for raw in raws])
+    names = [raw.id or f"hit {at + n}" for n, raw in enumerate(raws, 1)]
+    found = [n for n, entry in enumerate(run) if not entry.get("is_neighbor")]
+    first, hits = raws[found[0] if found else 0], {names[n]: raws[n].score for n in found}
+    neighbors = tuple(name for n, name in enumerate(names) if n not in found)
+    pages = tuple((raw.page, span) for raw, span in zip(raws, spans) if raw.page is not None)
     metadata = {k: v for _, record in _levels(run[0]) for k, v in record.items() if isinstance(v, (str, int, float))}
     own = {"is_neighbor", *FIELDS["text"], *FIELDS["id"], *FIELDS["score"]}
     metadata = {k: v for k, v in metadata.items() if k not in own}
@@ -162,8 +169,8 @@ def _joined(run: list[Mapping[str, Any]], rank: int, at: int) -> Passage:
         metadata["file_name"] = first.file_name
     why = {name: Why("hit", rank=rank) for name in hits} | {name: Why("neighbor") for name in neighbors}
     return Passage(first.id or f"hit {at + 1}", Span(0, len(text)), text, first.score, rank, tuple(hits),
-                   tuple(hits.values()), focus, tuple(neighbors), tuple(sorted({n for n, _ in pages})), why, metadata,
-                   tuple(pages))
+                   tuple(hits.values()), spans[found[0]] if found else None, neighbors,
+                   tuple(sorted({n for n, _ in pages})), why, metadata, pages)
 
 # %% ../../nbs/50_expansion/07_raw_hits.ipynb #ef108d39
 def dict_passages(
