@@ -28,7 +28,7 @@ from .span import InputError
 # %% auto #0
 __all__ = ['IGNORE_FILE', 'LEFT', 'HIDDEN', 'Rules', 'SUFFIXES', 'TEXT_KEYS', 'ID_KEYS', 'SCALARS', 'PAGE_BREAK', 'FILE_KEYS',
            'LONGEST_HEADER', 'Problem', 'n_skipped', 'path_rules', 'find_files', 'record_id', 'keep_metadata',
-           'record_to_document', 'YamlHeader', 'read_yaml_header', 'read_documents', 'sample_data']
+           'record_to_document', 'read_yaml_header', 'read_documents', 'sample_data']
 
 # %% ../../nbs/00_documents/06_files.ipynb #d6536b7f
 @dataclass(frozen=True)
@@ -301,39 +301,26 @@ def _loader() -> Any:
         Loader.add_implicit_resolver(f"tag:yaml.org,2002:{kind}", re.compile(pattern), [*first])
     return Loader
 
-# %% ../../nbs/00_documents/06_files.ipynb #8a2ee60d
-@dataclass(frozen=True)
-class YamlHeader:
-    "The front matter of a text."
-    metadata: Mapping[str, Any] = field(default_factory=dict)   # Text, numbers, booleans, and lists of them
-    end: int = 0                                                # Offset where the text begins; 0 without a header
-    problem: str = ""                                           # Why what looks like a header stays text
-
 # %% ../../nbs/00_documents/06_files.ipynb #354438af
 def read_yaml_header(
-    text: str,        # Of a Markdown or text file
-) -> YamlHeader:      # `problem` is set when lines between dashes are not YAML; they stay text then
+    text: str,                      # Of a Markdown or text file
+) -> tuple[dict[str, Any], int]:    # Values, and where the text begins; `InputError` for lines that are not YAML
     "Read the front matter of a text."
     lines, end = _header(text)
     if not end:
-        return YamlHeader()
+        return {}, 0
     import yaml
-    wrong = "the header between dashes is no YAML and stays text: "
     try:
         loaded = yaml.load(lines, _loader())
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, RecursionError, ValueError) as error:
         mark, what = getattr(error, "problem_mark", None), getattr(error, "problem", None) or error
-        return YamlHeader(problem=wrong + " ".join(f"{what}".split()) + (f" in line {mark.line + 2}" if mark else ""))
-    except (RecursionError, ValueError) as error:
-        return YamlHeader(problem=f"{wrong}it cannot be read ({type(error).__name__})")
+        why = " ".join(f"{what}".split()) + (f" in line {mark.line + 2}" if mark else "")
+        why = why if isinstance(error, yaml.YAMLError) else f"it cannot be read ({type(error).__name__})"
+        raise InputError(f"the header between dashes is no YAML and stays text: {why}") from error
     if not isinstance(loaded, dict):
-        return YamlHeader(end=end if loaded is None else 0)
-    kept = {}
-    for key, value in loaded.items():
-        items = value if isinstance(value, list) else [value]
-        if all(isinstance(x, (str, int, float, bool)) for x in items):
-            kept[str(key)] = value
-    return YamlHeader(kept, end)
+        return {}, end if loaded is None else 0
+    values = ((str(key), value, value if isinstance(value, list) else [value]) for key, value in loaded.items())
+    return {key: value for key, value, items in values if all(isinstance(x, SCALARS) for x in items)}, end
 
 # %% ../../nbs/00_documents/06_files.ipynb #3418c16a
 def _jsonl_documents(path: Path, name: str, notes: list[str]) -> Iterator[tuple[str, Document | str]]:
@@ -369,12 +356,15 @@ def _file_record(path: Path, notes: list[str]) -> dict[str, Any]:
     if path.suffix.lower() not in SUFFIXES:   # asked for: code, tables, logs
         return {"text": read_text(path, notes), "title": path.name}
     text = read_text(path, notes)
-    header = read_yaml_header(text)
-    notes += [header.problem] if header.problem else []
-    text = text[header.end:]
-    named = (header.metadata.get(key) for key in ("title", "제목", "법령명"))
+    values, end = {}, 0
+    try:
+        values, end = read_yaml_header(text)
+    except InputError as error:
+        notes.append(str(error))
+    text = text[end:]
+    named = (values.get(key) for key in ("title", "제목", "법령명"))
     title = next((str(t) for t in named if t not in (None, "") and not isinstance(t, list)), _title(text, path.stem))
-    own = {k: v for k, v in header.metadata.items() if k not in ("pages", "metadata", *TEXT_KEYS, *ID_KEYS)}
+    own = {k: v for k, v in values.items() if k not in ("pages", "metadata", *TEXT_KEYS, *ID_KEYS)}
     return own | {"text": text, "title": title}
 
 # %% ../../nbs/00_documents/06_files.ipynb #4ba0ae8e
