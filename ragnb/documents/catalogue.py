@@ -340,25 +340,11 @@ class Catalogue:
         if holding := self.holdings.pop(doc_id, None):
             self.index.leave(holding)
 
-    def _enter(self, document: Any) -> Holding:
-        "Enter one document without its citations; a document with its id is replaced."
-        self.remove(document.node_id)
-        holding = self.holdings[document.node_id] = holding_of(document)
-        self.index.enter(holding)
-        return holding
-
     def _cite(self, holding: Holding, text: str) -> None:
         "Fill in what a document cites; a document without articles and citations is dropped."
         holding.citations = list(_citations_of(holding, text, self.names))
         if not (holding.spans or holding.citations or holding.parent):
             self.remove(holding.doc_id)
-
-    def add(
-        self,
-        document: Any,  # LlamaIndex document; metadata may hold title and law_name
-    ) -> None:
-        "Enter or replace one document; its citations are read with the names known so far."
-        self._cite(self._enter(document), document.get_content())
 
     @classmethod
     def from_documents(
@@ -470,7 +456,8 @@ def updated_catalogue(
     again = names_key(new.names) != cited_with
     for doc_id in given if again else ():       # all names first, so that every citation is read with all of them
         if doc_id not in own:
-            new._enter(given[doc_id])
+            new.holdings[doc_id] = holding_of(given[doc_id])
+            new.index.enter(new.holdings[doc_id])
     new.cited_with = names_key(new.names)
     for doc_id in given if again else read:
         new._cite(new.holdings[doc_id], given[doc_id].get_content())

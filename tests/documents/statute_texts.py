@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from llama_index.core.schema import Document
 from strategies import PIECES
 
-from ragnb.documents.catalogue import Catalogue
+from ragnb.documents.catalogue import Catalogue, holding_of, updated_catalogue
 from ragnb.documents.citations import find_citations
 from ragnb.documents.provisions import look_up
 from ragnb.documents.span import Span
@@ -141,3 +141,8 @@ def clause(statute: Statute, number: str, *labels: str, key: str = "") -> Span:
     for label in labels:
         found, below = next((c.span, c.children) for c in below if c.label == label)
     return found
+
+
+def entered(catalogue: Catalogue, document: Document) -> Catalogue:
+    """The catalogue with one more document, or a changed one."""
+    return updated_catalogue(catalogue, [document], {document.node_id: holding_of(document)}, "")

@@ -7,7 +7,7 @@ import json
 import pytest
 from hypothesis import given
 from llama_index.core.schema import Document
-from statute_texts import ACT, garden_catalogue, heads, legal
+from statute_texts import ACT, entered, garden_catalogue, heads, legal
 from strategies import documents, examples
 
 from ragnb.documents.catalogue import Catalogue, catalogue_of, catalogue_records
@@ -53,17 +53,17 @@ def test_citations_of_a_statute(garden) -> None:
 def test_documents_come_and_go(garden) -> None:
     catalogue, texts = Catalogue(), garden[1]
     for name, text in texts.items():
-        catalogue.add(Document(id_=name, text=text))
+        catalogue = entered(catalogue, Document(id_=name, text=text))
     assert catalogue == garden[0]
     written = json.loads(json.dumps(catalogue_records(catalogue)))
     assert catalogue_of(written.values(), {}, "") == catalogue
-    catalogue.add(Document(id_="act", text=ACT.replace("제5조의2", "제6조")))
+    catalogue = entered(catalogue, Document(id_="act", text=ACT.replace("제5조의2", "제6조")))
     assert look_up_question("정원관리법 제5조의2", catalogue) == [] != look_up_question("정원관리법 제6조", catalogue)
     catalogue.remove("act")
     catalogue.remove("act")
     assert look_up_question("정원관리법 제2조", catalogue) == [] == look_up_question("정원관리법 나무", catalogue)
     assert heads(catalogue, "법 제2조", "decree") == []
-    catalogue.add(Document(id_="plain", text="오늘은 나무를 심었다."))
+    catalogue = entered(catalogue, Document(id_="plain", text="오늘은 나무를 심었다."))
     assert list(catalogue.holdings) == ["decree"]
     catalogue.remove("decree")
     assert len(catalogue) == 0 and not (

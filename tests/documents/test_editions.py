@@ -5,6 +5,7 @@ import itertools
 
 import pytest
 from llama_index.core import Document
+from statute_texts import entered
 
 from ragnb.documents.catalogue import Catalogue
 from ragnb.documents.provisions import look_up_question, look_up_title
@@ -48,7 +49,7 @@ def test_a_repealed_statute_comes_last_and_says_so(header: str, metadata: dict, 
     assert catalogue.edition("gone") == mark
     assert look_up_question("시험법 제2조", catalogue)      # still found where nothing else is
     if mark:
-        catalogue.add(Document(text=LAW.format(header="[시행 2015. 1. 1.]", hours=9), id_="valid"))
+        catalogue = entered(catalogue, Document(text=LAW.format(header="[시행 2015. 1. 1.]", hours=9), id_="valid"))
         assert {d for d, _ in look_up_question("시험법 제2조", catalogue)} == {"valid"}
         if metadata.get("repealed") == "2022-01-01":
             assert {d for d, _ in look_up_question("시험법 제2조", catalogue.at("2019-01-01"))} == {"gone"}

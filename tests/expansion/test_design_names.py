@@ -16,7 +16,7 @@ from ragnb.context.compress import Compressor, compress_passages
 from ragnb.context.conversation import Conversation
 from ragnb.context.page_images import page_image
 from ragnb.context.sources import display_docs
-from ragnb.documents.catalogue import Catalogue
+from ragnb.documents.catalogue import Catalogue, updated_catalogue
 from ragnb.documents.span import Address, InputError, Outline, Passage, Span
 from ragnb.expansion.chunk_expanders import AdaptiveChunkExpander, ChunkExpander, NeighborChunkExpander, NoopChunkExpander
 from ragnb.expansion.expander import Expander, ExpandPostprocessor
@@ -127,7 +127,7 @@ def test_siblings_across_rows_come_in_two_reads():
 
 def test_the_order_of_rows_does_not_depend_on_the_last_one_entered():
     catalogue = Catalogue.from_documents(ROWS)
-    catalogue.add(ROWS[0])
+    catalogue = updated_catalogue(catalogue, ROWS[:1], {}, "")
     for c in (catalogue, Catalogue.from_documents(ROWS[::-1])):
         assert c.family("CASE_1_summary") == ["CASE_1", "CASE_1_detail", "CASE_1_summary"] and c.family("alone") == []
     articles = [Document(text="글", id_=f"LAW_A{n}", metadata={"parent_id": "LAW"}) for n in (10, 9, 2)]
