@@ -98,15 +98,16 @@ def level(draw: st.DrawFn, atoms: list[Span], largest: int) -> list[Span]:
 
 
 @st.composite
-def a_document(draw: st.DrawFn) -> tuple[str, dict[str, list[Span]]]:
-    """A text of few different words, and its levels."""
+def a_document(draw: st.DrawFn) -> tuple[str, dict[str, list[Span]], list[int]]:
+    """A text of few different words and headings, its levels, and where its pages begin."""
     text, atoms = draw(st.sampled_from(["", " ", "\n"])), []
     for _ in range(draw(st.integers(1, 24))):
-        word = draw(st.sampled_from(["삭제", "가", "연차는", "15일", "ab", "👩🏽\u200d💻"]))
-        atoms.append(Span(len(text), len(text) + len(word)))
+        word = draw(st.sampled_from(["삭제", "가", "연차는", "15일", "ab", "👩🏽\u200d💻", "\n# 장\n", "\n## 절\n"]))
+        start = len(text) + (word[0] == "\n")
+        atoms.append(Span(start, start + len(word.strip("\n"))))
         text += word + draw(st.sampled_from([" ", " ", "\n\n", "", "\u3000"]))
     levels = {"c": draw(level(atoms, 4)), "p": draw(level(atoms, 9)), "s": draw(level(atoms, 2))}
-    return text, levels
+    return text, levels, sorted(draw(st.lists(st.integers(0, len(text)), max_size=5)))
 
 
 policies = st.one_of(
@@ -121,8 +122,9 @@ def situations(draw: st.DrawFn, levels: str = "cps") -> tuple[Counting, dict[str
     """A filled store, its texts, and hits in any order."""
     store, texts, nodes = Counting(), {}, []
     for doc_id in draw(st.lists(st.sampled_from(["a", "b#c1", "휴가.md"]), min_size=1, max_size=3, unique=True)):
-        texts[doc_id], cuts = draw(a_document())
-        nodes += fill(store, doc_id, texts[doc_id], cuts, file_name=doc_id).values()
+        texts[doc_id], cuts, starts = draw(a_document())
+        more = {"doc_type": draw(st.sampled_from(["GCB", "manual", ""])), "page_starts": starts or None}
+        nodes += fill(store, doc_id, texts[doc_id], cuts, file_name=doc_id, **more).values()
     pool = [n for n in nodes if n.metadata["level"] in levels]
     chosen = draw(st.lists(st.sampled_from(pool), max_size=8, unique_by=lambda n: n.node_id))
     scores = draw(st.lists(st.one_of(st.none(), st.floats(-1, 1)), min_size=len(chosen), max_size=len(chosen)))

@@ -11,9 +11,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from llama_index.core.schema import NodeWithScore
 from strategies import examples
-from test_expand import check, chunks_of, Counting, fill, hit, level, outline_of, row
+from test_expand import check, chunks_of, Counting, fill, hit, outline_of, row, situations
 
 from ragnb.expansion.expander import Expander, ExpandPostprocessor, merge_by_document
 from ragnb.expansion.policies import resolve_policy
@@ -87,36 +86,9 @@ def make(spec: str, doc_ids: Sequence[str], answer: str | Exception = "[1, 2, 3]
     return resolve_policy(spec, llm=Says(answer), catalogue=cite_next(doc_ids), relevance=relevance)
 
 
-@st.composite
-def a_document(draw: st.DrawFn) -> tuple[str, dict[str, list[Span]], list[int]]:
-    """A text with headings, its levels, and where its pages begin."""
-    text, atoms = draw(st.sampled_from(["", " ", "\n"])), []
-    for _ in range(draw(st.integers(1, 24))):
-        word = draw(st.sampled_from(["삭제", "가", "연차는", "15일", "ab", "\n# 장\n", "\n## 절\n"]))
-        start = len(text) + (word[0] == "\n")
-        atoms.append(Span(start, start + len(word.strip("\n"))))
-        text += word + draw(st.sampled_from([" ", " ", "\n\n", "\u3000"]))
-    levels = {"c": draw(level(atoms, 4)), "p": draw(level(atoms, 9)), "s": draw(level(atoms, 2))}
-    return text, levels, sorted(draw(st.lists(st.integers(0, len(text)), max_size=5)))
-
-
-@st.composite
-def situations(draw: st.DrawFn) -> tuple[Counting, dict[str, str], list[NodeWithScore]]:
-    """A filled store, its texts, and hits in any order."""
-    store, texts, nodes = Counting(), {}, []
-    for doc_id in draw(st.lists(st.sampled_from(["a", "b#c1", "휴가.md"]), min_size=1, max_size=3, unique=True)):
-        texts[doc_id], cuts, starts = draw(a_document())
-        kind = draw(st.sampled_from(["GCB", "manual", ""]))
-        nodes += fill(store, doc_id, texts[doc_id], cuts, doc_type=kind, page_starts=starts or None).values()
-    chosen = draw(st.lists(st.sampled_from([n for n in nodes if n.metadata["level"] in "cs"]), max_size=8,
-                           unique_by=lambda n: n.node_id))
-    scores = draw(st.lists(st.one_of(st.none(), st.floats(-1, 1)), min_size=len(chosen), max_size=len(chosen)))
-    return store, texts, [hit(n, s) for n, s in zip(chosen, scores)]
-
-
 @examples(60)
 @given(
-    situations(), st.integers(0, 8), st.integers(1, 40), st.sampled_from(["[1, 2, 3]", "[0]", "no", ValueError("down")])
+    situations("cs"), st.integers(0, 8), st.integers(1, 40), st.sampled_from(["[1, 2, 3]", "[0]", "no", ValueError("down")])
 )
 def test_every_policy_keeps_the_promises(situation, top_k, max_chunks, answer):
     store, texts, hits = situation
@@ -136,7 +108,7 @@ def test_every_policy_keeps_the_promises(situation, top_k, max_chunks, answer):
 
 
 @examples(40)
-@given(situations(), st.data())
+@given(situations("cs"), st.data())
 def test_holes_are_never_glued_over_whatever_the_policy(situation, data):
     store, texts, hits = situation
     store.lost = set(data.draw(st.lists(st.sampled_from(sorted(chunks_of(store))), unique=True)))
