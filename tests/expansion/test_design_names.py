@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from llama_index.core.schema import Document, NodeWithScore
 from strategies import examples
+from test_raw_hits import Every, TEXT
 
-from ragnb.chunking.base import SpanNodeParser
 from ragnb.context.budgets import budget_for
 from ragnb.context.builders import BUILDERS, PassageRanking, RankedContextBuilder, cut_passage, cut_to_sentences, resolve_builder
 from ragnb.context.compress import Compressor, compress_passages
@@ -26,17 +26,6 @@ from ragnb.expansion.policy import neighbors, resolve_policy, siblings
 from ragnb.expansion.segments import best_segments
 from ragnb.indexing.collections import MINISTRIES, route_record
 from ragnb.storage.store import MemoryStore
-
-TEXT = " ".join(f"{i}번째 문장이다." for i in range(40))
-
-
-class Every(SpanNodeParser):
-    size: int = 20
-
-    def split(self, text: str) -> dict[str, list[Span]]:
-        ends = [*range(self.size, len(text), self.size), len(text)]
-        return {"c": [Span(a, b) for a, b in zip([0, *ends], ends)]}
-
 
 def filled(*documents: Document) -> MemoryStore:
     store = MemoryStore()
