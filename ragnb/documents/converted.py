@@ -136,11 +136,6 @@ def _csv(path: Path) -> dict[str, Any]:
 
 MOST_CELLS: int = 20_000_000   # Rows and cells of a workbook, the empty ones counted
 
-def _percent(cell: Any) -> Any:
-    "The value of a cell, a share as a percentage when the sheet shows it so."
-    is_share = isinstance(cell.value, (int, float)) and "%" in (cell.number_format or "")
-    return f"{100 * cell.value:.10g}%" if is_share else cell.value
-
 def _xlsx(path: Path) -> dict[str, Any]:
     "A workbook: the name of each sheet as a heading, its values as a table."
     from openpyxl import load_workbook
@@ -152,7 +147,8 @@ def _xlsx(path: Path) -> dict[str, Any]:
             seen += 1 + len(row)
             if seen > MOST_CELLS:
                 raise InputError(f"{path.name} has more than {MOST_CELLS:,} rows and cells")
-            yield [*map(_percent, row)]
+            values = ((cell.value, "%" in (cell.number_format or "")) for cell in row)      # as the sheet shows it
+            yield [f"{100 * v:.10g}%" if share and isinstance(v, (int, float)) else v for v, share in values]
     try:
         for sheet in book.worksheets:
             sheet.reset_dimensions()          # the size that a sheet states is not believed

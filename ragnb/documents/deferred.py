@@ -9,13 +9,17 @@ import importlib.util
 import sys
 from collections.abc import Iterable, Mapping
 from threading import RLock
-from types import MappingProxyType, ModuleType
+from types import ModuleType
 from typing import Any
 
 # %% auto #0
-__all__ = ['CLOSED', 'DeferredPackage', 'defer_packages', 'defer_for_question']
+__all__ = ['CLOSED', 'DeferredPackage', 'defer_for_question']
 
 # %% ../../nbs/00_documents/24_deferred.ipynb #4f62cff9
+CLOSED: tuple[str, ...] = (
+    "llama_index.core", "llama_index.core.indices", "llama_index.core.postprocessor", "requests",
+    "numpy.f2py", "numpy.testing", "numpy.polynomial", "numpy.ctypeslib", "numpy.ma")
+_PLAIN: dict[str, dict[str, Any]] = {"llama_index.core": {"global_handler": None}}   # Names that need no `__init__`
 _LOCK = RLock()
 
 
@@ -57,28 +61,17 @@ class DeferredPackage(ModuleType):
         vars(self).update(before)
 
 
-def defer_packages(
-    names: Iterable[str],       # Packages, outer ones first; those that are imported already are left alone
-    plain: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),  # Package -> names with plain values
-) -> list[str]:                 # Those that were deferred
+def defer_for_question(
+    names: Iterable[str] = CLOSED,   # Packages, outer ones first; those that are imported already are left alone
+) -> list[str]:                      # Those that were deferred
     "Let packages stand without running their `__init__` until one of their names is asked for."
     deferred = []
     for name in names:
         if name in sys.modules or (spec := importlib.util.find_spec(name)) is None:
             continue
-        sys.modules[name] = package = DeferredPackage(spec, plain.get(name, {}))
+        sys.modules[name] = package = DeferredPackage(spec, _PLAIN.get(name, {}))
         parent, _, own = name.rpartition(".")
         if parent in sys.modules:
             setattr(sys.modules[parent], own, package)
         deferred.append(name)
     return deferred
-
-# %% ../../nbs/00_documents/24_deferred.ipynb #82022843
-CLOSED: tuple[str, ...] = (
-    "llama_index.core", "llama_index.core.indices", "llama_index.core.postprocessor", "requests",
-    "numpy.f2py", "numpy.testing", "numpy.polynomial", "numpy.ctypeslib", "numpy.ma")
-
-
-def defer_for_question() -> list[str]:  # Packages; those that are imported already are left alone
-    "Leave closed what a command does not use that asks one question and ends."
-    return defer_packages(CLOSED, {"llama_index.core": {"global_handler": None}})

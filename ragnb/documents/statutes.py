@@ -328,35 +328,29 @@ def _article(text: str, heading: ArticleHeading, end: int, path: tuple[str, ...]
     )
 
 # %% ../../nbs/00_documents/10_statutes.ipynb #d20de21c
-def _main_blocks(text: str, part: _Part) -> Iterator[Block]:
-    "Header, headings and articles of 본칙."
-    articles = article_headings(text, part.start, part.end, spaced=True)
+def _blocks(text: str, part: _Part) -> Iterator[Block]:
+    "Header, headings and articles of 본칙; a 부칙 with its articles; or a 별표."
+    is_main = part.kind == "본칙"
+    articles = [] if part.kind == "별표" else article_headings(text, part.start, part.end, spaced=is_main)
     marks = [(heading.start, heading) for heading in articles]
-    marks += [(visible_start(m), m) for m in chapter_headings(text, part.end, articles, part.start)]
-    marks.sort(key=lambda mark: mark[0])
+    if is_main:
+        marks += [(visible_start(m), m) for m in chapter_headings(text, part.end, articles, part.start)]
+        marks.sort(key=lambda mark: mark[0])
     ends = [*(start for start, _ in marks), part.end]
-    if head := trim_span(text, 0, ends[0]):
-        yield Block("header", head, head.of(text).split("\n", 1)[0].strip(), (), "")
-    path: list[tuple[int, str]] = []
+    head = trim_span(text, 0 if is_main else part.start, ends[0])
+    first, path = head.of(text).split("\n", 1)[0], []
+    if not is_main:
+        path = [(0, re.sub(r"^[#\s*]+", "", first).strip(" *\r"))]
+        yield Block("supplement" if part.kind == "부칙" else "appendix", head, path[0][1], (path[0][1],), part.key)
+    elif head:
+        yield Block("header", head, first.strip(), (), "")
     for (start, mark), end in zip(marks, ends[1:]):
         if isinstance(mark, ArticleHeading):
             article = _article(text, mark, end, tuple(name for _, name in path), part)
-            yield Block("article", article.span, article.title, article.path, "", article)
+            yield Block("article", article.span, article.title, article.path, part.key, article)
         else:
             path = open_heading(path, mark["no"], mark["rank"], mark["title"])
             yield Block("heading", trim_span(text, start, end), path[-1][1], tuple(name for _, name in path), "")
-
-# %% ../../nbs/00_documents/10_statutes.ipynb #51fb4116
-def _other_blocks(text: str, part: _Part) -> Iterator[Block]:
-    "A 부칙 with its articles, or a 별표."
-    articles = [] if part.kind == "별표" else article_headings(text, part.start, part.end)
-    ends = [*(heading.start for heading in articles), part.end]
-    head = trim_span(text, part.start, ends[0])
-    title = re.sub(r"^[#\s*]+", "", head.of(text).split("\n", 1)[0]).strip(" *\r")
-    yield Block("supplement" if part.kind == "부칙" else "appendix", head, title, (title,), part.key)
-    for heading, end in zip(articles, ends[1:]):
-        article = _article(text, heading, end, (title,), part)
-        yield Block("article", article.span, article.title, article.path, part.key, article)
 
 # %% ../../nbs/00_documents/10_statutes.ipynb #0c260702
 @lru_cache(maxsize=1)   # a document that is split is asked about again
@@ -367,7 +361,7 @@ def parse_statute(
     form = reading_form(text)
     text = form.text
     contents = find_contents(text)
-    first, *others = _parts(text, contents[1] if contents else 0)
-    blocks = [*_main_blocks(text, first), *(block for part in others for block in _other_blocks(text, part))]
+    parts = _parts(text, contents[1] if contents else 0)
+    blocks = [block for part in parts for block in _blocks(text, part)]
     header = blocks[0].span.of(text) if blocks and blocks[0].kind == "header" else ""
     return form.back(Statute(**_header_fields(header), blocks=tuple(b for b in blocks if b.span)))
