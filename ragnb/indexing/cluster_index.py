@@ -7,35 +7,107 @@ from __future__ import annotations
 
 import base64
 import contextlib
+import getpass
 import json
 import os
+import socket
 import tempfile
-from collections.abc import Iterator, Mapping
+import threading
+import time
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache, partial
 from pathlib import Path
-from typing import Any
-
-from llama_index.core.node_parser import NodeParser
+from typing import Any, NamedTuple
 
 # %% auto #0
-__all__ = ['NOWHERE', 'model_folder', 'open_cluster', 'ClusterWriter', 'open_writer']
+__all__ = ['Files', 'NOWHERE', 'write_files', 'read_files', 'remove_others', 'Entry', 'read_entries', 'model_folder',
+           'open_cluster', 'WriterLease', 'ClusterWriter', 'open_writer']
 
 # %% ../../nbs/70_indexing/08_cluster_index.ipynb #e478cf20
 from ..chunking.parsers import CONTEXTS, describe_parser
+from ..documents.atomic import LockedError
 from ..documents.catalogue import Catalogue, catalogue_of, catalogue_records
-from ..documents.servers import ServerAddress
+from ..documents.servers import rebuild, ServerAddress
 from ..documents.span import InputError, RagnbError
-from ragnb.indexing.cluster_state import (
-    Entry, read_entries, read_files, remove_others, write_files, WriterLease
-)
-from .folder_index import follow, Index, made_anew, open_embedding, open_parser
+from .folder_index import Asked, follow, Index, IndexWriter, made_anew, open_embedding, open_parser
 from .index_file import Manifest
 from ..models.embedding import save_embedding
-from ..models.llm import check_model, resolve_llm
-from ..retrieval.cluster_rows import ClusterState, Looked
-from ..retrieval.cluster_store import ClusterStore, find_lost
+from ..models.llm import check_model
+from ..retrieval.cluster_rows import ClusterRows, ClusterState, Looked
+from ..retrieval.cluster_store import ClusterStore, find_lost, make_state
 from ..retrieval.sqlite_store import packed, unpacked
 from ..retrieval.unit_source import SHIFT
+from ..storage.opensearch import send_bulk, server_errors
+
+# %% ../../nbs/70_indexing/08_cluster_index.ipynb #b6239867
+_PIECE = 2_000_000  # Compressed bytes
+Files = dict[str, int]   # Name -> pieces
+
+
+def write_files(
+    rows: ClusterRows,
+    group: str,                    # A new name for new contents
+    files: Mapping[str, bytes],
+) -> Files:
+    "Write files in pieces."
+    actions, out = [], {}
+    for name, content in files.items():
+        small = zlib.compress(content, 1)
+        pieces = [small[at:at + _PIECE] for at in range(0, len(small), _PIECE)]
+        out[name] = len(pieces)
+        actions += [({"index": {"_index": f"{rows.name}-state", "_id": f"file-{group}-{name}-{n}"}},
+                     {"group": group, "data": base64.b64encode(piece).decode()}) for n, piece in enumerate(pieces)]
+    send_bulk(rows.client, actions, rows.where)
+    return out
+
+
+def read_files(
+    rows: ClusterRows,
+    group: str,
+    files: Files,
+    folder: Path,
+) -> None:             # `InputError` if a piece is missing
+    "Read files into a folder."
+    for name, n in files.items():
+        ids = [f"file-{group}-{name}-{i}" for i in range(n)]
+        with server_errors(rows.where):
+            found = rows.client.mget(index=f"{rows.name}-state", body={"ids": ids})["docs"]
+        if not all(row.get("found") for row in found):
+            told = f"the index at {rows.where} has lost its file {name!r}"
+            raise InputError(f"{told}: {rebuild(rows.where)} builds it again")
+        data = b"".join(base64.b64decode(row["_source"]["data"]) for row in found)
+        Path(folder, Path(name).name).write_bytes(zlib.decompress(data))
+
+
+def remove_others(
+    rows: ClusterRows,
+    groups: Iterable[str],   # Groups to keep
+) -> None:
+    "Remove the files of all other groups."
+    query = {"bool": {"filter": [{"exists": {"field": "group"}}], "must_not": [{"terms": {"group": list(groups)}}]}}
+    index = f"{rows.name}-state"
+    with server_errors(rows.where):
+        found = rows.client.search(index=index, body={"size": 1_000, "_source": False, "query": query})["hits"]["hits"]
+    send_bulk(rows.client, (({"delete": {"_index": index, "_id": hit["_id"]}}, None) for hit in found), rows.where)
+
+# %% ../../nbs/70_indexing/08_cluster_index.ipynb #355feb45
+class Entry(NamedTuple):
+    "An index's data about a document, apart from its rows."
+    number: int       # Number of its row
+    told: str         # JSON
+    holding: str      # Packed; '' for a document that is not cited and cites nothing
+
+
+def read_entries(
+    store: ClusterStore,
+    holdings: bool = False,     # Include the packed holdings
+) -> dict[str, Entry]:          # By document id, sorted
+    "Read all entries."
+    with store.rows.snapshot() as view:
+        fields = ["doc", "id", "told", *(["data"] if holdings else [])]
+        found = store.rows.scan(view.state.live({"term": {"kind": "e"}}), fields)
+        return dict(sorted((row["id"], Entry(row["doc"], row["told"], row.get("data", ""))) for row in found))
 
 # %% ../../nbs/70_indexing/08_cluster_index.ipynb #0ca6f00f
 NOWHERE: Path = Path(os.devnull)     # Replaces the folder: an index on a cluster has none
@@ -78,16 +150,10 @@ def _catalogue(store: ClusterStore, known: dict[int, Mapping[str, Any]]) -> Cata
 # %% ../../nbs/70_indexing/08_cluster_index.ipynb #879ef750
 def open_cluster(
     url: ServerAddress,
-    embed: str | Any | None = None,             # This and the rest as in `Index.open`
-    *,
-    parser: str | NodeParser | None = None,
-    contexts: str | Any | None = None,
-    base_url: str | None = None,
-    embed_options: Mapping[str, Any] | None = None,
+    asked: Asked,
 ) -> Index:                # `InputError` if there is no index
     "Open the index of a cluster."
     store = ClusterStore(url.whole)
-    asked = embed, parser, resolve_llm(contexts, base_url), base_url, embed_options
     while True:
         state = store.rows.look().state
         if not state.generation:
@@ -96,7 +162,7 @@ def open_cluster(
             told = f"the run that makes the index {url} has not finished"
             raise InputError(f"{told}: run `ragnb index PATH --index {url}` again")
         try:
-            index = _opened(url, store, state, NOWHERE, *asked)
+            index = _opened(url, store, state, NOWHERE, asked)
         except RagnbError:
             if store.rows.look().state == state:    # else an update has replaced it meanwhile
                 raise
@@ -105,13 +171,12 @@ def open_cluster(
             return index
 
 
-def _opened(url: ServerAddress, store: ClusterStore, state: ClusterState, folder: Path, embed: Any, parser: Any,
-            llm: Any, base_url: Any, embed_options: Any) -> Index:
+def _opened(url: ServerAddress, store: ClusterStore, state: ClusterState, folder: Path, asked: Asked) -> Index:
     "Open the index of a state."
     manifest = _manifest(state, store)
-    made = open_parser(folder, manifest, parser, llm)
+    made = open_parser(folder, manifest, asked)
     with model_folder(store, state) as files:
-        model = open_embedding(files, manifest, embed, base_url, embed_options)
+        model = open_embedding(files, manifest, asked)
     index = Index(folder, manifest, made, model, store, partial(_catalogue, store, {}))
     index.place = url
     return index
@@ -126,8 +191,125 @@ def _follow(index: Index) -> None:
             return view.state
     follow(index, store.rows, lambda: _manifest(now(), store), lambda: model_folder(store, now()))
 
+# %% ../../nbs/70_indexing/08_cluster_index.ipynb #11d0d8b7
+def _machine() -> str:
+    "Identify the boot and the namespace of process ids; '' if unknown."
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+        return f"{boot} {os.readlink('/proc/self/ns/pid')}"
+    except OSError:
+        return ""
+
+
+def _note() -> dict[str, Any]:
+    "Describe the process that writes."
+    try:
+        user = getpass.getuser()
+    except (KeyError, OSError, ImportError):  # a user without a name
+        user = "?"
+    return {"host": socket.gethostname(), "pid": os.getpid(), "user": user, "machine": _machine(),
+            "since": time.strftime("%H:%M:%S", time.gmtime()), "key": os.urandom(8).hex()}
+
+
+def _alive(note: Mapping[str, Any], now: float) -> bool:
+    "Check by the clock of the cluster whether a writer's lease is still valid."
+    with contextlib.suppress(OSError):
+        if note["machine"] and note["machine"] == _machine():
+            try:
+                os.kill(note["pid"], 0)
+            except ProcessLookupError:
+                return False
+    return now < note["until"]
+
+# %% ../../nbs/70_indexing/08_cluster_index.ipynb #5168a2be
+class WriterLease:
+    "The right to write an index on a cluster, from its creation until `release`."
+
+    def __init__(
+        self,
+        rows: ClusterRows,
+        wait: float = 10,        # Seconds to wait for another writer; then `LockedError`
+        seconds: float = 60,     # Seconds of validity without renewal
+    ) -> None:
+        self.rows, self.seconds, self.versions = rows, seconds, {}
+        self._stop, self._guard, self._lost = threading.Event(), threading.Lock(), False
+        with server_errors(rows.where):
+            make_state(rows)
+        self._acquire(wait)
+        threading.Thread(target=self._beat, daemon=True).start()
+
+    def _now(self) -> float:
+        "Return the time by the clock of the cluster."
+        with server_errors(self.rows.where):
+            return float(self.rows.client.cat.health(format="json")[0]["epoch"])
+
+    def _read(self) -> dict[str, Any] | None:
+        "Read the current lease."
+        from opensearchpy import NotFoundError
+        with server_errors(self.rows.where):
+            try:
+                found = self.rows.client.get(index=f"{self.rows.name}-state", id="writer")
+            except NotFoundError:
+                self.versions = {"op_type": "create"}
+                return None
+        self.versions = {"if_seq_no": found["_seq_no"], "if_primary_term": found["_primary_term"]}
+        return found["_source"]
+
+    def _write(self, note: Mapping[str, Any]) -> bool:
+        "Replace the lease that was read; False if it has changed since."
+        from opensearchpy import ConflictError
+        with server_errors(self.rows.where):
+            try:
+                done = self.rows.client.index(index=f"{self.rows.name}-state", id="writer", body=note, **self.versions)
+            except ConflictError:     # also if a node wrote it and died before its answer
+                return self._read() == note
+        self.versions = {"if_seq_no": done["_seq_no"], "if_primary_term": done["_primary_term"]}
+        return True
+
+    def _acquire(self, wait: float) -> None:
+        "Become the writer."
+        until = time.monotonic() + wait
+        while True:
+            held, now = self._read(), self._now()
+            if held is None or not _alive(held, now):
+                self.renewed, self.note = time.monotonic(), _note() | {"until": now + self.seconds}
+                if self._write(self.note):
+                    return
+            elif time.monotonic() >= until:
+                by = f"process {held['pid']} of {held['user']} on {held['host']}, since {held['since']} UTC"
+                raise LockedError(f"the index {self.rows.where} is being written by {by}: try again when it is done")
+            else:
+                time.sleep(0.2)
+
+    def _beat(self) -> None:
+        "Renew the lease until it is released."
+        while not self._stop.wait(self.seconds / 3):
+            with contextlib.suppress(RagnbError), self._guard:
+                began = time.monotonic()
+                if self._stop.is_set():
+                    return
+                self.note = self.note | {"until": self._now() + self.seconds}
+                if not self._write(self.note):
+                    self._lost = True
+                    return
+                self.renewed = began
+
+    def check(self) -> None:
+        "Raise `LockedError` if the lease was lost."
+        if self._lost or time.monotonic() - self.renewed > self.seconds:
+            raise LockedError(f"the right to write the index {self.rows.where} was lost: it was not renewed in time")
+
+    def release(self) -> None:
+        "End the lease so that other processes can write."
+        from opensearchpy import ConflictError, NotFoundError
+        self._stop.set()
+        with self._guard, contextlib.suppress(RagnbError), server_errors(self.rows.where):
+            if not self._lost:
+                with contextlib.suppress(ConflictError, NotFoundError):
+                    self.rows.client.delete(index=f"{self.rows.name}-state", id="writer", **self.versions)
+
 # %% ../../nbs/70_indexing/08_cluster_index.ipynb #4ca37eec
-class ClusterWriter:
+class ClusterWriter(IndexWriter):
     "Write an index on a cluster: readers see all of a run, or nothing."
 
     def __init__(
@@ -139,10 +321,8 @@ class ClusterWriter:
         fresh: bool = False,     # A new index without any rows yet
         hidden: bool = False,    # No complete state is committed: no reader can open it
     ) -> None:
-        self.index, self.lock, self.fresh, self.hidden = index, lease, fresh, hidden
-        self.kept = hidden and not fresh      # Continue an earlier run
-        self.whole, self.staged, self.saved = not hidden, index.store.pending is not None, True
-        self.store: ClusterStore = index.store
+        super().__init__(index, fresh, hidden)
+        self.lock, self.store, self.staged = lease, index.store, index.store.pending is not None
         self.store.deferred, self.store.check, self.store.rows.at_start = True, lease.check, None
         self._contexts, self._folder, self._moving = contexts, folder, False
         self.files: dict[str, Any] = dict(self.store.rows.look().state.told.get("files", {}))
@@ -151,15 +331,10 @@ class ClusterWriter:
             index.manifest.documents = {i: json.loads(e.told) for i, e in self._held.items()}
 
     def stage(self) -> None:
-        "Begin a change of the index."
         self.store.begin(anew=self.fresh and not self.kept)
         self.staged = True
 
-    def keep_model(
-        self,
-        model: Any,    # A LlamaIndex embedding
-    ) -> str:          # "embedding-2" after "embedding-1"
-        "Write an embedding and return its name; later rows go to a new index of rows."
+    def keep_model(self, model: Any) -> str:     # later rows go to a new index of rows
         self.store.begin(anew=True)
         self._moving = self.staged = True
         name = f"embedding-{self.store.begin().before.generation + 1}-{os.urandom(3).hex()}"
@@ -170,21 +345,9 @@ class ClusterWriter:
         return name
 
     def check_in(self) -> bool:
-        "Commit the work so far if readers cannot open it yet; return whether it was committed."
-        if not self.hidden or self._moving and not self.fresh:
-            return False
-        self._commit(finished=False)
-        self.saved = self.kept = True
-        return True
-
-    def commit(self) -> None:
-        "Commit the present state."
-        self._commit(finished=True)
-        self.saved, self.fresh, self.staged, self.hidden, self.kept = True, False, False, False, False
-        self.index.written = None
+        return not (self._moving and not self.fresh) and super().check_in()
 
     def _commit(self, finished: bool) -> None:
-        "Write the description of an index and commit it together with the rows."
         manifest, change, cited = self.index.manifest, self.store.begin(), self.index.catalogue
         self._write_entries(manifest, cited)
         path, before = self.index.folder / CONTEXTS, self.files
@@ -224,7 +387,6 @@ class ClusterWriter:
         self._held = now
 
     def abandon(self) -> None:
-        "Undo an uncommitted change and remove its index of rows."
         change, self.store.pending = self.store.pending, None
         if change is not None and change.fresh:
             with contextlib.suppress(Exception):     # the server is gone: the next writer removes it
@@ -234,7 +396,6 @@ class ClusterWriter:
                 self.store.drop()
 
     def release(self) -> None:
-        "Release the lease; the index continues as a reader."
         self.store.pending, self.store.deferred, self.store.check = None, False, lambda: None
         self.store.rows.steady = False
         self.lock.release()
@@ -245,7 +406,6 @@ class ClusterWriter:
                 _follow(self.index)
 
     def tidy(self) -> None:
-        "Remove the files of killed runs and of earlier states."
         remove_others(self.store.rows, self.files)
 
 # %% ../../nbs/70_indexing/08_cluster_index.ipynb #20ae21df
@@ -253,18 +413,17 @@ def open_writer(
     url: ServerAddress,
     force: bool,             # Rebuild the index
     wait: float,             # Seconds to wait for another writer
-    asked: Mapping[str, Any],   # Arguments as in `open_or_create`
+    make: Callable[[], Asked],  # How the index is asked for
 ) -> ClusterWriter:
     "Open the index of a cluster for writing, or start a new one."
     store = ClusterStore(url.whole)
     lease, folder = WriterLease(store.rows, wait), tempfile.TemporaryDirectory(prefix="ragnb-")
     try:
-        llm = resolve_llm(asked["contexts"], asked["base_url"])
-        check_model(llm)
+        check_model((asked := make()).llm)
         store.check, store.deferred = lease.check, True
         store.rows.look()
         store.rows.steady = True     # this process alone writes: the state is read once
-        return _begin(url, store, lease, folder, force, llm, asked)
+        return _begin(url, store, lease, folder, force, asked)
     except BaseException:
         folder.cleanup()
         store.rows.steady = False
@@ -276,10 +435,10 @@ def open_writer(
 
 
 def _begin(url: ServerAddress, store: ClusterStore, lease: WriterLease, temporary: tempfile.TemporaryDirectory,
-           force: bool, llm: Any, asked: Mapping[str, Any]) -> ClusterWriter:
+           force: bool, asked: Asked) -> ClusterWriter:
     "Continue the index on the cluster, or start a new one."
     folder = Path(temporary.name)
-    state, options = store.rows.look().state, {name: asked[name] for name in ("base_url", "embed_options")}
+    state = store.rows.look().state
     finished = bool(state.told.get("finished"))
     for name, files in state.told.get("files", {}).items():
         if name.startswith("contexts-"):
@@ -288,9 +447,9 @@ def _begin(url: ServerAddress, store: ClusterStore, lease: WriterLease, temporar
     contexts = path.read_bytes() if path.is_file() else b""
     if state.generation and not force:
         find_lost(store)
-        index = _opened(url, store, state, folder, asked["embed"], asked["parser"], llm, **options)
+        index = _opened(url, store, state, folder, asked)
         return ClusterWriter(index, lease, contexts, temporary, hidden=not finished)
-    made, model = made_anew(folder, asked["embed"], asked["parser"], llm, **options)
+    made, model = made_anew(folder, asked)
     store.begin(anew=True)
     index = Index(folder, Manifest(describe_parser(made)), made, model, store, partial(_catalogue, store, {}))
     index.place, index.written = url, Catalogue()

@@ -23,18 +23,18 @@ from llama_index.core.node_parser import NodeParser
 __all__ = ['LOCK', 'write_error', 'FileWriter', 'open_or_create']
 
 # %% ../../nbs/70_indexing/03_commits.ipynb #04dd2612
-from ..documents.atomic import why_not_written, WriteError
+from ..documents.atomic import why_not_written, WriteError, WriteLock
 from ..documents.catalogue import Catalogue
-from ..documents.atomic import WriteLock
 from ..documents.servers import ServerAddress
 from ..documents.span import IndexMismatchError, InputError, RagnbError
 from ..models.embedding import save_embedding
-from ..models.llm import check_model, resolve_llm, shorten
+from ..models.llm import check_model, shorten
 from ..chunking.parsers import CONTEXTS, describe_parser
 from ..retrieval.sqlite_store import SqliteStore
 from ..retrieval.sqlite_units import Database, SqliteUnits
-from .cluster_state import on_cluster
-from .folder_index import BROKEN, damaged, follow_file, Index, made_anew, older, open_file, open_index
+from ragnb.indexing.folder_index import (
+    Asked, BROKEN, damaged, follow_file, Index, IndexWriter, made_anew, older, on_cluster, open_file, open_index
+)
 from ragnb.indexing.index_file import (
     clear_tables, FILE, Manifest, read_catalogue, setting, SETTINGS_FILE, SKIPPED, stored_manifest, SUM, TABLES,
     write_state, write_sum
@@ -111,34 +111,21 @@ def write_error(
     return WriteError(f"the index in {str(folder)!r} cannot be written: {reason}; {again}") if reason else None
 
 # %% ../../nbs/70_indexing/03_commits.ipynb #d3b9b30b
-class FileWriter:
+class FileWriter(IndexWriter):
     "Write the file of an index in one transaction; a first run commits as it goes."
 
-    def __init__(
-        self,
-        index: Index,
-        fresh: bool = False,     # A new index without contents yet
-        hidden: bool = False,    # No complete state is committed: no reader can open it
-    ) -> None:
-        self.index, self.fresh, self.hidden = index, fresh, hidden
-        self.kept = hidden and not fresh      # Continue an earlier run
-        self.whole, self.staged, self.saved = not hidden, False, True
+    def __init__(self, index: Index, fresh: bool = False, hidden: bool = False) -> None:
+        super().__init__(index, fresh, hidden)
         index.store.at_start = None           # No new state is read during the run
         self.database: Database = index.store.database
-        self.lock: WriteLock | None = None
         self.made: list[Path] = []            # Created folders, the deepest first
 
     def stage(self) -> None:
-        "Begin a change of the index."
         if not self.database.connection.in_transaction:
             self.database.connection.execute("BEGIN IMMEDIATE")
         self.staged = True
 
-    def keep_model(
-        self,
-        model: Any,    # A LlamaIndex embedding
-    ) -> str:          # "embedding-2" after "embedding-1"
-        "Write an embedding and return its name."
+    def keep_model(self, model: Any) -> str:
         self.stage()
         with tempfile.TemporaryDirectory() as folder:
             save_embedding(model, folder)
@@ -147,21 +134,7 @@ class FileWriter:
         self.database.connection.executemany("INSERT INTO model VALUES (?, ?)", files)
         return f"embedding-{int(self.index.manifest.embedding_folder.rpartition('-')[2] or 0) + 1}"
 
-    def check_in(self) -> bool:
-        "Commit the work so far if readers cannot open it yet; return whether it was committed."
-        if self.hidden:
-            self._commit(finished=False)
-            self.saved = self.kept = True
-        return self.hidden
-
-    def commit(self) -> None:
-        "Commit the present state."
-        self._commit(finished=True)
-        self.saved, self.fresh, self.staged, self.hidden, self.kept = True, False, False, False, False
-        self.index.written = None
-
     def _commit(self, finished: bool) -> None:
-        "Commit the transaction."
         self.stage()
         write_state(self.database, self.index.manifest, self.index.catalogue, finished)
         self.database.connection.execute("COMMIT")
@@ -171,7 +144,6 @@ class FileWriter:
             follow_file(self.index)
 
     def abandon(self) -> None:
-        "Undo uncommitted changes."
         self._take_back()
         if self.fresh and self.hidden and not self.kept:
             self.database.close()
@@ -183,14 +155,12 @@ class FileWriter:
             self.database.connection.execute("ROLLBACK")
 
     def release(self) -> None:
-        "Release the lock; remove a folder that was created in vain."
         self._take_back()
         if self.lock is not None:
             self.lock.release()
         _leave(self.index.folder, self.made)
 
     def tidy(self) -> None:
-        "Remove the remains of a killed run and of an index of an earlier version."
         for item in self.index.folder.iterdir():
             if _OLDER.fullmatch(item.name) or item.name in ("index.tmp", "writer.tmp"):
                 _discard(item)
@@ -202,20 +172,14 @@ def _remove_file(folder: Path) -> None:
         _discard(folder / name)
 
 
-def _begin(folder: Path, embed: Any, parser: Any, llm: Any, force: bool, **options: Any) -> FileWriter:
+def _begin(folder: Path, asked: Asked, force: bool) -> FileWriter:
     "Continue the index in the folder, or start a new one."
     database = _opened(folder, force)
     finished = setting(database.connection, "finished") is not None
     if not force and stored_manifest(database) is not None:
-        try:
-            index = open_index(folder, database, embed, parser=parser, contexts=llm, **options)
-        except RagnbError:
-            raise
-        except BROKEN as error:
-            raise damaged(folder, error) from error
-        return FileWriter(index, hidden=not finished)
+        return FileWriter(open_index(folder, database, asked), hidden=not finished)
     try:
-        made, model = made_anew(folder, embed, parser, llm, **options)
+        made, model = made_anew(folder, asked)
         database.connection.execute("BEGIN IMMEDIATE")
         clear_tables(database)
         store = SqliteStore(SqliteUnits(database))
@@ -258,16 +222,15 @@ def open_or_create(
     wait: float = 10,                           # Seconds to wait for another writer, >= 0; then `LockedError`
 ) -> FileWriter | Any:                          # It locks the folder until `release`
     "Open the index of a folder for writing, or start a new one."
+    asked = partial(Asked.of, embed, parser, contexts, base_url, embed_options)
     if on_cluster(folder):
         from ragnb.indexing.cluster_index import open_writer
-        asked = dict(embed=embed, parser=parser, contexts=contexts, base_url=base_url, embed_options=embed_options)
         return open_writer(ServerAddress(folder), force, wait, asked)
     folder = Path(folder)
     made, lock = _claim(folder, force, wait)
     try:
-        llm = resolve_llm(contexts, base_url)
-        check_model(llm)
-        writer = _begin(folder, embed, parser, llm, force, base_url=base_url, embed_options=embed_options)
+        check_model((wanted := asked()).llm)
+        writer = _begin(folder, wanted, force)
     except BaseException as error:
         told = write_error(error, folder)
         lock.release()

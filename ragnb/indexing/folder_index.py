@@ -6,20 +6,22 @@
 from __future__ import annotations
 
 import copy
+import re
 import sqlite3
 import threading
 import zlib
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from llama_index.core.node_parser import NodeParser
 
 # %% auto #0
-__all__ = ['BROKEN', 'open_parser', 'needs_fit', 'open_embedding', 'Index', 'older', 'check_there', 'open_file', 'open_index',
-           'damaged', 'made_anew', 'follow', 'follow_file']
+__all__ = ['BROKEN', 'on_cluster', 'Asked', 'open_parser', 'needs_fit', 'open_embedding', 'Index', 'damaged', 'older',
+           'check_there', 'open_file', 'open_index', 'made_anew', 'follow', 'follow_file', 'IndexWriter']
 
 # %% ../../nbs/70_indexing/02_folder_index.ipynb #3955ebae
 from ..documents.arguments import checked
@@ -41,10 +43,21 @@ from ragnb.chunking.parsers import (
 from ..storage.store import ChunkStore
 from ..retrieval.sqlite_store import SqliteStore
 from ..retrieval.sqlite_units import Database, SqliteUnits
-from .cluster_state import on_cluster
 from ragnb.indexing.index_file import (
     check_sum, FILE, Manifest, model_files, read_catalogue, setting, stored_manifest, TABLES
 )
+
+# %% ../../nbs/70_indexing/02_folder_index.ipynb #3f24812b
+def on_cluster(
+    folder: str | Path,
+) -> bool:
+    "Check for the address of an index on a cluster; `InputError` for another kind of address."
+    text = str(folder).strip()
+    if isinstance(folder, str) and re.match("opensearchs?://", text, re.I):
+        return True
+    if re.match(r"[A-Za-z][A-Za-z0-9+.-]+:/|opensearchs?:.|[^/\\:]{2,}:.*@", text, re.I):
+        raise InputError(f"an index is a folder, or opensearch://host:9200/NAME, got {ServerAddress(text)!r}")
+    return False
 
 # %% ../../nbs/70_indexing/02_folder_index.ipynb #17b04390
 def _loaded(folder: Path, **options: Any) -> Any:
@@ -59,16 +72,40 @@ def _loaded(folder: Path, **options: Any) -> Any:
         raise IndexMismatchError(f"the index is damaged: {error}; {rebuild()} builds it again") from error
 
 # %% ../../nbs/70_indexing/02_folder_index.ipynb #00a9f69b
+class Asked(NamedTuple):
+    "How an index is asked for; None: as it was made."
+    embed: str | Any | None = None                      # See `resolve_embedding`
+    parser: str | NodeParser | None = None              # See `resolve_parser`
+    llm: Any = None                                     # Model that writes contexts
+    base_url: str | None = None                         # Current address of the embedding's server
+    embed_options: Mapping[str, Any] | None = None      # See `resolve_embedding`
+
+    @classmethod
+    def of(
+        cls,
+        embed: str | Any | None = None,
+        parser: str | NodeParser | None = None,
+        contexts: str | Any | None = None,     # The model, or its name, see `resolve_llm`
+        base_url: str | None = None,
+        embed_options: Mapping[str, Any] | None = None,
+    ) -> Asked:
+        "Look up the model that writes contexts."
+        return cls(embed, parser, resolve_llm(contexts, base_url), base_url, embed_options)
+
+    def options(self, kind: Any) -> dict[str, Any]:
+        "Return the options of an embedding of a kind."
+        return options_for(kind if self.embed is None else self.embed, self.embed_options)
+
+
 def open_parser(
-    folder: Path,                        # With the contexts that a model has written
+    folder: Path,            # With the contexts that a model has written
     manifest: Manifest,
-    parser: str | NodeParser | None,     # The requested one; None: that of the index
-    llm: Any,                            # Model that writes contexts, or None
+    asked: Asked,
 ) -> SpanNodeParser:
     "Return the splitter of an index; `IndexMismatchError` if you request another one."
-    cache = folder / CONTEXTS
+    cache, llm = folder / CONTEXTS, asked.llm
     held = parser_from(manifest.parser, llm=llm, cache=cache)
-    made = held if parser is None else resolve_parser(parser, llm, cache)
+    made = held if asked.parser is None else resolve_parser(asked.parser, llm, cache)
     if llm is not None:
         made = with_contexts(made, llm, cache)
     known, wanted = completed(manifest.parser, made), describe_parser(made)   # an older manifest has fewer fields
@@ -106,25 +143,22 @@ def _short(description: Mapping[str, Any]) -> str:
 # %% ../../nbs/70_indexing/02_folder_index.ipynb #075dad3d
 def _is_named(spec: Any, made: Mapping[str, Any]) -> bool:
     "Check whether a name means the model of an index; without a name, it does."
-    if spec is None:
-        return True
     kind, _, name = spec.partition(":") if isinstance(spec, str) else ("", "", "")
-    if kind != made.get("kind") or kind not in ("ngram", "ollama", "openai-like", "fastembed"):
-        return False
+    if spec is None or kind == made.get("kind") == "ngram":
+        return True
     known = str(made.get("name")).removesuffix(":latest")
-    return kind == "ngram" or (name or DEFAULT_OLLAMA_MODEL).removesuffix(":latest") == known
+    return (kind == made.get("kind") and kind in ("ollama", "openai-like", "fastembed")
+            and (name or DEFAULT_OLLAMA_MODEL).removesuffix(":latest") == known)
 
 
 def open_embedding(
-    made: Path,                                # Written by `save_embedding`
+    made: Path,              # Written by `save_embedding`
     manifest: Manifest,
-    embed: str | Any | None,                   # The requested one; None: that of the index
-    base_url: str | None,                      # Current address of its server
-    options: Mapping[str, Any] | None = None,  # See `resolve_embedding`
+    asked: Asked,
 ) -> Any:
     "Return the embedding of an index; `IndexMismatchError` if you request another one."
-    kind = manifest.embedding.get("kind")
-    options = options_for(kind if embed is None else embed, options)
+    embed, kind, base_url = asked.embed, manifest.embedding.get("kind"), asked.base_url
+    options = asked.options(kind)
     if _is_named(embed, manifest.embedding) and not (kind == "ngram" and options):
         model = _loaded(made, base_url=base_url, **options)
         if hasattr(model, "expect"):
@@ -294,20 +328,33 @@ class Index:
         IndexMismatchError
             If the index has other settings than requested, or is damaged.
         """
-        asked = {"parser": parser, "contexts": contexts, "base_url": base_url, "embed_options": embed_options}
+        asked = embed, parser, contexts, base_url, embed_options
         if on_cluster(folder):
             from ragnb.indexing.cluster_index import open_cluster
-            return open_cluster(ServerAddress(folder), embed, **asked)
+            return open_cluster(ServerAddress(folder), Asked.of(*asked))
         try:
-            return open_index(Path(folder), open_file(folder), embed, **asked)
-        except RagnbError:
-            raise
+            database = open_file(folder)
         except BROKEN as error:
+            if isinstance(error, RagnbError):
+                raise
             if isinstance(error, sqlite3.OperationalError) and "unable to open" in str(error):
                 raise InputError(f"the index in {str(folder)!r} cannot be read: {error}") from error
             raise damaged(folder, error) from error
+        return open_index(Path(folder), database, Asked.of(*asked))
 
 # %% ../../nbs/70_indexing/02_folder_index.ipynb #0377f8b0
+# Errors from reading a damaged index
+BROKEN = sqlite3.DatabaseError, zlib.error, ValueError, KeyError, TypeError, AttributeError
+
+
+def damaged(
+    folder: str | Path,     # Folder of an index
+    error: Exception,       # Error of SQLite
+) -> IndexMismatchError:
+    "Build the error for an index that cannot be read."
+    return IndexMismatchError(f"the index in {str(folder)!r} is damaged ({error}); {rebuild(folder)} builds it again")
+
+
 def older(
     folder: str | Path,    # Folder of an index
 ) -> IndexMismatchError:
@@ -348,50 +395,34 @@ def open_file(
 def open_index(
     folder: Path,
     database: Database,       # From `open_file`
-    embed: str | Any | None = None,             # This and the rest as in `Index.open`
-    *,
-    parser: str | NodeParser | None = None,
-    contexts: str | Any | None = None,
-    base_url: str | None = None,
-    embed_options: Mapping[str, Any] | None = None,
+    asked: Asked,
 ) -> Index:                   # `IndexMismatchError` if it does not match or is damaged
     "Open the index in a file."
-    manifest = stored_manifest(database)
-    made = open_parser(folder, manifest, parser, resolve_llm(contexts, base_url))
-    with model_files(database) as files:
-        model = open_embedding(files, manifest, embed, base_url, embed_options)
-    store = SqliteStore(SqliteUnits(database))
-    index = Index(folder, manifest, made, model, store, partial(read_catalogue, database))
-    follow_file(index)
-    return index
-
-
-# Errors from reading a damaged index
-BROKEN = sqlite3.DatabaseError, zlib.error, ValueError, KeyError, TypeError, AttributeError
-
-
-def damaged(
-    folder: str | Path,     # Folder of an index
-    error: Exception,       # Error of SQLite
-) -> IndexMismatchError:
-    "Build the error for an index that cannot be read."
-    return IndexMismatchError(f"the index in {str(folder)!r} is damaged ({error}); {rebuild(folder)} builds it again")
+    try:
+        manifest = stored_manifest(database)
+        made = open_parser(folder, manifest, asked)
+        with model_files(database) as files:
+            model = open_embedding(files, manifest, asked)
+        store = SqliteStore(SqliteUnits(database))
+        index = Index(folder, manifest, made, model, store, partial(read_catalogue, database))
+        follow_file(index)
+        return index
+    except RagnbError:
+        raise
+    except BROKEN as error:
+        raise damaged(folder, error) from error
 
 
 def made_anew(
-    folder: Path,           # Folder with the contexts of a model
-    embed: str | Any | None,                    # This and the rest as in `update_index`
-    parser: str | NodeParser | None,
-    llm: Any,
-    base_url: str | None,
-    embed_options: Mapping[str, Any] | None,
+    folder: Path,             # Folder with the contexts of a model
+    asked: Asked,
 ) -> tuple[SpanNodeParser, Any]:
     "Create the splitter and the embedding of a new index."
-    made = resolve_parser(parser or DEFAULT_SPLITTER, llm, folder / CONTEXTS)
-    if llm is not None:
-        made = with_contexts(made, llm, folder / CONTEXTS)
-    wanted = "ngram" if embed is None else embed
-    return made, resolve_embedding(wanted, base_url, **options_for(wanted, embed_options))
+    made = resolve_parser(asked.parser or DEFAULT_SPLITTER, asked.llm, folder / CONTEXTS)
+    if asked.llm is not None:
+        made = with_contexts(made, asked.llm, folder / CONTEXTS)
+    wanted = "ngram" if asked.embed is None else asked.embed
+    return made, resolve_embedding(wanted, asked.base_url, **asked.options("ngram"))
 
 # %% ../../nbs/70_indexing/02_folder_index.ipynb #bd13f82d
 def follow(
@@ -429,3 +460,58 @@ def follow_file(
     "Follow the file of an index."
     database = index.store.database
     follow(index, index.store, partial(stored_manifest, database), partial(model_files, database))
+
+# %% ../../nbs/70_indexing/02_folder_index.ipynb #a8fd2f05
+class IndexWriter(ABC):
+    "Write an index: readers see all of a run, or nothing."
+    lock: Any = None      # Of the process that writes
+
+    def __init__(
+        self,
+        index: Index,
+        fresh: bool = False,     # A new index without contents yet
+        hidden: bool = False,    # No complete state is committed: no reader can open it
+    ) -> None:
+        self.index, self.fresh, self.hidden = index, fresh, hidden
+        self.kept = hidden and not fresh      # Continue an earlier run
+        self.whole, self.staged, self.saved = not hidden, False, True
+
+    @abstractmethod
+    def stage(self) -> None:
+        "Begin a change of the index."
+
+    @abstractmethod
+    def keep_model(
+        self,
+        model: Any,    # A LlamaIndex embedding
+    ) -> str:          # "embedding-2" after "embedding-1"
+        "Write an embedding and return its name."
+
+    @abstractmethod
+    def _commit(self, finished: bool) -> None:
+        "Commit the present state; readers may open it if it is finished."
+
+    def check_in(self) -> bool:
+        "Commit the work so far if readers cannot open it yet; return whether it was committed."
+        if self.hidden:
+            self._commit(finished=False)
+            self.saved = self.kept = True
+        return self.hidden
+
+    def commit(self) -> None:
+        "Commit the present state."
+        self._commit(finished=True)
+        self.saved, self.fresh, self.staged, self.hidden, self.kept = True, False, False, False, False
+        self.index.written = None
+
+    @abstractmethod
+    def abandon(self) -> None:
+        "Undo uncommitted changes."
+
+    @abstractmethod
+    def release(self) -> None:
+        "End the right to write; the index continues as a reader."
+
+    @abstractmethod
+    def tidy(self) -> None:
+        "Remove the remains of killed runs."

@@ -274,13 +274,6 @@ class _Embedder:
         return new
 
 # %% ../../nbs/70_indexing/04_update.ipynb #8d0ed600
-def _entry(index: Index, document: Document, root: str) -> dict[str, Any]:
-    "Build the manifest's entry of a document."
-    retry = "retry-" if document.id_ in getattr(index.parser, "incomplete", ()) else ""
-    return {"hash": retry + document_hash(document), "root": root, "characters": len(document.text),
-            "file": document.metadata.get("file_name", document.id_), "embedding": index.manifest.embedding_folder}
-
-
 def _split(parser: SpanNodeParser, documents: Iterable[Document],
            read: dict[str, Holding]) -> Iterator[tuple[list[TextNode], Outline]]:
     "Split documents one after the other, and record the names and articles of each."
@@ -288,13 +281,6 @@ def _split(parser: SpanNodeParser, documents: Iterable[Document],
         found = parser.parse(document)
         read[document.id_] = holding_of(document)
         yield found
-
-
-def _put(index: Index, nodes: list[TextNode], outlines: list[Outline]) -> None:
-    "Write documents, inside the transaction."
-    for outline in outlines:
-        index.manifest.documents.get(outline.doc_id, {})["hash"] = ""    # until it is written
-    index.store.put(nodes, outlines)
 
 
 class IndexUpdate:
@@ -380,25 +366,24 @@ class IndexUpdate:
             if todo:
                 self.uncited, catalogue = todo[-1].id_, self.index.catalogue
                 known, catalogue.cited_with = catalogue.cited_with, ""   # stays empty if the run ends early
-                self._write_new(todo, bar)
+                given = {d.id_: d for d in todo}
+                batches = _batches(_split(self.index.parser, todo, self.read))
+                for outline in self._in_turn(batches, len(todo), bar):
+                    manifest.documents[outline.doc_id] = self._entry(given[outline.doc_id])
+                    self.report.characters += outline.n_characters
                 self._cite(known)
-            self._renew_vectors(stale, bar)
-
-    def _write_new(self, todo: Sequence[Document], bar: Any) -> None:
-        "Split, embed and store documents."
-        given, manifest = {d.id_: d for d in todo}, self.index.manifest
-        for batch in self._in_turn(_batches(_split(self.index.parser, todo, self.read)), len(todo), bar):
-            for _, outline in batch:
-                manifest.documents[outline.doc_id] = _entry(self.index, given[outline.doc_id], self.root)
-                self.report.characters += outline.n_characters
-
-    def _renew_vectors(self, stale: Sequence[str], bar: Any) -> None:
-        "Embed documents again, with their texts from the store."
-        manifest, found = self.index.manifest, (_searched(self.index.store, [i]) for i in stale)
-        stored = ((list(chunks.values()), outline) for (outline,), chunks in found)
-        for batch in self._in_turn(_batches(stored), len(stale), bar, True):
-            for _, outline in batch:
+            store = self.index.store       # texts of an older embedding are there
+            found = (o for i in stale for o in store.get_outlines([i]).found.values())
+            stored = ((list(store.get_chunks(o.addresses()).found.values()), o) for o in found)
+            for outline in self._in_turn(_batches(stored), len(stale), bar, True):
                 manifest.documents[outline.doc_id]["embedding"] = manifest.embedding_folder
+
+    def _entry(self, document: Document) -> dict[str, Any]:
+        "Build the manifest's entry of a document."
+        retry = "retry-" if document.id_ in getattr(self.index.parser, "incomplete", ()) else ""
+        return {"hash": retry + document_hash(document), "root": self.root, "characters": len(document.text),
+                "file": document.metadata.get("file_name", document.id_),
+                "embedding": self.index.manifest.embedding_folder}
 
     def _cite(self, known: str) -> None:
         "Record the citations of this root; earlier ones were parsed with the names of `known`."
@@ -407,19 +392,19 @@ class IndexUpdate:
         self.writer.saved, self.uncited = False, ""
 
     def _in_turn(self, batches: Iterable[Batch], n_documents: int, bar: Any, renew: bool = False,
-                 every: int = 4_000, seconds: float = 30) -> Iterator[Batch]:
-        "Embed, save and yield batches; check in after a tenth or many seconds, but not after the last batch."
-        since, last, done, took = 0, time.monotonic(), 0, 0.0
+                 every: int = 4_000, seconds: float = 30) -> Iterator[Outline]:
+        "Embed, save and yield documents; check in after a tenth or many seconds, but not after the last batch."
+        since, last, done, took, entries = 0, time.monotonic(), 0, 0.0, self.index.manifest.documents
         for batch, ahead in self.embedder.embedded(batches, renew):
-            self.writer.saved, nodes = False, [n for ns, _ in batch for n in ns]
+            nodes, outlines = [n for ns, _ in batch for n in ns], [o for _, o in batch]
+            self.writer.saved = False
             self.writer.stage()
-            if renew:
-                self.index.store.set_vectors(nodes)
-            else:
-                _put(self.index, nodes, [o for _, o in batch])
-            yield batch
+            for outline in () if renew else outlines:
+                entries.get(outline.doc_id, {})["hash"] = ""    # until it is written
+            self.index.store.put(nodes, outlines)
+            yield from outlines
             self.report.chunks += len(nodes)
-            bar.update(sum(o.n_characters for _, o in batch))
+            bar.update(sum(o.n_characters for o in outlines))
             since, done = since + len(nodes), done + len(batch)
             many, now = since >= max(every, self.report.chunks // 10), time.monotonic()   # grows with the run
             if done < n_documents and (many or now - last > max(seconds, 20 * took)):

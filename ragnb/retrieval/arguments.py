@@ -83,7 +83,7 @@ R = TypeVar("R", bound="StoreRetriever")
 
 
 class StoreRetriever(BaseRetriever):
-    "A retriever over a store, which may be behind a filter; asked asynchronously, it works in a thread."
+    "A retriever over a store, or what it keeps itself; asked asynchronously, it works in a thread."
     store: Any
     shown: ClassVar[tuple[str, ...]] = ("store", "top_k")   # In its `repr`
 

@@ -5,14 +5,12 @@
 # %% ../../nbs/40_retrieval/01_bm25.ipynb #b25c0004
 from __future__ import annotations
 
-import asyncio
 import copy
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.schema import BaseNode, NodeWithScore, QueryBundle, TextNode
 from rank_bm25 import BM25Okapi
 
@@ -24,7 +22,7 @@ from ..documents.arguments import checked
 from ..documents.span import DuplicateIdError, id_key, InputError
 from ..documents.text import word_tokens, word_tokens_batch
 from ..storage.filters import all_of, Filter, resolve_where, seen_metadata
-from .arguments import check_counts, is_number
+from .arguments import check_counts, is_number, StoreRetriever
 from .missing_words import IndexWords
 
 # %% ../../nbs/40_retrieval/01_bm25.ipynb #b25c0011
@@ -89,7 +87,7 @@ def _let_through(nodes: Sequence[TextNode], where: Filter | None) -> np.ndarray:
     return np.array([where is None or where.holds(seen_metadata(n)) for n in nodes], bool)
 
 # %% ../../nbs/40_retrieval/01_bm25.ipynb #b25c0018
-class Bm25Retriever(BaseRetriever):
+class Bm25Retriever(StoreRetriever):
     """Retrieve nodes in memory by BM25; every result shares a word with the question and scores above 0.
 
     Parameters
@@ -141,9 +139,6 @@ class Bm25Retriever(BaseRetriever):
         other.where = all_of(self.where, resolve_where(where))
         other._among = _let_through(self.nodes, other.where)
         return other
-
-    async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        return await asyncio.to_thread(self._retrieve, query_bundle)
 
     def words_within(
         self,

@@ -5,7 +5,6 @@
 # %% ../../nbs/40_retrieval/15_hierarchical.ipynb #c64dacec
 from __future__ import annotations
 
-import asyncio
 import copy
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -13,7 +12,6 @@ from operator import add
 from typing import Any
 
 import numpy as np
-from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.node_parser import NodeParser
 from llama_index.core.schema import BaseNode, NodeWithScore, QueryBundle, TextNode
 
@@ -22,7 +20,6 @@ __all__ = ['Layer', 'SectionTree', 'build_tree', 'HierarchicalRetriever']
 
 # %% ../../nbs/40_retrieval/15_hierarchical.ipynb #9c563c1b
 from ..documents.arguments import checked
-from ..documents.markup import one_line
 from ..documents.span import covering, id_key, InputError, Span
 from ..documents.text import word_tokens, word_tokens_batch
 from ..chunking.any_parser import span_parser
@@ -30,7 +27,7 @@ from ..chunking.structure import TextNodeParser
 from ..chunking.summaries import Section, summarise_sections
 from ..storage.filters import resolve_where, seen_metadata
 from .missing_words import readable_question, words_as_written
-from .arguments import check_counts
+from .arguments import check_counts, StoreRetriever
 from .bm25 import PositiveOkapi
 from .hybrid import check_question
 from .scoring import clipped_z_scores
@@ -171,7 +168,7 @@ def _best(scores: np.ndarray, n: int | None, among: np.ndarray) -> np.ndarray:
     return keep & among
 
 # %% ../../nbs/40_retrieval/15_hierarchical.ipynb #6243fed7
-class HierarchicalRetriever(BaseRetriever):
+class HierarchicalRetriever(StoreRetriever):
     """Retrieve the best units of the best sections of the best documents.
 
     Parameters
@@ -195,6 +192,8 @@ class HierarchicalRetriever(BaseRetriever):
         When a count is below 1.
     """
 
+    shown = ("tree", "top_k")
+
     @checked
     def __init__(
         self, tree: SectionTree, embed_model: Any, top_k: int = 5, n_documents: int | None = 20,
@@ -205,9 +204,6 @@ class HierarchicalRetriever(BaseRetriever):
         self.tree, self.embed_model, self.top_k = tree, embed_model, top_k
         self.n_documents, self.n_sections = n_documents, n_sections
         self._among = self._through(where)
-
-    def __repr__(self) -> str:
-        return one_line(self, "tree", "top_k")
 
     def _through(self, where: Any) -> np.ndarray:
         "True for the units that a filter lets through."
@@ -232,9 +228,6 @@ class HierarchicalRetriever(BaseRetriever):
                 shown = readable_question(question, words_as_written(texts))
             embedding = self.embed_model.get_query_embedding(shown)
         return self._ranked(question, embedding)
-
-    async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        return await asyncio.to_thread(self._retrieve, query_bundle)
 
     def _ranked(self, question: str, embedding: Sequence[float]) -> list[NodeWithScore]:
         "Return the best units that take part, then those that match at all, by words and cosine."

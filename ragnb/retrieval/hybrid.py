@@ -18,7 +18,7 @@ from llama_index.core.schema import NodeWithScore, QueryBundle
 
 # %% auto #0
 __all__ = ['FUSIONS', 'rrf', 'fuse_scores', 'check_question', 'question_bundle', 'VectorRetriever', 'WordRetriever', 'ranked',
-           'Hits', 'find_hits', 'afind_hits', 'fuse_hits', 'HitsRetriever', 'HybridRetriever']
+           'Hits', 'find_hits', 'fuse_hits', 'HitsRetriever', 'HybridRetriever']
 
 # %% ../../nbs/40_retrieval/02_hybrid.ipynb #b77c3115
 from ..documents.arguments import checked
@@ -247,17 +247,6 @@ def find_hits(
     hits = retriever.retrieve(question)
     return Hits(hits, {"retriever": ranked(hits)})
 
-
-async def afind_hits(
-    retriever: BaseRetriever,
-    question: str | QueryBundle,
-) -> Hits:   # That of `find_hits`
-    "Ask any retriever without blocking."
-    if hasattr(retriever, "afuse"):
-        return await retriever.afuse(question)
-    hits = await retriever.aretrieve(question)
-    return Hits(hits, {"retriever": ranked(hits)})
-
 # %% ../../nbs/40_retrieval/02_hybrid.ipynb #eaaa0f8e
 def fuse_hits(
     results: Mapping[str, Sequence[NodeWithScore]],  # Member -> its hits, best first
@@ -288,18 +277,11 @@ class HitsRetriever(BaseRetriever):
     "A retriever that keeps what its rankers said."
     fuse: Callable[[str | QueryBundle], Hits]    # Retrieves, and keeps the rank and score that each ranker gave
 
-    async def afuse(
-        self,
-        question: str | QueryBundle,   # `InputError` when empty
-    ) -> Hits:                         # That of `fuse`
-        "Retrieve without blocking."
-        return await asyncio.to_thread(self.fuse, question)
-
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         return list(self.fuse(query_bundle).hits)
 
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        return list((await self.afuse(query_bundle)).hits)
+        return await asyncio.to_thread(self._retrieve, query_bundle)
 
 # %% ../../nbs/40_retrieval/02_hybrid.ipynb #56782ee8
 class HybridRetriever(HitsRetriever):
@@ -376,7 +358,5 @@ class HybridRetriever(HitsRetriever):
         bundle = question_bundle(question)
         return self._fuse([m.retrieve(bundle) for m in self.members.values()])
 
-    async def afuse(self, question: str | QueryBundle) -> Hits:
-        "Ask all members at once; see `fuse`."
-        bundle = question_bundle(question)
-        return self._fuse(await asyncio.gather(*(m.aretrieve(bundle) for m in self.members.values())))
+    async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:      # all members at once
+        return list(self._fuse(await asyncio.gather(*(m.aretrieve(query_bundle) for m in self.members.values()))).hits)

@@ -139,7 +139,7 @@ def with_headers(
     headers = units.header[units.rows_of(np.array([p.key for p in pieces], np.int64))].tolist()
     for rank, (piece, header) in enumerate(zip(pieces, headers), 1):
         out.setdefault(piece.key, piece)
-        if header not in out and header in units and (may is None or header in may):
+        if header >= 0 and header not in out and header in units and (may is None or header in may):
             why = Why("beside", "table", rank, units.address(piece.key), HEADER)
             out[header] = Piece(header, piece.score, why)
     return list(out.values())

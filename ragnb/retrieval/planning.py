@@ -30,7 +30,7 @@ from ..documents.markup import one_line
 from ..documents.span import InputError
 from ..models.guards import guard_marks
 from ragnb.models.llm import (
-    awithin, error_event, json_values, ModelEvent, resolve_llm, shorten, strip_thinking, within
+    error_event, json_values, ModelEvent, resolve_llm, shorten, strip_thinking, within
 )
 from .arguments import check_counts, filtered_retriever, is_number
 from .hybrid import check_question, fuse_hits, Hits, HitsRetriever, question_bundle, rrf
@@ -167,15 +167,18 @@ class PlanningRetriever(BaseRetriever):
         other.retriever = filtered_retriever(self.retriever, where)
         return other
 
-    def _begin(self, question: str) -> dict[str, str]:
-        "Count a call; what goes into its prompt."
+    def plan(
+        self,
+        question: str,  # `InputError` when empty
+    ) -> Plan:          # Nothing else raises
+        "Ask the model once."
         words = {"query_str": guard_marks(check_question(question), "질문"), "count": str(self.n)}
         with _COUNTING:
             self._calls += 1
-        return words
-
-    def _read(self, question: str, answer: Any) -> Plan:
-        "Make a plan from an answer or an exception, with an event where there is nothing usable."
+        try:
+            answer = within(self.timeout, lambda: self.llm.predict(self._template, **words))
+        except Exception as error:
+            answer = error
         failed = isinstance(answer, Exception)
         plan = Plan(question, () if failed else tuple(self.read(answer, question)), 1)
         if not plan.texts:
@@ -185,30 +188,6 @@ class PlanningRetriever(BaseRetriever):
         if self.on_plan is not None:
             self.on_plan(plan)
         return plan
-
-    def plan(
-        self,
-        question: str,  # `InputError` when empty
-    ) -> Plan:          # Nothing else raises
-        "Ask the model once."
-        words = self._begin(question)
-        try:
-            answer = within(self.timeout, lambda: self.llm.predict(self._template, **words))
-        except Exception as error:
-            answer = error
-        return self._read(question, answer)
-
-    async def aplan(
-        self,
-        question: str,  # `InputError` when empty
-    ) -> Plan:          # Nothing else raises
-        "Ask the model once, without blocking."
-        words = self._begin(question)
-        try:
-            answer = await awithin(self.timeout, self.llm.apredict(self._template, **words))
-        except Exception as error:
-            answer = error
-        return self._read(question, answer)
 
 # %% ../../nbs/40_retrieval/05_planning.ipynb #a8fc3838
 class MultiQueryRetriever(PlanningRetriever, HitsRetriever):
@@ -294,12 +273,10 @@ class MultiQueryRetriever(PlanningRetriever, HitsRetriever):
         plan = self.plan(bundle.query_str)
         return self._fused(plan, [self.retriever.retrieve(q) for q in [bundle, *map(QueryBundle, plan.texts)]])
 
-    async def afuse(self, question: str | QueryBundle) -> Hits:
-        "Ask with all wordings at once; see `fuse`."
-        bundle = question_bundle(question)
-        plan = await self.aplan(bundle.query_str)
-        found = await asyncio.gather(*(self.retriever.aretrieve(q) for q in [bundle, *map(QueryBundle, plan.texts)]))
-        return self._fused(plan, found)
+    async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:      # all wordings at once
+        plan = await asyncio.to_thread(self.plan, query_bundle.query_str)
+        asked = [query_bundle, *map(QueryBundle, plan.texts)]
+        return list(self._fused(plan, await asyncio.gather(*(self.retriever.aretrieve(q) for q in asked))).hits)
 
 # %% ../../nbs/40_retrieval/05_planning.ipynb #bd1a1077
 def _toward(bundle: QueryBundle, passage: Sequence[float], question: Sequence[float], share: float) -> QueryBundle:
@@ -368,7 +345,7 @@ class HydeRetriever(PlanningRetriever):
         return self.retriever.retrieve(self.bundle(query_bundle))
 
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        return await self.retriever.aretrieve(await self.abundle(query_bundle))
+        return await self.retriever.aretrieve(await asyncio.to_thread(self.bundle, query_bundle))
 
     def bundle(self, question: str | QueryBundle) -> QueryBundle:
         """The question with the vector that is searched for.
@@ -389,14 +366,4 @@ class HydeRetriever(PlanningRetriever):
             return bundle
         own = bundle.embedding or self.embed_model.get_query_embedding(bundle.query_str)
         passage = self.embed_model.get_text_embedding(texts[0])
-        return _toward(bundle, passage, own, self.question_share)
-
-    async def abundle(self, question: str | QueryBundle) -> QueryBundle:
-        "Make the vector without blocking; see `bundle`."
-        bundle = question_bundle(question)
-        texts = (await self.aplan(bundle.query_str)).texts
-        if not texts:
-            return bundle
-        own = bundle.embedding or await self.embed_model.aget_query_embedding(bundle.query_str)
-        passage = await self.embed_model.aget_text_embedding(texts[0])
         return _toward(bundle, passage, own, self.question_share)

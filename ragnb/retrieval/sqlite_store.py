@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import zlib
-from abc import abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -104,6 +103,8 @@ class SearchedByWords(ChunkStore):
     "Searches chunks by the words of the source that their units are in."
     units: UnitSource
     documents: Mapping[str, StoredDocument]   # By id
+    _nodes: Callable[[Sequence[str]], dict[str, TextNode]]      # Reads chunks that are held, by address
+    _addresses: Callable[[np.ndarray], dict[int, str]]          # Of searched chunks, by key; the keys are rising
 
     def texts(self, level: str) -> Iterator[tuple[str, str]]:
         for own in list(self.documents.values()):
@@ -123,28 +124,9 @@ class SearchedByWords(ChunkStore):
         held = self._owners({at.doc_id for at in known.values()})
         return {a: key for a, at in known.items() if at.doc_id in held and (key := held[at.doc_id].key(at)) is not None}
 
-    @abstractmethod
-    def _nodes(self, addresses: Sequence[str]) -> dict[str, TextNode]:
-        "Read chunks that are held."
-
-    @abstractmethod
-    def _addresses(self, keys: np.ndarray) -> dict[int, str]:
-        "Find the addresses of searched chunks; keys are rising."
-
     def _allowed(self, where: Filter | None) -> np.ndarray | None:
         "Keys of the chunks that a filter lets through, rising; None for all."
         return None if where is None else np.sort(np.array(list(self.keys_of(self.matching(where)).values()), np.int64))
-
-    def _write_vectors(self, nodes: Sequence[TextNode]) -> None:
-        given = {n.node_id: n.embedding for n in nodes}
-        for doc_id in dict.fromkeys(parse_address(i).doc_id for i in given):
-            with self.units.snapshot():
-                own, outline = self._owners([doc_id])[doc_id], self._read_outlines([doc_id])[doc_id]
-                held = self._nodes(own.addresses())
-                vectors = self._read_vectors(own.addresses(searched=True)) | given
-            for address, node in held.items():
-                node.embedding = vectors.get(address)
-            self._replace(list(held.values()), [outline])
 
     def _hits(self, keys: np.ndarray, scores: np.ndarray, top_k: int) -> list[NodeWithScore]:
         "Read scored chunks, best first; keys are rising."
@@ -299,10 +281,6 @@ class SqliteStore(SearchedByWords):
         held, run = self.database.rows("doc", "stored", "id", doc_ids), self.database.connection.executemany
         run("DELETE FROM chunk WHERE key >= ? AND key < ?", [(doc << SHIFT, doc + 1 << SHIFT) for doc, in held])
         run("DELETE FROM stored WHERE doc = ?", held)
-
-    def _write_vectors(self, nodes: Sequence[TextNode]) -> None:
-        with self.database.transaction(write=True):
-            super()._write_vectors(nodes)
 
     def _remove(self, outlines: Sequence[Outline]) -> None:
         ids = [o.doc_id for o in outlines]

@@ -128,8 +128,12 @@ class Units:
         return one_line(self, "keys")
 
     def __contains__(self, key: int) -> bool:
-        at = int(np.searchsorted(self.keys, key))
-        return at < len(self.keys) and self.keys[at] == key
+        return key in self.row_by_key
+
+    @cached_property
+    def row_by_key(self) -> dict[int, int]:
+        "Key of a unit -> its position."
+        return {key: row for row, key in enumerate(self.keys.tolist())}
 
     @cached_property
     def numbers(self) -> dict[str, int]:
@@ -199,7 +203,7 @@ class Units:
 
     def span(self, key: int) -> Span:
         "Return the characters of a unit that is here."
-        row = np.searchsorted(self.keys, key)
+        row = self.row_by_key[key]
         return Span(int(self.starts[row]), int(self.ends[row]))
 
 # %% ../../nbs/40_retrieval/08_unit_source.ipynb #0657216d

@@ -253,10 +253,6 @@ class ChromaStore(ChunkStore):
             found |= zip(rows["ids"], (v.tolist() for v in rows["embeddings"]))
         return found
 
-    def _write_vectors(self, nodes: Sequence[TextNode]) -> None:
-        for part in _parts(self.client, nodes):    # in place: a process killed halfway loses no chunk
-            self.children.client.update([n.node_id for n in part], embeddings=[n.embedding for n in part])
-
     def _remove(self, outlines: Sequence[Outline]) -> None:
         addresses = [parse_address(a) for o in outlines for a in o.addresses()]
         for home in (self.children, self.parents):

@@ -9,7 +9,6 @@ import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from functools import partial
 from math import isfinite
 from typing import Any, NamedTuple, TypeVar
 
@@ -237,7 +236,15 @@ def embed_nodes(
 # %% ../../nbs/30_storage/01_store.ipynb #2aba7884
 class ChunkStore(ChunkReader):
     "Store chunks by address, outlines by document id, and vectors for similarity search."
-    searched: Callable[..., list[NodeWithScore]] | None = None    # Searches vectors stored elsewhere
+    # A kind of store implements these; arguments are checked
+    _read_chunks: Callable[[Sequence[str]], Mapping[str, TextNode]]    # By address, those that are here; adds to `reads`
+    _read_outlines: Callable[[Sequence[str]], Mapping[str, Outline]]   # By id, those that are here; adds to `reads`
+    _search: Callable[[Sequence[float], int, Filter | None], list[NodeWithScore]]   # In the order of `best_first`
+    _matching: Callable[[Filter | None], Iterable[str]]                # Addresses of the searched chunks that pass
+    _replace: Callable[[Sequence[TextNode], Sequence[Outline]], None]  # Writes documents, also in place of others
+    _read_vectors: Callable[[Sequence[str]], dict[str, Sequence[float]]]            # Of searched chunks
+    _remove: Callable[[Sequence[Outline]], None]                       # Removes documents that are here
+    _dims: Callable[[], int | None]                                    # Length of the vectors; None without vectors
     _changes: int = 0                             # That this object has made
     _known: tuple[int, dict[str, frozenset[str]]] | None = None   # Version, and filters -> chunks at that version
 
@@ -259,10 +266,9 @@ class ChunkStore(ChunkReader):
             raise InputError(f"top_k must be >= 1, got {top_k}")
         if not len(embedding) or not np.isfinite(np.asarray(embedding, dtype=np.float64)).all():
             raise InputError("embedding must be a non-empty list of finite numbers")
-        if not self.searched and (known := self._dims()) and len(embedding) != known:
+        if (known := self._dims()) and len(embedding) != known:
             raise InputError(f"embedding must have {known} numbers like those in the store, got {len(embedding)}")
-        search = self._search if self.searched is None else partial(self.searched, self)
-        return search(embedding, top_k, resolve_where(where)) if np.any(embedding) else []
+        return self._search(embedding, top_k, resolve_where(where)) if np.any(embedding) else []
 
     def matching(self, where: Any = None) -> frozenset[str]:
         wanted = resolve_where(where)
@@ -294,23 +300,6 @@ class ChunkStore(ChunkReader):
             self._replace(nodes, outlines)
         finally:
             self._changes += 1
-
-    def set_vectors(self, nodes: Sequence[TextNode]) -> None:
-        """Replace the vectors of stored chunks and nothing else.
-
-        Parameters
-        ----------
-        nodes : sequence of TextNode
-            Chunks of searched levels with their new `embedding`, as long as the one they had.
-
-        Raises
-        ------
-        InputError, MissingChunkError
-            For a vector of another length or a chunk that is not in the store; the store stays unchanged.
-        """
-        _check_vectors(nodes, self._dims())
-        self.get_chunks(n.node_id for n in nodes).all()
-        self._write_vectors(nodes)
 
     def get_vectors(self, addresses: Iterable[str]) -> dict[str, Sequence[float]]:
         """Read the vectors of searched chunks, to reuse them for the same text.
@@ -361,42 +350,6 @@ class ChunkStore(ChunkReader):
         embed_nodes([n for n in nodes if parse_address(n.node_id).level in SEARCHED], embed_model)
         self.put(nodes, [outline for _, outline in parsed])
         return nodes
-
-    @abstractmethod
-    def _read_chunks(self, addresses: Sequence[str]) -> Mapping[str, TextNode]:
-        "Return the chunks that are in the store, in any order; add to `reads`."
-
-    @abstractmethod
-    def _read_outlines(self, doc_ids: Sequence[str]) -> Mapping[str, Outline]:
-        "Return the outlines that are in the store, in any order; add to `reads`."
-
-    @abstractmethod
-    def _search(self, embedding: Sequence[float], top_k: int, where: Filter | None) -> list[NodeWithScore]:
-        "Return the best chunks for a nonzero vector, in the order of `best_first`."
-
-    @abstractmethod
-    def _matching(self, where: Filter | None) -> Iterable[str]:
-        "Return the addresses of the searched chunks that pass a filter."
-
-    @abstractmethod
-    def _replace(self, nodes: Sequence[TextNode], outlines: Sequence[Outline]) -> None:
-        "Write documents and replace those with the same ids."
-
-    @abstractmethod
-    def _read_vectors(self, addresses: Sequence[str]) -> dict[str, Sequence[float]]:
-        "Return the stored vectors of searched chunks."
-
-    @abstractmethod
-    def _write_vectors(self, nodes: Sequence[TextNode]) -> None:
-        "Replace the vectors of chunks that are in the store."
-
-    @abstractmethod
-    def _remove(self, outlines: Sequence[Outline]) -> None:
-        "Remove the documents whose outlines are in the store."
-
-    @abstractmethod
-    def _dims(self) -> int | None:
-        "Return the length of the stored vectors; None without vectors."
 
 # %% ../../nbs/30_storage/01_store.ipynb #6b1d186e
 def best_first(
@@ -462,18 +415,16 @@ class MemoryStore(ChunkStore):
 
     def _replace(self, nodes: Sequence[TextNode], outlines: Sequence[Outline]) -> None:
         self.delete([o.doc_id for o in outlines])
-        self._write_vectors([n for n in nodes if parse_address(n.node_id).level in SEARCHED])
         for node in nodes:
+            if parse_address(node.node_id).level in SEARCHED:
+                self._vector[node.node_id] = _unit(np.asarray(node.embedding, dtype=np.float32))
             bare = node.model_copy(update={"embedding": None})
             self._chunks[node.node_id] = bare.model_copy(deep=True)
         self._outlines |= {o.doc_id: o for o in outlines}
+        self._matrix = None
 
     def _read_vectors(self, addresses: Sequence[str]) -> dict[str, Sequence[float]]:
         return {a: self._vector[a].tolist() for a in addresses if a in self._vector}
-
-    def _write_vectors(self, nodes: Sequence[TextNode]) -> None:
-        self._vector |= {n.node_id: _unit(np.asarray(n.embedding, dtype=np.float32)) for n in nodes}
-        self._matrix = None
 
     def _remove(self, outlines: Sequence[Outline]) -> None:
         for outline in outlines:

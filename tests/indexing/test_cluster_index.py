@@ -19,7 +19,7 @@ from conftest import SAMPLE
 from ragnb.cli import main
 from ragnb.documents.atomic import LockedError
 from ragnb.documents.span import IndexMismatchError, InputError
-from ragnb.indexing.cluster_state import WriterLease, write_files
+from ragnb.indexing.cluster_index import WriterLease, write_files
 from ragnb.expansion.expander import Expander
 from ragnb.expansion.policy import neighbors
 from ragnb.indexing.commits import open_or_create

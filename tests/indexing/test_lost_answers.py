@@ -10,7 +10,7 @@ import pytest
 from http_handler import Handler, serving
 
 from ragnb.documents.atomic import LockedError
-from ragnb.indexing.cluster_state import WriterLease
+from ragnb.indexing.cluster_index import WriterLease
 from ragnb.retrieval.cluster_rows import ClusterState
 from ragnb.retrieval.cluster_store import ClusterStore, replace_state
 

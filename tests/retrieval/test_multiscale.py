@@ -400,7 +400,7 @@ def test_retrieve_sync_async_and_passages():
     assert len(found) == 3 and found[0].node.node_id.startswith("law#u") and found[0].score >= found[1].score
     passages = MultiScaleRetriever(index, store, model, budget=60).retrieve("병가는 며칠인가")
     assert passages[0].node.node_id.startswith("law@") and sum(len(p.node.text) for p in passages) <= 60
-    one, two = retriever.rank("병가"), asyncio.run(retriever.afuse("병가"))
+    one, two = retriever.rank("병가"), retriever.fuse("병가")
     assert isinstance(one, MultiScaleRanking) and one.pieces == two.pieces and one.at(80) == two.at(80)
 
 

@@ -329,23 +329,21 @@ class TestContract:
         assert dict(store.texts("c"))[address].strip() == "2"
         assert store.delete([doc_id]) == 1 and rows(store) == 1 + 3 + 2
 
-    def test_new_vectors_change_nothing_else(self, store):
+    def test_new_vectors_come_with_their_documents(self, store):
         nodes, outline = document("a", 3, kind="x")
         put(store, (nodes, outline), document("b", 2))
         before, children = contents(store), [n for n in nodes if n.metadata["level"] == "c"]
         for i, node in enumerate(children):
-            node.embedding, node.metadata["kind"] = [0.0, 0.0, float(i), 1.0], "ignored"
-        store.set_vectors(children)
+            node.embedding = [0.0, 0.0, float(i), 1.0]
+        store.put(nodes, [outline])
         assert contents(store) == before and rows(store) == 2 + 5 + 3
         assert [h.node_id for h in store.search([0, 0, 2, 1], 3, {"kind": "x"})] == ["a#c2", "a#c1", "a#c0"]
         before = store.search([1, 1, 1, 1], 9)
-        good = children[1].model_copy(update={"embedding": [9.0, 0.0, 0.0, 0.0]})
-        for change, error in [({"embedding": [1.0]}, InputError), ({"embedding": None}, InputError),
-                              ({"id_": "a#c7"}, MissingChunkError)]:
-            with pytest.raises(error):
-                store.set_vectors([good, children[0].model_copy(update=change)])
+        for change in ([1.0], None):
+            children[0].embedding = change
+            with pytest.raises(InputError):
+                store.put(nodes, [outline])
         assert store.search([1, 1, 1, 1], 9) == before
-        store.set_vectors([])
 
     def test_texts_of_a_level(self, store):
         put(store, document("b", 3, word="나"), document("a", 4, word="가"))
