@@ -10,7 +10,6 @@ import re
 import sqlite3
 import threading
 import zlib
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from functools import partial
@@ -462,9 +461,15 @@ def follow_file(
     follow(index, index.store, partial(stored_manifest, database), partial(model_files, database))
 
 # %% ../../nbs/70_indexing/02_folder_index.ipynb #a8fd2f05
-class IndexWriter(ABC):
-    "Write an index: readers see all of a run, or nothing."
-    lock: Any = None      # Of the process that writes
+class IndexWriter:
+    "Write an index: readers see all of a run, or nothing. Each kind of index has a writer."
+    lock: Any = None                     # Of the process that writes
+    stage: Callable[[], None]            # Begins a change of the index
+    keep_model: Callable[[Any], str]     # Writes an embedding, returns its name: "embedding-2" after "embedding-1"
+    abandon: Callable[[], None]          # Undoes uncommitted changes
+    release: Callable[[], None]          # Ends the right to write; the index continues as a reader
+    tidy: Callable[[], None]             # Removes the remains of killed runs
+    _commit: Callable[[bool], None]      # Commits the present state; readers may open it if it is finished
 
     def __init__(
         self,
@@ -476,42 +481,15 @@ class IndexWriter(ABC):
         self.kept = hidden and not fresh      # Continue an earlier run
         self.whole, self.staged, self.saved = not hidden, False, True
 
-    @abstractmethod
-    def stage(self) -> None:
-        "Begin a change of the index."
-
-    @abstractmethod
-    def keep_model(
-        self,
-        model: Any,    # A LlamaIndex embedding
-    ) -> str:          # "embedding-2" after "embedding-1"
-        "Write an embedding and return its name."
-
-    @abstractmethod
-    def _commit(self, finished: bool) -> None:
-        "Commit the present state; readers may open it if it is finished."
-
     def check_in(self) -> bool:
         "Commit the work so far if readers cannot open it yet; return whether it was committed."
         if self.hidden:
-            self._commit(finished=False)
+            self._commit(False)
             self.saved = self.kept = True
         return self.hidden
 
     def commit(self) -> None:
         "Commit the present state."
-        self._commit(finished=True)
+        self._commit(True)
         self.saved, self.fresh, self.staged, self.hidden, self.kept = True, False, False, False, False
         self.index.written = None
-
-    @abstractmethod
-    def abandon(self) -> None:
-        "Undo uncommitted changes."
-
-    @abstractmethod
-    def release(self) -> None:
-        "End the right to write; the index continues as a reader."
-
-    @abstractmethod
-    def tidy(self) -> None:
-        "Remove the remains of killed runs."

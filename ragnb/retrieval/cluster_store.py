@@ -197,11 +197,9 @@ class ClusterChunks(SearchedByWords):
         return {k: names[k >> SHIFT][k & (1 << SHIFT) - 1] for k in keys.tolist()}
 
     def _read_chunks(self, addresses: Sequence[str]) -> dict[str, TextNode]:
-        self.reads += bool(addresses)
         return self._nodes(addresses, outlines=True) if addresses else {}
 
     def _read_outlines(self, doc_ids: Sequence[str]) -> dict[str, Outline]:
-        self.reads += bool(doc_ids)
         return self.units.outlines(doc_ids) if doc_ids else {}
 
     def _matching(self, where: Filter | None) -> Iterator[str]:

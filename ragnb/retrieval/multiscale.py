@@ -139,7 +139,7 @@ def with_headers(
     headers = units.header[units.rows_of(np.array([p.key for p in pieces], np.int64))].tolist()
     for rank, (piece, header) in enumerate(zip(pieces, headers), 1):
         out.setdefault(piece.key, piece)
-        if header >= 0 and header not in out and header in units and (may is None or header in may):
+        if header >= 0 and header not in out and header in units.row_by_key and (may is None or header in may):
             why = Why("beside", "table", rank, units.address(piece.key), HEADER)
             out[header] = Piece(header, piece.score, why)
     return list(out.values())
@@ -212,7 +212,7 @@ def _bare_headings(units: Units, texts: Mapping[int, str], taken: Mapping[int, S
     for key in sorted(taken, reverse=True):
         after = key + 1
         below = after in taken and after not in out and taken[after].start == units.span(after).start
-        below = below and apart.get(key) == apart.get(after) or after not in units
+        below = below and apart.get(key) == apart.get(after) or after not in units.row_by_key
         if not below and is_heading(texts[key]):
             out.add(key)
     return out
@@ -265,7 +265,7 @@ def _passage(reader: UnitReader, run: Sequence[int], taken: Mapping[int, Span], 
     keys, units = sorted(run), reader.units
     nodes, span, last = reader.read_units(keys), taken[keys[0]].hull(taken[keys[-1]]), keys[-1]
     outline, goes_on, end = reader.outlines[units.ids[last >> SHIFT]], last in opened, units.span(last).end
-    if not goes_on and taken[last].end >= end and last + 1 in units:   # a sentence longer than a unit
+    if not goes_on and taken[last].end >= end and last + 1 in units.row_by_key:   # a sentence longer than a unit
         gap = outline.blanks.get(end, "" if units.span(last + 1).start == end else "\n")
         goes_on = "\n" not in gap and not _CLOSED.search(nodes[-1].text)
     held = [(Span(n.start_char_idx, n.end_char_idx), n.text) for n in nodes]

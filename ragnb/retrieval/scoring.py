@@ -290,8 +290,8 @@ def word_scores(
     known: QuestionCounts,
 ) -> np.ndarray:                          # Shape (rows,), >= 0
     "Score units by BM25 of their own words."
-    found = occurrences(units, known.numbers, known.units_with)
-    return bm25(terms, known.own, found, units.table["length"])[rows]
+    found, own = occurrences(units, known.numbers, known.units_with), known.units_with
+    return bm25(terms, FieldCounts(known.n_units, known.mean_length, own), found, units.table["length"])[rows]
 
 # %% ../../nbs/40_retrieval/09_scoring.ipynb #239bbd90
 def adjusted_totals(
@@ -325,7 +325,8 @@ def _scores(source: UnitSource, units: Units, keys: np.ndarray, terms: Sequence[
     words = word_windows(units, held, known, rows, scales)
     if scales[0] == 1:
         words[0] /= 1 - B + B * units.table["length"][rows] / max(known.mean_length, 1e-9)
-    plain = bm25(terms, known.own, found, units.table["length"])[rows]
+    own = FieldCounts(known.n_units, known.mean_length, known.units_with)
+    plain = bm25(terms, own, found, units.table["length"])[rows]
     vectors, own = np.zeros(words.shape), np.zeros(len(rows))
     if vector is not None:
         cosines, own = vector_windows(units, vector, rows, scales)

@@ -216,12 +216,9 @@ class SqliteStore(SearchedByWords):
         found = {a: blocks.get(k // CHUNKS * CHUNKS, {}).get(str(k % CHUNKS)) for a, k in keys.items()}
         return {a: TextNode(**record) for a, record in found.items() if record is not None}
 
-    def _read_chunks(self, addresses: Sequence[str]) -> dict[str, TextNode]:
-        self.reads += bool(addresses)
-        return self._nodes(addresses)
+    _read_chunks = _nodes
 
     def _read_outlines(self, doc_ids: Sequence[str]) -> dict[str, Outline]:
-        self.reads += bool(doc_ids)
         rows = self.database.rows("id, outline", "stored", "id", doc_ids)
         return {i: outline_from_json(zlib.decompress(data).decode()) for i, data in rows}
 

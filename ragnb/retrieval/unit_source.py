@@ -127,9 +127,6 @@ class Units:
     def __repr__(self) -> str:
         return one_line(self, "keys")
 
-    def __contains__(self, key: int) -> bool:
-        return key in self.row_by_key
-
     @cached_property
     def row_by_key(self) -> dict[int, int]:
         "Key of a unit -> its position."
@@ -173,7 +170,7 @@ class Units:
         "Find a unit by address; None when it is not here."
         a = try_address(address)
         key = -1 if a is None or a.level != "u" else (self.numbers.get(a.doc_id, -1) << SHIFT) + a.index
-        return key if key in self else None
+        return key if key in self.row_by_key else None
 
     def keys_in(
         self,
@@ -236,11 +233,6 @@ class QuestionCounts:
     numbers: Mapping[str, int]                    # Word -> its number; words that occur nowhere are left out
     units_with: Mapping[Any, int]                 # Word, or pair of words in a row -> units with it; above 0
     fields: Mapping[str, FieldCounts]             # `title` and `name`
-
-    @cached_property
-    def own(self) -> FieldCounts:
-        "The same of the units themselves."
-        return FieldCounts(self.n_units, self.mean_length, self.units_with)
 
 
 class UnitSource(ABC):

@@ -44,21 +44,15 @@ def to_codes(
     vectors: np.ndarray,   # Shape (units, dims), float
 ) -> np.ndarray:           # int8 of the same shape, in [-127, 127]
     "Round vectors to one byte a number."
-    out = np.zeros(vectors.shape, np.int8)
-    for at in range(0, len(vectors), 4_096):
-        part = vectors[at:at + 4_096]
-        most = np.abs(part).max(axis=1, keepdims=True, initial=0)
-        out[at:at + 4_096] = np.rint(part * (127 / np.where(most == 0, 1, most)))
-    return out
+    most = np.abs(vectors).max(axis=1, keepdims=True, initial=0)
+    return np.rint(vectors * (127 / np.where(most == 0, 1, most))).astype(np.int8)
 
 
 def from_codes(
     codes: np.ndarray,     # Shape (units, dims), int8
 ) -> np.ndarray:           # float32 of the same shape, rows of length 1, or of zeros
     "The vectors that codes stand for."
-    out = codes.astype(np.float32)
-    out *= code_steps(out)[:, None]
-    return out
+    return codes * code_steps(codes)[:, None]
 
 
 def code_steps(

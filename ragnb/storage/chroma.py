@@ -176,12 +176,8 @@ class ChromaStore(ChunkStore):
         return self.children if level in SEARCHED else self.parents
 
     def _rows(self, home: Any, ids: Iterable[str]) -> dict[str, TextNode]:
-        "Read rows by id, and count the calls."
-        found: dict[str, TextNode] = {}
-        for part in _parts(self.client, ids):
-            self.reads += 1
-            found |= {n.node_id: _restored(n) for n in home.get_nodes(part)}
-        return found
+        "Read rows by id."
+        return {n.node_id: _restored(n) for part in _parts(self.client, ids) for n in home.get_nodes(part)}
 
     def _pages(self, home: Any) -> Iterator[TextNode]:
         "Read all rows."

@@ -237,8 +237,8 @@ def embed_nodes(
 class ChunkStore(ChunkReader):
     "Store chunks by address, outlines by document id, and vectors for similarity search."
     # A kind of store implements these; arguments are checked
-    _read_chunks: Callable[[Sequence[str]], Mapping[str, TextNode]]    # By address, those that are here; adds to `reads`
-    _read_outlines: Callable[[Sequence[str]], Mapping[str, Outline]]   # By id, those that are here; adds to `reads`
+    _read_chunks: Callable[[Sequence[str]], Mapping[str, TextNode]]    # By address, those that are here
+    _read_outlines: Callable[[Sequence[str]], Mapping[str, Outline]]   # By id, those that are here
     _search: Callable[[Sequence[float], int, Filter | None], list[NodeWithScore]]   # In the order of `best_first`
     _matching: Callable[[Filter | None], Iterable[str]]                # Addresses of the searched chunks that pass
     _replace: Callable[[Sequence[TextNode], Sequence[Outline]], None]  # Writes documents, also in place of others
@@ -255,10 +255,12 @@ class ChunkStore(ChunkReader):
 
     def get_chunks(self, addresses: Iterable[str]) -> Found[TextNode]:
         asked = _asked(addresses)
+        self.reads += bool(asked)
         return Found.of(asked, self._read_chunks(asked))
 
     def get_outlines(self, doc_ids: Iterable[str]) -> Found[Outline]:
         asked = _asked(doc_ids)
+        self.reads += bool(asked)
         return Found.of(asked, self._read_outlines(asked))
 
     def search(self, embedding: Sequence[float], top_k: int = 10, where: Any = None) -> list[NodeWithScore]:
@@ -318,9 +320,7 @@ class ChunkStore(ChunkReader):
 
     def delete(self, doc_ids: Iterable[str]) -> int:
         "Remove documents with all their chunks and return how many were removed."
-        reads = self.reads
         gone = self._read_outlines(_asked(doc_ids))
-        self.reads = reads  # reads for a removal are not counted
         try:
             self._remove(list(gone.values()))
         finally:
@@ -388,11 +388,9 @@ class MemoryStore(ChunkStore):
         return sorted(self._outlines)
 
     def _read_chunks(self, addresses: Sequence[str]) -> dict[str, TextNode]:
-        self.reads += bool(addresses)
         return {i: _as_read(self._chunks[i]) for i in addresses if i in self._chunks}
 
     def _read_outlines(self, doc_ids: Sequence[str]) -> dict[str, Outline]:
-        self.reads += bool(doc_ids)
         return {i: self._outlines[i] for i in doc_ids if i in self._outlines}
 
     def _matching(self, where: Filter | None) -> list[str]:
