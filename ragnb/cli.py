@@ -365,7 +365,7 @@ class _Wait(_Options):
 # %% ../nbs/99_cli/01_cli.ipynb #5e771461
 def _settings_place(given: Mapping[str, Any]) -> str:
     "Find the settings file that a command reads; '' for none."
-    from ragnb.indexing.index_file import SETTINGS_FILE
+    from ragnb.indexing.folder_index import SETTINGS_FILE
     named, index = given.get("settings"), "" if given.get("over") else given.get("index") or ""
     if named in (None, "none"):
         file = Path(index, SETTINGS_FILE)
@@ -660,8 +660,7 @@ class _Described(_Index):
 
 def _list_skipped(args: _Described) -> None:
     "List what the last update of each folder skipped."
-    from ragnb.indexing.folder_index import check_there, on_cluster
-    from ragnb.indexing.index_file import read_skipped
+    from ragnb.indexing.folder_index import check_there, on_cluster, read_skipped
     if on_cluster(args.index):
         raise InputError(say("an index on a cluster does not store what was skipped: each run of ragnb index lists it"))
     folders = _collections_in(args.index) or [Path(args.index)]

@@ -30,8 +30,9 @@ from ..documents.atomic import LockedError
 from ..documents.catalogue import Catalogue, catalogue_of, catalogue_records
 from ..documents.servers import rebuild, ServerAddress
 from ..documents.span import InputError, RagnbError
-from .folder_index import Asked, follow, Index, IndexWriter, made_anew, open_embedding, open_parser
-from .index_file import Manifest
+from ragnb.indexing.folder_index import (
+    Asked, follow, Index, IndexWriter, made_anew, Manifest, open_embedding, open_parser
+)
 from ..models.embedding import save_embedding
 from ..models.llm import check_model
 from ..retrieval.cluster_rows import ClusterRows, ClusterState, Looked

@@ -33,11 +33,9 @@ from ..chunking.parsers import CONTEXTS, describe_parser
 from ..retrieval.sqlite_store import SqliteStore
 from ..retrieval.sqlite_units import Database, SqliteUnits
 from ragnb.indexing.folder_index import (
-    Asked, BROKEN, damaged, follow_file, Index, IndexWriter, made_anew, older, on_cluster, open_file, open_index
-)
-from ragnb.indexing.index_file import (
-    clear_tables, FILE, Manifest, read_catalogue, setting, SETTINGS_FILE, SKIPPED, stored_manifest, SUM, TABLES,
-    write_state, write_sum
+    Asked, BROKEN, clear_tables, damaged, FILE, follow_file, Index, IndexWriter, made_anew, Manifest, older, on_cluster,
+    open_file, open_index, read_catalogue, setting, SETTINGS_FILE, SKIPPED, stored_manifest, SUM, TABLES, write_state,
+    write_sum
 )
 
 # %% ../../nbs/70_indexing/03_commits.ipynb #d155b19a

@@ -39,8 +39,7 @@ from ..chunking.contextual import LlmContextNodeParser
 from ..chunking.parsers import needs_parser
 from ..storage.store import ChunkReader, embed_nodes
 from .commits import FileWriter, open_or_create, write_error
-from .folder_index import check_there, Index, needs_fit
-from .index_file import keep_skipped, Manifest
+from .folder_index import check_there, Index, keep_skipped, Manifest, needs_fit
 
 # %% ../../nbs/70_indexing/04_update.ipynb #17ad5b87
 @dataclass

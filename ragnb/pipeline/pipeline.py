@@ -37,8 +37,7 @@ from ragnb.context.builders import (
 )
 from ..context.compress import Compressor
 from ..context.conversation import Conversation, sole_passages
-from ..indexing.folder_index import Index
-from ..indexing.index_file import asked_skipped, read_skipped
+from ..indexing.folder_index import asked_skipped, Index, read_skipped
 from .answer import Answer, AnswerStream, awritten, numbered_passages, with_focus, written
 from .chance import absent_notes
 from ragnb.pipeline.engines import (

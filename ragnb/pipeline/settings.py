@@ -25,7 +25,7 @@ from ..retrieval.rerank import resolve_reranker
 from ..expansion.policy import resolve_policy
 from ..context.builders import resolve_builder
 from ..context.compress import resolve_compressor
-from ..indexing.index_file import SETTINGS_FILE
+from ..indexing.folder_index import SETTINGS_FILE
 from .specs import parse_retriever
 
 # %% ../../nbs/80_pipeline/05_settings.ipynb #d59b99e8
