@@ -332,10 +332,12 @@ class ClusterWriter(IndexWriter):
             index.manifest.documents = {i: json.loads(e.told) for i, e in self._held.items()}
 
     def stage(self) -> None:
+        "Begin a change of the index."
         self.store.begin(anew=self.fresh and not self.kept)
         self.staged = True
 
-    def keep_model(self, model: Any) -> str:     # later rows go to a new index of rows
+    def keep_model(self, model: Any) -> str:
+        "Write an embedding and return its name; later rows go to a new index of rows."
         self.store.begin(anew=True)
         self._moving = self.staged = True
         name = f"embedding-{self.store.begin().before.generation + 1}-{os.urandom(3).hex()}"
@@ -388,6 +390,7 @@ class ClusterWriter(IndexWriter):
         self._held = now
 
     def abandon(self) -> None:
+        "Undo an uncommitted change and remove its index of rows."
         change, self.store.pending = self.store.pending, None
         if change is not None and change.fresh:
             with contextlib.suppress(Exception):     # the server is gone: the next writer removes it
@@ -397,6 +400,7 @@ class ClusterWriter(IndexWriter):
                 self.store.drop()
 
     def release(self) -> None:
+        "Release the lease; the index continues as a reader."
         self.store.pending, self.store.deferred, self.store.check = None, False, lambda: None
         self.store.rows.steady = False
         self.lock.release()
@@ -407,6 +411,7 @@ class ClusterWriter(IndexWriter):
                 _follow(self.index)
 
     def tidy(self) -> None:
+        "Remove the files of killed runs and of earlier states."
         remove_others(self.store.rows, self.files)
 
 # %% ../../nbs/70_indexing/08_cluster_index.ipynb #20ae21df

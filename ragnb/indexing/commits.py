@@ -119,11 +119,13 @@ class FileWriter(IndexWriter):
         self.made: list[Path] = []            # Created folders, the deepest first
 
     def stage(self) -> None:
+        "Begin a change of the index."
         if not self.database.connection.in_transaction:
             self.database.connection.execute("BEGIN IMMEDIATE")
         self.staged = True
 
     def keep_model(self, model: Any) -> str:
+        "Write an embedding and return its name."
         self.stage()
         with tempfile.TemporaryDirectory() as folder:
             save_embedding(model, folder)
@@ -142,6 +144,7 @@ class FileWriter(IndexWriter):
             follow_file(self.index)
 
     def abandon(self) -> None:
+        "Undo uncommitted changes."
         self._take_back()
         if self.fresh and self.hidden and not self.kept:
             self.database.close()
@@ -153,12 +156,14 @@ class FileWriter(IndexWriter):
             self.database.connection.execute("ROLLBACK")
 
     def release(self) -> None:
+        "Release the lock; remove a folder that was created in vain."
         self._take_back()
         if self.lock is not None:
             self.lock.release()
         _leave(self.index.folder, self.made)
 
     def tidy(self) -> None:
+        "Remove the remains of a killed run and of an index of an earlier version."
         for item in self.index.folder.iterdir():
             if _OLDER.fullmatch(item.name) or item.name in ("index.tmp", "writer.tmp"):
                 _discard(item)

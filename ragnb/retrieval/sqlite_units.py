@@ -280,7 +280,8 @@ class SqliteState(UnitSource):
         tokenizer: Callable[[Iterable[str]], Iterable[Sequence[str]]] | None = None,  # None: `word_tokens_batch`
     ) -> None:
         self.database = database if isinstance(database, Database) else Database(database)
-        self.tokenizer, self._state, self._lock = tokenizer or word_tokens_batch, None, threading.Lock()
+        self.tokenizer, self._lock = tokenizer or word_tokens_batch, threading.Lock()
+        self._state: tuple[tuple, HeldUnits] = (), HeldUnits({}, 0, (False, False))
         about = self.about()
         self.scales = tuple(json.loads(about["scales"])) if "scales" in about else check_scales(scales)
 
@@ -315,29 +316,27 @@ class SqliteState(UnitSource):
     @property
     def held(self) -> HeldUnits:
         "What is kept in memory, of the state that this transaction sees."
-        now = self.database.connection.execute("SELECT value FROM about WHERE key = 'generation'").fetchone()
+        db = self.database.connection
+        state = db.execute("SELECT value FROM about WHERE key = 'generation'").fetchone()
         with self._lock:
-            if self._state is None or self._state[0] != now:
-                self._state = now, self._read_held(None if self._state is None else self._state[1])
+            if self._state[0] == (state,):
+                return self._state[1]
+            about, kept = self.about(), self._state[1]
+            dims = int(about.get("dims", 0))
+            numbers = int(about.get("units", 0)) * dims
+            keeps = 0 < numbers <= KEPT, numbers > FEW
+            known = (kept.keeps, kept.dims) == (keeps, dims)       # only new documents are read
+            now = [n for n, in db.execute("SELECT doc FROM document")]
+            out = {n: kept.document(n) for n in now if known and n in kept.ids}
+            new = self.database.rows("doc, id, lengths, signs", "document", "doc", [n for n in now if n not in out])
+            for doc, doc_id, lengths, signs in new:
+                own = np.frombuffer(lengths, np.uint32)
+                codes = self.database.joined("codes", "vector", doc) if keeps[0] else b""
+                near = np.frombuffer(codes, np.int8).reshape(len(own), dims if keeps[0] else 0)
+                sides = np.frombuffer(signs if keeps[1] else b"", np.uint64).reshape(len(own), 8 if keeps[1] else 0)
+                out[doc] = HeldDocument(doc_id, own, near, sides)
+            self._state = (state,), HeldUnits(out, dims, keeps)
             return self._state[1]
-
-    def _read_held(self, known: HeldUnits | None) -> HeldUnits:
-        "Read the documents that are new since an earlier state."
-        about, db = self.about(), self.database.connection
-        dims = int(about.get("dims", 0))
-        numbers = int(about.get("units", 0)) * dims
-        keeps = 0 < numbers <= KEPT, numbers > FEW
-        kept = known if known is not None and (known.keeps, known.dims) == (keeps, dims) else HeldUnits({}, dims, keeps)
-        now = [n for n, in db.execute("SELECT doc FROM document")]
-        out = {n: kept.document(n) for n in now if n in kept.ids}
-        new = self.database.rows("doc, id, lengths, signs", "document", "doc", [n for n in now if n not in out])
-        for doc, doc_id, lengths, signs in new:
-            own = np.frombuffer(lengths, np.uint32)
-            codes = self.database.joined("codes", "vector", doc) if keeps[0] else b""
-            near = np.frombuffer(codes, np.int8).reshape(len(own), dims if keeps[0] else 0)
-            sides = np.frombuffer(signs if keeps[1] else b"", np.uint64).reshape(len(own), 8 if keeps[1] else 0)
-            out[doc] = HeldDocument(doc_id, own, near, sides)
-        return HeldUnits(out, dims, keeps)
 
     def codes_of(
         self,
@@ -375,7 +374,11 @@ class WordSearch(SqliteState):
                 rest = [n for _, n, _ in words[done:]]
                 found = self._above(scores, may, k, (K1 + 1) * sum(weights[n] for n in rest))
                 if found is not None and _LOOKED * len(found) <= left:
-                    for n, counts in zip(rest, self._counts_in(held.keys[found], rest)):
+                    keys = held.keys[found]
+                    units = self.read(np.stack([keys, keys + 1], axis=1))
+                    where, rows = occurrences(units, {str(n): n for n in rest}, map(str, rest)), units.rows_of(keys)
+                    for n in rest:
+                        counts = np.bincount(where[str(n)], minlength=len(units.keys))[rows]
                         scores[found] += weights[n] * saturated(counts, held.lengths[found], known.mean_length)
                     return held.best(found, scores[found], k)
             sql = "SELECT group_concat(doc) FROM unit_terms WHERE term = ?"
@@ -396,11 +399,6 @@ class WordSearch(SqliteState):
         found = found[scores[found] >= least - 1e-9]
         return found if least > 0 else None
 
-    def _counts_in(self, keys: np.ndarray, numbers: Sequence[int]) -> np.ndarray:
-        "Count words in units; shape (words, units)."
-        units = self.read(np.stack([keys, keys + 1], axis=1))
-        found = occurrences(units, {str(n): n for n in numbers}, map(str, numbers))
-        return np.array([np.bincount(at, minlength=len(units.keys)) for at in found.values()])[:, units.rows_of(keys)]
 
 # %% ../../nbs/40_retrieval/12_sqlite_units.ipynb #df8a5116
 _COUNTED = 32_768   # A pair of words is counted when the rarer one occurs in no more units; otherwise estimated
@@ -414,9 +412,15 @@ class SqliteUnits(WordSearch):
         rows = self.database.rows("word, id, units, titles, names", "word", "word", asked)
         numbers = {word: number for word, number, *_ in rows}
         units_with: dict[Any, int] = {word: n for word, _, n, *_ in rows if n}
+        sql = "SELECT count(*) FROM unit_words WHERE unit_words MATCH ? AND rowid >= ?"
+        count, keys = self.database.connection.execute, self.held.keys
         for a, b in dict.fromkeys(zip(terms, terms[1:])):
-            if a in units_with and b in units_with and (n := self._with_pair(numbers[a], numbers[b], min(
-                    units_with[a], units_with[b]))):
+            most, pair = min(units_with.get(a, 0), units_with.get(b, 0)), f'"{numbers.get(a)} {numbers.get(b)}"'
+            if most > _COUNTED:      # two frequent words: estimated from the documents that came last
+                last = max(2_048, len(keys) // 50)
+                found = count(sql, [pair, int(keys[-last])]).fetchone()[0]
+                units_with[a, b] = max(1, min(most, round(found * len(keys) / last)))
+            elif most and (n := count(sql, [pair, 0]).fetchone()[0]):
                 units_with[a, b] = n
         fields = {}
         for column, field in enumerate(("title", "name"), 3):
@@ -450,16 +454,6 @@ class SqliteUnits(WordSearch):
         phrase = " ".join(str(numbers[w]) for w in words)
         sql = "SELECT group_concat(rowid) FROM unit_words WHERE unit_words MATCH ?"
         return np.sort(self.database.numbers(sql, f'"{phrase}"'))
-
-    def _with_pair(self, a: int, b: int, most: int) -> int:
-        "Count units with two words in a row: exactly where one is rare, otherwise among the documents that came last."
-        sql = "SELECT count(*) FROM unit_words WHERE unit_words MATCH ? AND rowid >= ?"
-        count, keys = self.database.connection.execute, self.held.keys
-        if most <= _COUNTED:
-            return count(sql, [f'"{a} {b}"', 0]).fetchone()[0]
-        last = max(2_048, len(keys) // 50)
-        found = count(sql, [f'"{a} {b}"', int(keys[-last])]).fetchone()[0]
-        return max(1, min(most, round(found * len(keys) / last)))
 
     def nearest(self, vector: np.ndarray, k: int, allowed: np.ndarray | None = None) -> np.ndarray:
         held = self.held

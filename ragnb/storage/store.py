@@ -22,7 +22,7 @@ __all__ = ['T', 'Found', 'ChunkReader', 'embed_nodes', 'ChunkStore', 'best_first
 # %% ../../nbs/30_storage/01_store.ipynb #83bad0f3
 from ..documents.markup import counted, one_line
 from ragnb.documents.span import (
-    DuplicateIdError, InputError, MissingChunkError, NamedSpans, Outline, parse_address, SEARCHED, Span, Spans
+    DuplicateIdError, InputError, MissingChunkError, NamedSpans, Outline, parse_address, SEARCHED, Spans
 )
 from ..models.vectors import embed_texts, VectorCache
 from ..chunking.any_parser import span_parser
@@ -443,7 +443,7 @@ def outline_to_json(
     record = {
         "doc_id": outline.doc_id,
         "n_characters": outline.n_characters,
-        "levels": {level: _flat(spans) for level, spans in outline.levels.items()},
+        "levels": {level: [at for s in spans for at in (s.start, s.end)] for level, spans in outline.levels.items()},
         "blanks": [[i, b] for i, b in outline.blanks.items()],
         "pages": [[n, s.start, s.end] for n, s in outline.pages],
         "sections": [[t, s.start, s.end] for t, s in outline.sections],
@@ -451,10 +451,6 @@ def outline_to_json(
         "groups": [[i, s.start, s.end] for i, s in outline.groups],
     }
     return json.dumps(record, ensure_ascii=False, separators=(",", ":"))
-
-def _flat(spans: Iterable[Span]) -> list[int]:
-    "Flatten spans to start, end, start, end, …"
-    return [offset for span in spans for offset in (span.start, span.end)]
 
 # %% ../../nbs/30_storage/01_store.ipynb #b0ba1c87
 def outline_from_json(
