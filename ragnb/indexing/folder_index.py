@@ -642,26 +642,24 @@ def follow(
     files: Callable[[], AbstractContextManager[Path]],   # Files of its embedding, read after a new fit
 ) -> None:
     "Check at the start of every question whether there is a new state."
-    index.version, source.at_start = index.store.version, partial(_renew, index, manifest, files)
+    def renew() -> None:     # `IndexMismatchError` if the splitter or the embedding has changed
+        if (version := index.store.version) == index.version:
+            return
+        if not version:
+            raise InputError(f"the index {index.place} is gone: make one with `ragnb index PATH --index {index.place}`")
+        now, held = manifest(), index.held
+        refitted = now.embedding_folder != held.embedding_folder
+        same = now.parser == held.parser and now.embedding.get("kind") == held.embedding.get("kind")
+        if not same or refitted and not isinstance(index.embed_model, NgramEmbedding):
+            where = index.place if on_cluster(index.place) else f"in {str(index.folder)!r}"
+            told = "was made anew, with another splitter or embedding: open it again"
+            raise IndexMismatchError(f"the index {where} {told}")
+        if refitted:
+            with files() as folder:
+                index.embed_model.become(load_embedding(folder))
+        index.manifest, index.version = now, version
 
-
-def _renew(index: Index, manifest: Callable[[], Manifest], files: Callable[..., AbstractContextManager[Path]]) -> None:
-    "Update an open index to its newest state; `IndexMismatchError` if its splitter or embedding has changed."
-    if (version := index.store.version) == index.version:
-        return
-    if not version:
-        raise InputError(f"the index {index.place} is gone: make one with `ragnb index PATH --index {index.place}`")
-    now, held = manifest(), index.held
-    refitted = now.embedding_folder != held.embedding_folder
-    same = now.parser == held.parser and now.embedding.get("kind") == held.embedding.get("kind")
-    if not same or refitted and not isinstance(index.embed_model, NgramEmbedding):
-        where = index.place if on_cluster(index.place) else f"in {str(index.folder)!r}"
-        told = "was made anew, with another splitter or embedding: open it again"
-        raise IndexMismatchError(f"the index {where} {told}")
-    if refitted:
-        with files() as folder:
-            index.embed_model.become(load_embedding(folder))
-    index.manifest, index.version = now, version
+    index.version, source.at_start = index.store.version, renew
 
 
 def follow_file(

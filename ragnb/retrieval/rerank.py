@@ -7,13 +7,12 @@ from __future__ import annotations
 
 from pathlib import Path
 import asyncio
-import contextlib
 import logging
 import math
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Annotated, Any
@@ -305,46 +304,45 @@ class LLMReranker(Reranker):
                 run.reachable = not unreachable(error)
         return run
 
-    def _asked(self, run: _Run, pool: list[int]) -> Iterator[tuple[bool, Any, dict[str, Any]]]:
-        "Yield what to ask about one pool: as a structure or not, prompt and arguments; the answer is sent in."
-        prompt = prompt_template(self.prompt)
-        for structured in ((True, False) if run.structured else (False,)):
-            if run.skip(pool):
-                return
-            passages = passage_list([run.nodes[i] for i in pool], self.text_size)
-            words = {"context_str": passages, "query_str": run.question, "count": str(len(pool))}
-            with _COUNTING:
-                self._calls += 1
-            run.calls += 1
-            run.characters += len(prompt.format(**words))
-            call = run.calls
-            if run.hear(pool, call, structured, (yield structured, prompt, words)):
-                return
+    def _words(self, run: _Run, pool: list[int]) -> dict[str, str] | None:
+        "Count a call, and write what goes into its prompt; None when no call can be begun any more."
+        if run.skip(pool):
+            return None
+        passages = passage_list([run.nodes[i] for i in pool], self.text_size)
+        words = {"context_str": passages, "query_str": run.question, "count": str(len(pool))}
+        with _COUNTING:
+            self._calls += 1
+        run.calls += 1
+        run.characters += len(prompt_template(self.prompt).format(**words))
+        return words
 
     def _grade(self, run: _Run, pool: list[int]) -> None:
-        "Ask about one pool."
-        asked, answer = self._asked(run, pool), None
-        with contextlib.suppress(StopIteration):
-            while True:
-                structured, prompt, words = asked.send(answer)
-                try:
-                    ask = partial(self.llm.structured_predict, Grades) if structured else self.llm.predict
-                    answer = within(run.left(), partial(ask, prompt, **words))
-                except Exception as error:
-                    answer = error
+        "Ask about one pool: as a structure where wanted, then in text."
+        for structured in (True, False) if run.structured else (False,):
+            if (words := self._words(run, pool)) is None:
+                return
+            ask = partial(self.llm.structured_predict, Grades) if structured else self.llm.predict
+            try:
+                answer = within(run.left(), partial(ask, prompt_template(self.prompt), **words))
+            except Exception as error:
+                answer = error
+            if run.hear(pool, run.calls, structured, answer):
+                return
 
     async def _agrade(self, run: _Run, pool: list[int], turn: asyncio.Semaphore) -> None:
-        "Ask about one pool, in its turn."
-        asked, answer = self._asked(run, pool), None
+        "Ask about one pool, in its turn; see `_grade`."
         async with turn:
-            with contextlib.suppress(StopIteration):
-                while True:
-                    structured, prompt, words = asked.send(answer)
-                    try:
-                        ask = partial(self.llm.astructured_predict, Grades) if structured else self.llm.apredict
-                        answer = await awithin(run.left(), ask(prompt, **words))
-                    except Exception as error:
-                        answer = error
+            for structured in (True, False) if run.structured else (False,):
+                if (words := self._words(run, pool)) is None:
+                    return
+                ask = partial(self.llm.astructured_predict, Grades) if structured else self.llm.apredict
+                call = run.calls
+                try:
+                    answer = await awithin(run.left(), ask(prompt_template(self.prompt), **words))
+                except Exception as error:
+                    answer = error
+                if run.hear(pool, call, structured, answer):
+                    return
 
     def rerank(self, nodes: Sequence[NodeWithScore], question: str) -> Reranked:
         """Grade nodes and sort them by grade.

@@ -128,13 +128,6 @@ def _bit_table() -> np.ndarray:
     return np.unpackbits(np.arange(1 << 16, dtype=np.uint16).view(np.uint8)).reshape(-1, 16).sum(axis=1, dtype=np.uint8)
 
 
-def _bits(words: np.ndarray) -> np.ndarray:
-    "Bits set in each of some 64-bit words."
-    if hasattr(np, "bitwise_count"):
-        return np.bitwise_count(words)
-    return _bit_table()[words.view(np.uint16)].reshape(*words.shape, 4).sum(axis=-1, dtype=np.uint8)
-
-
 def different_signs(
     signs: np.ndarray,   # Shape (units, 8), from `signs_of`
     own: np.ndarray,     # Shape (8,): those of the question
@@ -142,7 +135,10 @@ def different_signs(
     "Count in how many signs units differ from a question."
     out = np.zeros(len(signs), np.uint16)
     for at in range(0, len(signs), 16_384):
-        counts = _bits(signs[at:at + 16_384] ^ own).view(np.uint64)[:, 0]       # eight counts in one number
+        words = signs[at:at + 16_384] ^ own
+        bits = (np.bitwise_count(words) if hasattr(np, "bitwise_count") else
+                _bit_table()[words.view(np.uint16)].reshape(*words.shape, 4).sum(axis=-1, dtype=np.uint8))
+        counts = bits.view(np.uint64)[:, 0]                                     # eight counts in one number
         pairs = (counts & _LANES) + ((counts >> _EIGHT) & _LANES)
         out[at:at + 16_384] = (pairs * _ONES) >> _LAST                          # their sum, in the highest lane
     return out
