@@ -88,10 +88,12 @@ def cut_pieces(
 # %% ../../nbs/40_retrieval/07_multiscale.ipynb #1e9962a7
 def _gaps(units: Units, key: int, taken: Mapping[int, Span]) -> tuple[int | None, int | None]:
     "White space to the units before and after that were taken whole up to here; None where the neighbor was not."
-    span, before, after = units.span(key), taken.get(key - 1), taken.get(key + 1)
-    joins = before is not None and before.end == units.span(key - 1).end <= span.start
-    joined = after is not None and after.start == units.span(key + 1).start >= span.end
-    return span.start - before.end if joins else None, after.start - span.end if joined else None
+    before, after, gaps = taken.get(key - 1), taken.get(key + 1), [None, None]
+    if before is not None and before.end == units.span(key - 1).end <= (start := units.span(key).start):
+        gaps[0] = start - before.end
+    if after is not None and after.start == units.span(key + 1).start >= (end := units.span(key).end):
+        gaps[1] = after.start - end
+    return gaps[0], gaps[1]
 
 
 def _cut(span: Span, gaps: tuple[int | None, int | None], left: int) -> Span:

@@ -123,6 +123,7 @@ class Units:
         self.first, self.last = (np.repeat(some, np.diff(edges)) for some in (edges[:-1], edges[1:]))   # Of its run
         self.part, self.header = (np.where(self.table[name] >= 0, (self.doc << SHIFT) + self.table[name], -1)
                                   for name in ("part", "header"))    # Keys of its part, of its table's header; or -1
+        self._spans: dict[int, Span] = {}
 
     def __repr__(self) -> str:
         return one_line(self, "keys")
@@ -200,8 +201,10 @@ class Units:
 
     def span(self, key: int) -> Span:
         "Return the characters of a unit that is here."
-        row = self.row_by_key[key]
-        return Span(int(self.starts[row]), int(self.ends[row]))
+        if key not in self._spans:      # made once: a reader asks for a unit many times
+            row = self.row_by_key[key]
+            self._spans[key] = Span(int(self.starts[row]), int(self.ends[row]))
+        return self._spans[key]
 
 # %% ../../nbs/40_retrieval/08_unit_source.ipynb #0657216d
 SCALES: tuple[int, ...] = (1, 3, 7, 31)  # Units of a window, odd

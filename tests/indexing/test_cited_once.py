@@ -48,8 +48,8 @@ def test_a_document_without_a_new_name_is_the_only_one_that_is_read(tmp_path: Pa
 
 def test_a_statute_is_parsed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     parsed: Counter[int] = Counter()
-    real = statutes._main_blocks
-    monkeypatch.setattr(statutes, "_main_blocks", lambda text, part: parsed.update([len(text)]) or real(text, part))
+    real = statutes._parts
+    monkeypatch.setattr(statutes, "_parts", lambda text, *top: parsed.update([len(text)]) or real(text, *top))
     statutes.parse_statute.cache_clear()
     texts = {f"{n}.md": act(f"{name} 제{n}호", 4 + n) for n, name in enumerate(NAMES)}
     update(write(tmp_path / "s", texts), tmp_path / "i")
