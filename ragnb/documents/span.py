@@ -16,8 +16,8 @@ from .values import first_complaint, InputError, RagnbError
 
 # %% auto #0
 __all__ = ['LEVELS', 'SEARCHED', 'ROLES', 'DuplicateIdError', 'MissingChunkError', 'IndexMismatchError', 'check_fields', 'Span',
-           'union', 'n_characters', 'shared', 'Address', 'parse_address', 'try_address', 'id_key', 'Spans',
-           'NamedSpans', 'n_before', 'covering', 'needed', 'Outline', 'stitch', 'Why', 'Passage']
+           'union', 'n_characters', 'shared', 'Address', 'parse_address', 'try_address', 'id_key', 'Spans', 'n_before',
+           'covering', 'needed', 'Outline', 'stitch', 'Why', 'Passage']
 
 # %% ../../nbs/00_documents/01_span.ipynb #bcb7fedb
 class DuplicateIdError(InputError):
@@ -255,41 +255,30 @@ def id_key(
     return (1, text) if address is None else (0, address)
 
 # %% ../../nbs/00_documents/01_span.ipynb #cab46eab
-class _Made(Sequence):
-    "Things that are kept as plain values and made into objects on demand."
-    _size = 1     # Values of one thing
+class Spans(Sequence):
+    "Spans kept as a flat list (start, end, start, …), or as rows (name, start, end); objects are made on demand."
 
-    def __init__(self, values: Sequence[Any]) -> None:
-        self.values = values
+    def __init__(
+        self,
+        values: Sequence[Any],
+        named: bool = False,     # They are rows, and each item is (name, span)
+    ) -> None:
+        self.values, self.named = values, named
 
     def __len__(self) -> int:
-        return len(self.values) // self._size
-
-    def _item(self, i: int) -> Any:
-        raise NotImplementedError
+        return len(self.values) if self.named else len(self.values) // 2
 
     def __getitem__(self, i: int | slice) -> Any:
-        whole = range(len(self))[i]
-        return [self._item(j) for j in whole] if isinstance(whole, range) else self._item(whole)
+        at = range(len(self))[i]
+        if isinstance(at, range):
+            return [self[j] for j in at]
+        if not self.named:
+            return Span(self.values[2 * at], self.values[2 * at + 1])
+        name, start, end = self.values[at]
+        return name, Span(start, end)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Sequence) and list(self) == list(other)
-
-
-class Spans(_Made):
-    "The spans of a level, kept as a flat list (start, end, start, …) and made into `Span` objects on demand."
-    _size = 2
-
-    def _item(self, i: int) -> Span:
-        return Span(self.values[2 * i], self.values[2 * i + 1])
-
-# %% ../../nbs/00_documents/01_span.ipynb #d184b15f
-class NamedSpans(_Made):
-    "Names, or numbers, with their spans, kept as rows (name, start, end) and made into `Span` objects on demand."
-
-    def _item(self, i: int) -> tuple[Any, Span]:
-        name, start, end = self.values[i]
-        return name, Span(start, end)
 
 # %% ../../nbs/00_documents/01_span.ipynb #61e1a07b
 def n_before(

@@ -22,7 +22,7 @@ __all__ = ['T', 'Found', 'ChunkReader', 'embed_nodes', 'ChunkStore', 'best_first
 # %% ../../nbs/30_storage/01_store.ipynb #83bad0f3
 from ..documents.markup import counted, one_line
 from ragnb.documents.span import (
-    DuplicateIdError, InputError, MissingChunkError, NamedSpans, Outline, parse_address, SEARCHED, Spans
+    DuplicateIdError, InputError, MissingChunkError, Outline, parse_address, SEARCHED, Spans
 )
 from ..models.vectors import embed_texts, VectorCache
 from ..chunking.any_parser import span_parser
@@ -463,8 +463,8 @@ def outline_from_json(
         record["n_characters"],
         levels={level: Spans(flat) for level, flat in record["levels"].items()},
         blanks=dict(record["blanks"]),
-        pages=NamedSpans(record.get("pages", [])),
-        sections=NamedSpans(record.get("sections", [])),
+        pages=Spans(record.get("pages", []), named=True),
+        sections=Spans(record.get("sections", []), named=True),
         metadata=record["metadata"],
-        groups=NamedSpans(record.get("groups", [])),
+        groups=Spans(record.get("groups", []), named=True),
     )
