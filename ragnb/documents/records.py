@@ -96,11 +96,7 @@ def cut_lines(
     return pack(text, atoms, size, ruler=ruler) if atoms else []
 
 # %% ../../nbs/00_documents/12_records.ipynb #0c49db7f
-class _Piece(NamedTuple):
-    "A part of a long record, with the spans its reader needs."
-    span: Span
-    context: tuple[Span, ...]
-
+_Piece = tuple[Span, tuple[Span, ...]]   # A part of a long record, and the spans its reader needs
 _LINE = re.compile(r"[^\r\n]+|(?<=\n)(?=\r?\n)")
 
 def _plain_pieces(
@@ -117,7 +113,7 @@ def _plain_pieces(
     for piece in cut_lines(text, span, size, ruler):
         k = bisect_right(starts, piece.start) - 1
         header = [trim_span(text, tops[k].start, tops[k].end)] if k >= 0 and tops[k].start < starts[k] else []
-        out.append(_Piece(piece, (*context, *header)))
+        out.append((piece, (*context, *header)))
     return out
 
 # %% ../../nbs/00_documents/12_records.ipynb #2878b45d
@@ -128,7 +124,7 @@ def _clause_pieces(
     "Pieces of an article or clause that is too long."
     ruler = ruler or TextRuler(text)
     if ruler.fits(span.start, span.end, size):
-        return [_Piece(span, context)]
+        return [(span, context)]
     if not clauses:
         return _plain_pieces(text, span, size, context, ruler)
     lead = trim_span(text, span.start, clauses[0].span.start)
@@ -259,15 +255,15 @@ def _draft_records(
         return [whole]
     start, paragraphs = (article.span.start, article.paragraphs) if article else (0, ())
     spans, out = [p.span for p in paragraphs], []
-    for i, piece in enumerate(pieces, 1):
-        labels = [paragraphs[k].label for k in covering(spans, piece.span)]
+    for i, (span, context) in enumerate(pieces, 1):
+        labels = [paragraphs[k].label for k in covering(spans, span)]
         metadata = whole.metadata | {"article_id": whole.id, "piece": f"{i}/{len(pieces)}"}
         if labels:
             metadata["paragraph_range"] = "~".join(dict.fromkeys((labels[0], labels[-1])))
-        shown = (text[max(s.start, min(start, s.end)):s.end] for s in piece.context)      # without chapter headings
+        shown = (text[max(s.start, min(start, s.end)):s.end] for s in context)      # without chapter headings
         repeated = "\n".join(_AMENDMENT.sub("", words).strip() for words in shown)
         prefix = "\n\n".join(filter(None, (whole.prefix, repeated)))
-        out.append(replace(whole, id=f"{whole.id}_{i}", span=piece.span, prefix=prefix, metadata=metadata))
+        out.append(replace(whole, id=f"{whole.id}_{i}", span=span, prefix=prefix, metadata=metadata))
     return out
 
 # %% ../../nbs/00_documents/12_records.ipynb #04f9c544
