@@ -9,6 +9,8 @@ there are so many units; it counts what a question, a fresh client and an update
 from __future__ import annotations
 
 import argparse
+import gzip
+import json
 import os
 import random
 import statistics
@@ -19,6 +21,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from llama_index.core import Document
 from opensearchpy import Urllib3HttpConnection
@@ -159,6 +162,7 @@ def growth(args: argparse.Namespace) -> None:
             pipeline.ask(questions[0])
             print(f"  opened: {opened - before}; first question: {traffic - opened}")
             print(f"  a question: {times(Pipeline.from_index(local), pipeline, questions, traffic)}")
+            print(f"  KB of each search: {parts(pipeline, questions[5:])}")
             print(f"  CPU of a question: {cpu(pipeline, questions[5:25])}; {disk(pipeline) / n / 1e3:.1f} KB of disk a unit")
             documents[3] = Document(text=documents[3].text + " One more sentence.", id_=documents[3].id_, metadata=documents[3].metadata)
             before = traffic.now()
@@ -168,6 +172,28 @@ def growth(args: argparse.Namespace) -> None:
             pipeline.ask(questions[0])
             print(f"  and a reader that was open: {traffic - before}", flush=True)
             there.store.drop()
+
+
+PARTS = {"scripted_metric": "units around the candidates", '"aggs"': "counts", "script_fields": "units by words", "knn": "units by vector",
+         '"node"': "texts", '"outline"': "outlines", '"levels"': "documents"}
+
+
+def parts(pipeline: Pipeline, questions: list[str]) -> str:
+    """KB of each search of a question, sent and received, each compressed by itself."""
+    rows, of = pipeline.expander.store.rows, dict.fromkeys(PARTS.values(), 0.0)
+    real = rows._answers
+
+    def counting(view: Any, lines: list[str]) -> list[dict[str, Any]]:
+        found = real(view, lines)
+        for line, answer in zip(lines, found):
+            part = next(name for mark, name in PARTS.items() if mark in line)
+            of[part] += sum(len(gzip.compress(text.encode(), 6)) for text in (line, json.dumps(answer, ensure_ascii=False))) / 1e3
+        return found
+    rows._answers = counting
+    for question in questions:
+        pipeline.ask(question)
+    del rows._answers
+    return ", ".join(f"{name} {kb / len(questions):.1f}" for name, kb in of.items())
 
 
 def cpu(pipeline: Pipeline, questions: list[str]) -> str:

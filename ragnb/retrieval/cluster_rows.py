@@ -5,11 +5,9 @@
 # %% ../../nbs/40_retrieval/17_cluster_rows.ipynb #aa8084cb
 from __future__ import annotations
 
-import base64
 import json
 import threading
 import time
-import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
@@ -17,16 +15,16 @@ from itertools import accumulate
 from typing import Any, NamedTuple
 
 # %% auto #0
-__all__ = ['DOCUMENT', 'NOTHING', 'StateMoved', 'ClusterState', 'ClusterDocument', 'stepped_outline', 'Looked', 'rows_query',
-           'hits_of', 'lacking', 'View', 'States', 'Snapshots', 'Searches', 'ClusterRows']
+__all__ = ['DOCUMENT', 'NOTHING', 'StateMoved', 'ClusterState', 'ClusterDocument', 'stepped_outline', 'outline_of', 'Looked',
+           'rows_query', 'hits_of', 'lacking', 'View', 'States', 'Snapshots', 'Searches', 'ClusterRows']
 
 # %% ../../nbs/40_retrieval/17_cluster_rows.ipynb #01cbaeea
 from ..documents.markup import one_line
-from ..documents.span import InputError, RagnbError
+from ..documents.span import InputError, Outline, RagnbError
 from .sqlite_store import StoredDocument
 from .unit_source import SHIFT
 from ..storage.opensearch import ServerError, server_errors
-from ..storage.store import outline_from_json, T
+from ..storage.store import outline_from_json, outline_to_json, T
 
 # %% ../../nbs/40_retrieval/17_cluster_rows.ipynb #2460acb1
 class StateMoved(RagnbError):
@@ -88,17 +86,40 @@ class ClusterDocument(NamedTuple):
 DOCUMENT: tuple[str, ...] = ("doc", "id", "levels", "title", "counts")   # Fields of the row of a document
 
 # %% ../../nbs/40_retrieval/17_cluster_rows.ipynb #e912ed11
+def _steps(numbers: Sequence[int]) -> list[int]:
+    "Differences of numbers, the first one from 0."
+    return [b - a for a, b in zip((0, *numbers), numbers)]
+
+
+def _ends(levels: Mapping[str, Sequence[int]], others: Iterable[int] = ()) -> list[int]:
+    "Where chunks end, rising, with 0 and other places."
+    return sorted({0, *others, *(end for flat in levels.values() for end in flat[1::2])})
+
+
 def stepped_outline(
-    text: str,             # JSON, as from `outline_to_json`, or from here
-    steps: bool = True,    # False: back from steps
-) -> str:
-    "Write the characters of an outline as differences, or back."
-    made = (lambda n: [b - a for a, b in zip((0, *n), n)]) if steps else (lambda n: list(accumulate(n)))
-    record = json.loads(text)
-    record["levels"] = {level: made(flat) for level, flat in record["levels"].items()}
-    at = made([i for i, _ in record["blanks"]])
-    record["blanks"] = [[i, blank] for i, (_, blank) in zip(at, record["blanks"])]
+    outline: Outline,
+) -> str:               # JSON
+    "Write an outline with the sizes of chunks and the gaps between them."
+    record = json.loads(outline_to_json(outline))
+    levels, blanks = record["levels"], dict(record["blanks"])
+    record["others"] = sorted(blanks.keys() - set(_ends(levels)))
+    places = {end: n for n, end in enumerate(_ends(levels, record["others"]))}
+    steps = {level: _steps(flat) for level, flat in levels.items()}
+    record["levels"] = {level: [own[::2], own[1::2]] for level, own in steps.items()}
+    record["blanks"] = [_steps([places[at] for at in blanks]), list(blanks.values())]
     return json.dumps(record, ensure_ascii=False, separators=(",", ":"))
+
+
+def outline_of(
+    text: str,          # From `stepped_outline`
+) -> Outline:
+    "Read an outline."
+    record = json.loads(text)
+    levels = {level: list(accumulate(step for pair in zip(*steps) for step in pair))
+              for level, steps in record["levels"].items()}
+    ends, (steps, blanks) = _ends(levels, record.pop("others")), record["blanks"]
+    record |= {"levels": levels, "blanks": [[ends[n], blank] for n, blank in zip(accumulate(steps), blanks)]}
+    return outline_from_json(json.dumps(record))
 
 # %% ../../nbs/40_retrieval/17_cluster_rows.ipynb #6afbdf1a
 class Looked(Mapping):
@@ -130,13 +151,13 @@ NOTHING: dict[str, Any] = {"hits": {"hits": [], "total": {"value": 0}}, "aggrega
 
 
 def rows_query(
-    kind: str,                 # Of rows: d, u, b, w, c or n
+    kinds: str,                # Of rows: d, u, c, n; or some of them
     field: str,                # doc or pos
     values: Sequence[int],     # Up to 10,000
     source: Sequence[str],     # Fields to read
 ) -> dict[str, Any]:
-    "Search the rows of one kind that have one of some numbers."
-    query = {"bool": {"filter": [{"term": {"kind": kind}}, {"terms": {field: list(map(int, values))}}]}}
+    "Search the rows that have one of some numbers."
+    query = {"bool": {"filter": [{"terms": {"kind": list(kinds)}}, {"terms": {field: list(map(int, values))}}]}}
     return {"size": 10_000, "_source": list(source), "track_total_hits": False, "query": query}
 
 
@@ -414,16 +435,18 @@ class Searches(Snapshots):
     def scan(
         self,
         query: Mapping[str, Any],       # From `ClusterState.live`
-        fields: Sequence[str],          # Of the source of each row
+        fields: Sequence[str],          # Of the source of each row,
         size: int = 10_000,
+        values: Sequence[str] = (),     # and those that are stored outside it
     ) -> Iterator[dict[str, Any]]:      # By rising `pos`
         "Read all rows that a query finds, of one kind."
         body: dict[str, Any] = {"size": size, "query": query, "_source": list(fields), "sort": ["pos"],
-                                "track_total_hits": False}
+                                "track_total_hits": False, "docvalue_fields": list(values)}
         with self.snapshot() as view:
             while True:
                 hits = hits_of(self._answers(view, [json.dumps(body)])[0])
-                yield from (hit["_source"] for hit in hits)
+                for hit in hits:
+                    yield hit["_source"] | {name: own[0] for name, own in hit.get("fields", {}).items()}
                 if len(hits) < size:
                     return
                 body["search_after"] = hits[-1]["sort"]
@@ -445,7 +468,7 @@ class ClusterRows(Searches):
             names = sorted(view.ids) if ids is None else list(dict.fromkeys(ids))
             new = [] if view.whole else [i for i in names if i not in view.ids]
             for at in range(0, len(new), 10_000):
-                self._note(view, new[at:at + 10_000], (*DOCUMENT, "data") if outlines else DOCUMENT)
+                self._note(view, new[at:at + 10_000], (*DOCUMENT, "outline") if outlines else DOCUMENT)
             return {i: found for i in names if (found := view.ids.get(i)) is not None}
 
     def _note(self, view: View, ids: Sequence[str], fields: Sequence[str] = DOCUMENT) -> None:
@@ -454,7 +477,7 @@ class ClusterRows(Searches):
         asked = [{"term": {"kind": "d"}}, *([{"terms": {"id": list(ids)}}] if ids else [])]
         for row in self.scan(view.state.live(*asked), fields):
             view.ids[row["id"]] = self.known[row["doc"]] = ClusterDocument.of(row)
-            if "data" in row:
+            if "outline" in row:
                 self.keep_outline(row)
 
     def keep_outline(
@@ -462,8 +485,7 @@ class ClusterRows(Searches):
         row: Mapping[str, Any],   # Of a document
     ) -> None:
         "Keep an outline for this snapshot."
-        text = stepped_outline(zlib.decompress(base64.b64decode(row["data"])).decode(), False)
-        self.kept.setdefault("outlines", {})[row["doc"]] = outline_from_json(text)
+        self.kept.setdefault("outlines", {})[row["doc"]] = outline_of(row["outline"])
 
     def note_live(
         self,
@@ -482,12 +504,12 @@ class ClusterRows(Searches):
         "Find documents by number."
         numbers = [int(n) for n in numbers]
         if new := [n for n in numbers if n not in self.known]:
-            self.keep_documents(hits_of(self.ask(rows_query("d", "doc", new, DOCUMENT))[0]))
+            self.keep_documents(self.ask(rows_query("d", "doc", new, DOCUMENT))[0])
         return {n: self.known[n] for n in numbers if n in self.known}
 
     def keep_documents(
         self,
-        hits: Iterable[Mapping[str, Any]],   # With the fields of `DOCUMENT`
+        answer: Mapping[str, Any],   # Of a search, with the fields of `DOCUMENT`
     ) -> None:
         "Keep the documents that a search has found."
-        self.known.update({hit["_source"]["doc"]: ClusterDocument.of(hit["_source"]) for hit in hits})
+        self.known.update({hit["_source"]["doc"]: ClusterDocument.of(hit["_source"]) for hit in hits_of(answer)})

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 # %% auto #0
-__all__ = ['BLOCK', 'TEXTS', 'UnitBlock', 'joined', 'heard', 'nearest_units_query', 'keyed', 'FoundUnit', 'ClusterUnits']
+__all__ = ['unit_bytes', 'codes_from', 'joined', 'heard', 'nearest_units_query', 'keyed', 'FoundUnit', 'ClusterUnits']
 
 # %% ../../nbs/40_retrieval/18_cluster_source.ipynb #5c1f61ad
 from ..documents.markup import one_line
@@ -24,39 +24,25 @@ from ..documents.span import Outline, SEARCHED, Span
 from ..documents.text import word_tokens_batch
 from .cluster_rows import ClusterDocument, ClusterRows, DOCUMENT, hits_of, Looked, rows_query, View
 from .scoring import lucene_idf, ranges_around, saturated
-from .sqlite_store import unpacked
 from .unit_source import FieldCounts, QuestionCounts, SCALES, SHIFT, UNIT, Units, UnitSource
 from ..storage.opensearch import inner_product, nearest_rows, written_token
 
 # %% ../../nbs/40_retrieval/18_cluster_source.ipynb #b181b433
-BLOCK: int = 4       # Units in a row
-TEXTS: int = 16      # Units in a row of words
+def unit_bytes(
+    table: np.ndarray,     # Of type UNIT
+    norms: np.ndarray,     # Shape (units, scales), float32
+    codes: np.ndarray,     # Shape (units, dims), int8
+) -> list[str]:            # Of each unit, in base64
+    "Write what is read of units: 10 numbers and the lengths of windows of 4 bytes each, then the vector."
+    rows = zip(table, norms.astype("<f4"), codes)
+    return [base64.b64encode(b"".join(part.tobytes() for part in row)).decode() for row in rows]
 
 
-class UnitBlock(NamedTuple):
-    "What is read of units in a row, besides their words and vectors."
-    table: np.ndarray          # Of type UNIT
-    norms: np.ndarray          # Shape (units, scales), float32
-    names: dict[str, str]      # Part of the document -> words of its heading
-
-    def row(self) -> dict[str, Any]:
-        "Write a block: the differences of a column first by their lowest bytes, then by the next ones."
-        columns = self.table.view(np.int32).reshape(len(self.table), -1)
-        steps = np.diff(columns, axis=0, prepend=np.int32(0))
-        numbers = np.concatenate([steps, self.norms.view(np.int32)], axis=1)
-        data = numbers.T.copy().view(np.uint8).reshape(-1, 4).T.tobytes()
-        return {"n": len(self.table), "data": base64.b64encode(data).decode(), "names": self.names}
-
-    @classmethod
-    def of(
-        cls,
-        row: Mapping[str, Any],      # From `row`
-    ) -> UnitBlock:
-        "Read a block."
-        data = np.frombuffer(base64.b64decode(row["data"]), np.uint8).reshape(4, -1).T.copy()
-        columns, size = data.view(np.int32).reshape(-1, row["n"]), len(UNIT.names)
-        table = np.cumsum(columns[:size], axis=1, dtype=np.int32).T.copy().view(UNIT)[:, 0]
-        return cls(table, columns[size:].T.copy().view(np.float32), row["names"])
+def codes_from(
+    unit: str,             # From `unit_bytes`
+) -> np.ndarray:           # int8
+    "Read the vector of a unit."
+    return np.frombuffer(base64.b64decode(unit), np.int8)[UNIT.itemsize + 4 * len(SCALES):]
 
 
 def joined(
@@ -84,9 +70,10 @@ def heard(
 
 # %% ../../nbs/40_retrieval/18_cluster_source.ipynb #1d6c4811
 _HEARD = """
-def held = doc['heard']; int n = held.size(); int i = 0; List found = new ArrayList();
-for (int word = 0; word < params.words.size() && i < n; word++) {
-  long wanted = ((Number) params.words.get(word)).longValue();
+String heard(def held, List words, boolean size) {
+int n = held.size(); int i = 0; List found = new ArrayList();
+for (int word = 0; word < words.size() && i < n; word++) {
+  long wanted = ((Number) words.get(word)).longValue();
   while (i < n && (((long) held.get(i)) >> 16) < wanted) { i++; }
   while (i < n && (((long) held.get(i)) >> 16) == wanted) {
     found.add(((((long) held.get(i)) & 65535) << 16) + word);
@@ -95,21 +82,22 @@ for (int word = 0; word < params.words.size() && i < n; word++) {
 }
 Collections.sort(found);
 StringBuilder out = new StringBuilder(); long last = 65536;
-if (params.size) { out.append(n).append(' '); }
+if (size) { out.append(n).append(' '); }
 for (long at : found) {
   if ((at >> 16) > last + 1) { out.append('`'); }
   out.append((char) (97 + (at & 65535)));
   last = at >> 16;
 }
 return out.toString();
+}
 """
 _GAP = ord("`")      # The letter before that of the first word
 
 
-def _heard_script(words: Sequence[str], size: bool = False) -> dict[str, Any]:
-    "Find ordered words in units, on the server: the script gives 'ab`a', or '3 ab`a' with the size of the unit."
-    params = {"words": [_token_number(w) for w in words], "size": size}
-    return {"lang": "painless", "source": _HEARD, "params": params}
+def _heard_script(words: Sequence[str]) -> dict[str, Any]:
+    "Find ordered words in units, on the server: the script gives '3 ab`a' with the size of the unit."
+    source = f"{_HEARD} return heard(doc['heard'], params.words, true);"
+    return {"lang": "painless", "source": source, "params": {"words": [_token_number(w) for w in words]}}
 
 
 def _letters(texts: Sequence[str]) -> np.ndarray:
@@ -143,7 +131,7 @@ def _best_units_queries(weights: Mapping[str, float], n: int, live: dict[str, An
     should = [{"term": {_UNIT: {"value": w, "boost": b}}} for w, b in weights.items()]
     lots = (should[at:at + _CLAUSES] for at in range(0, len(should), _CLAUSES))
     return [{"size": n, "_source": False, "stored_fields": "_none_", "track_total_hits": False,
-             "docvalue_fields": ["id"], "script_fields": {"heard": {"script": _heard_script(list(weights), True)}},
+             "docvalue_fields": ["id"], "script_fields": {"heard": {"script": _heard_script(list(weights))}},
              "sort": ["_score", "pos"],
              "query": {"bool": {"should": lot, "minimum_should_match": 1, "filter": live}}} for lot in lots]
 
@@ -212,6 +200,132 @@ def _best_candidates(found: Sequence[FoundUnit], scores: np.ndarray, k: int, dig
     order = sorted(range(len(found)), key=lambda i: (-round(float(scores[i]), digits), found[i].doc_id, found[i].key))
     return np.sort(np.array([found[i].key for i in order[:k] if scores[i] != 0 or digits == 6], np.int64))
 
+# %% ../../nbs/40_retrieval/18_cluster_source.ipynb #5ab1c901
+_INSIDE = """
+boolean inside(List runs, long at) {
+  int low = 0; int high = runs.size();
+  while (low < high) {
+    int middle = (low + high) / 2;
+    if (((Number) runs.get(middle)).longValue() <= at) { low = middle + 1; } else { high = middle; }
+  }
+  return low % 2 == 1;
+}
+"""
+_BEGIN = """
+float[] query = new float[params.vector.size()];
+for (int i = 0; i < query.length; i++) { query[i] = ((Number) params.vector.get(i)).floatValue(); }
+state.query = query; state.units = new ArrayList();
+"""
+_EACH = """
+long key = doc['pos'].value; float[] query = state.query;
+def unit = doc['unit'].value; byte[] bytes = unit.bytes; int at = unit.offset;
+List row = new ArrayList(); row.add(key); row.add(heard(doc['heard'], params.words, false));
+double dot = 0; int square = 0; int first = at + 4 * (int) params.numbers;
+if (unit.length > 4 * (int) params.numbers) {
+  for (int i = 0; i < query.length; i++) { int x = bytes[first + i]; dot += x * query[i]; square += x * x; }
+}
+row.add(square == 0 ? 0.0 : dot / Math.sqrt(square));
+if (inside(params.placed, key)) {
+  int[] numbers = new int[(int) params.numbers];
+  for (int i = 0; i < numbers.length; i++) {
+    int k = at + 4 * i;
+    numbers[i] = (bytes[k] & 255) | (bytes[k + 1] & 255) << 8 | (bytes[k + 2] & 255) << 16 | bytes[k + 3] << 24;
+  }
+  row.add(numbers); row.add(heard(doc['named'], params.words, true));
+}
+state.units.add(row);
+"""
+
+# %% ../../nbs/40_retrieval/18_cluster_source.ipynb #5ab1c903
+_ALL = """
+List units = new ArrayList(); for (some in states) { units.addAll(some); }
+units.sort((a, b) -> Long.compare((long) a.get(0), (long) b.get(0)));
+int n = units.size(); int[] first = new int[n]; int[] last = new int[n]; double[] sums = new double[n + 1];
+StringBuilder keys = new StringBuilder(); StringBuilder words = new StringBuilder();
+StringBuilder names = new StringBuilder(); List placed = new ArrayList(); List scored = new ArrayList();
+long before = -2; long part = -1;
+for (int i = 0; i < n; i++) {
+  List row = units.get(i); long key = row.get(0);
+  first[i] = key == before + 1 ? first[i - 1] : i;
+  if (first[i] == i) { keys.append(i == 0 ? '' : ' ' + (i - first[i - 1]) + ' ').append(key); }
+  words.append(row.get(1)).append(' '); sums[i + 1] = sums[i] + (double) row.get(2);
+  if (row.size() > 3) {
+    int[] numbers = row.get(3); placed.add(numbers);
+    long own = key / 1048576 * 1048576 + numbers[2];
+    if (numbers[2] >= 0 && own != part) { names.append(row.get(4)).append(';'); part = own; }
+  }
+  if (inside(params.scored, key)) { scored.add(i); }
+  before = key;
+}
+if (n > 0) { keys.append(' ').append(n - first[n - 1]); }
+for (int i = n - 1; i >= 0; i--) { last[i] = i + 1 < n && first[i + 1] == first[i] ? last[i + 1] : i + 1; }
+StringBuilder tables = new StringBuilder(); int scales = params.widths.size();
+for (int column = 0; column < (int) params.numbers - scales; column++) {
+  int from = 0;
+  for (int[] numbers : placed) {
+    if (column == 1) { from = numbers[0]; }
+    tables.append(numbers[column] - from).append(' ');
+    from = column == 0 ? numbers[1] : column < 8 ? numbers[column] : 0;
+  }
+}
+StringBuilder digits = new StringBuilder(); int[] steps = new int[scored.size()];
+for (int scale = 0; scale < scales && params.vector.size() > 0; scale++) {
+  int half = (int) params.widths.get(scale) / 2; int from = 0;
+  for (int i = 0; i < steps.length; i++) {
+    int at = scored.get(i); int[] numbers = units.get(at).get(3);
+    double length = Float.intBitsToFloat(numbers[numbers.length - scales + scale]);
+    double sum = sums[(int) Math.min(at + half + 1, last[at])] - sums[(int) Math.max(at - half, first[at])];
+    int cosine = (int) Math.round(sum / Math.max(length, 1e-9) * 16777216);
+    steps[i] = (cosine - from) << 1 ^ (cosine - from) >> 31; from = cosine;
+  }
+  for (int place = 24; place >= 0; place -= 6) {
+    for (int step : steps) { digits.append((char) (35 + (step >> place & 63))); }
+  }
+}
+return ['keys': keys.toString(), 'words': words.toString(), 'names': names.toString(),
+        'tables': tables.toString(), 'cosines': digits.toString()];
+"""
+
+
+def _keys_in(ranges: np.ndarray) -> np.ndarray:
+    "Keys in ranges, rising, each once."
+    return np.unique(np.concatenate([np.zeros(0, np.int64), *(np.arange(a, b) for a, b in ranges.tolist())]))
+
+
+def _runs(keys: np.ndarray) -> list[int]:
+    "First key, one past the last, first key, …"
+    return ranges_around(keys, 0).ravel().tolist()
+
+
+def _units_query(words: Sequence[str], vector: Sequence[float], scored: np.ndarray, placed: np.ndarray,
+                 half: int) -> dict[str, Any]:
+    "Ask for units of some keys, and for so many on both sides of those that are scored."
+    ranges = np.concatenate([ranges_around(scored, half), ranges_around(placed, 0)])
+    inside = [{"range": {"pos": {"gte": a, "lt": b}}} for a, b in ranges_around(_keys_in(ranges), 0).tolist()]
+    params = {"words": [_token_number(w) for w in words], "vector": list(vector), "scored": _runs(scored),
+              "placed": _runs(placed), "widths": SCALES, "numbers": len(UNIT.names) + len(SCALES)}
+    scripts = {"init_script": _BEGIN, "map_script": f"{_HEARD}{_INSIDE}{_EACH}", "combine_script": "return state.units;",
+               "reduce_script": f"{_INSIDE}{_ALL}"}
+    return {"size": 0, "track_total_hits": False, "aggs": {"n": {"scripted_metric": {"params": params, **scripts}}},
+            "query": {"bool": {"filter": [{"term": {"kind": "u"}}, {"bool": {"should": inside}}]}}}
+
+# %% ../../nbs/40_retrieval/18_cluster_source.ipynb #5ab1c905
+def _table(steps: str, n: int) -> np.ndarray:
+    "Read rows of type UNIT from the differences of each column."
+    columns = np.array(steps.split(), np.int32).reshape(len(UNIT.names), n)
+    sizes = columns[1].copy()                # A start is written as the distance from the end before
+    columns[1] = np.cumsum(columns[0] + sizes)
+    columns[0] = columns[1] - sizes
+    columns[2:8] = np.cumsum(columns[2:8], axis=1)
+    return columns.T.copy().view(UNIT)[:, 0]
+
+
+def _cosines(digits: str, n: int) -> np.ndarray:
+    "Read the cosines of units: of shape (units, scales)."
+    digit = np.frombuffer(digits.encode("ascii"), np.uint8).astype(np.int64).reshape(len(SCALES), 5, n) - 35
+    steps = (digit << np.arange(24, -1, -6)[:, None]).sum(axis=1)
+    return np.cumsum((steps >> 1) ^ -(steps & 1), axis=1).T / (1 << 24)
+
 # %% ../../nbs/40_retrieval/18_cluster_source.ipynb #6e1874c9
 def _short(vector: np.ndarray) -> list[float]:
     "A vector in as few digits as a server keeps."
@@ -222,57 +336,54 @@ class _Question:
     "What was fetched in a snapshot."
 
     def __init__(self) -> None:
-        self.words: list[str] = []                       # Written tokens that are looked for in units
-        self.vector: list[float] | None = None
-        self.blocks: dict[int, UnitBlock | None] = {}    # By key of the first unit; None: there is none
-        self.units: dict[int, tuple[float, str] | None] = {}   # By key: product, words; None: there is none
-        self.begins = False                              # The next read is the first of a question
+        self.words: list[str] = []                         # Written tokens that are looked for in units
+        self.vector: list[float] = []                      # Empty without one
+        self.places: dict[int, np.void | None] = {}        # Key -> row of type UNIT; None: there is no such unit
+        self.begins = False                                # The next read is the first of a question
+        self._forget()
+
+    def _forget(self) -> None:
+        self.heard: dict[int, str] = {}                    # Key -> order of the words,
+        self.names: dict[int, str] = {}                    # the same in headings, by key of the part,
+        self.scores: dict[int, np.ndarray | None] = {}     # and cosines; None: no unit, or no vectors
 
     def begin(self, words: Iterable[str], vector: np.ndarray | None) -> None:
         "Go on with another question."
-        words, short = _ordered_tokens(words), None if vector is None else _short(vector)
-        if (words, short) != (self.words, self.vector):
-            self.words, self.vector, self.units = words, short, {}
+        asked = _ordered_tokens(words), [] if vector is None else _short(vector)
+        if asked != (self.words, self.vector):
+            self.words, self.vector = asked
+            self._forget()
         self.begins = True
 
     def look_for(self, words: Iterable[str]) -> None:
         "Look for more words."
         if not set(self.words).issuperset(words := list(words)):
-            self.words, self.units = _ordered_tokens([*self.words, *words]), {}
+            self.words = _ordered_tokens([*self.words, *words])
+            self._forget()
 
-    def heard_query(self, ranges: np.ndarray) -> dict[str, Any]:
-        "Compare units with the question, and find its words in them."
-        inside = [{"range": {"pos": {"gte": a, "lt": b}}} for a, b in ranges.tolist()]
-        among = {"bool": {"filter": [{"term": {"kind": "u"}}, {"bool": {"should": inside}}]}}
-        scored = {"query": among} if self.vector is None else {"query": _compared(self.vector, among)}
-        words = {"_script": {"type": "string", "script": _heard_script(self.words)}}
-        return {"size": 10_000, "_source": False, "stored_fields": "_none_", "track_total_hits": False,
-                "sort": ["pos", words] if self.vector is None else ["pos", words, "_score"], **scored}
-
-    def keep_units(self, ranges: np.ndarray, hits: Sequence[Mapping[str, Any]]) -> None:
-        "Keep what that search has found."
-        self.units.update(dict.fromkeys(k for a, b in ranges.tolist() for k in range(a, b)))
-        for key, found, *score in (hit["sort"] for hit in hits):
-            self.units[int(key)] = inner_product(float(score[0])) if score else 0.0, found
-
-    def keep_blocks(self, keys: Sequence[int], hits: Sequence[Mapping[str, Any]]) -> None:
-        "Keep blocks."
-        self.blocks.update(dict.fromkeys(keys))
-        for hit in hits:
-            self.blocks[hit["_source"]["pos"]] = UnitBlock.of(hit["_source"])
+    def keep(self, scored: np.ndarray, placed: np.ndarray, answer: Mapping[str, Any]) -> None:
+        "Keep what a search for units has found."
+        self.scores.update(dict.fromkeys(scored.tolist()))
+        self.places.update(dict.fromkeys(placed.tolist()))
+        if not (value := answer.get("aggregations", {}).get("n", {}).get("value")):
+            return
+        runs = np.array(value["keys"].split(), np.int64).reshape(-1, 2)
+        keys = _keys_in(np.stack([runs[:, 0], runs.sum(axis=1)], axis=1))
+        scored, placed = np.intersect1d(scored, keys), np.intersect1d(placed, keys)
+        table = _table(value["tables"], len(placed))
+        self.heard.update(zip(keys.tolist(), value["words"].split(" ")))
+        self.places.update(zip(placed.tolist(), table))
+        if value["cosines"]:
+            self.scores.update(zip(scored.tolist(), _cosines(value["cosines"], len(scored))))
+        parts = ((placed >> SHIFT << SHIFT) + table["part"])[table["part"] >= 0]
+        self.names.update(zip(parts[np.flatnonzero(np.diff(parts, prepend=-1))].tolist(), value["names"].split(";")))
 
 
-def _lots(ranges: np.ndarray, most: int = 9_000) -> Iterator[np.ndarray]:
-    "Ranges in lots that a search can return."
-    parts = [[at, min(at + most, b)] for a, b in ranges.tolist() for at in range(a, b, most)]
-    while parts:
-        sizes = np.cumsum([b - a for a, b in parts[:_CLAUSES - 100]])
-        n = max(1, int(np.searchsorted(sizes, most, "right")))
-        yield np.array(parts[:n], np.int64)
-        parts = parts[n:]
-
-
-_SMALL = 1_000    # Units; a smaller index is read with all blocks around the candidates
+def _lots(keys: np.ndarray) -> list[np.ndarray]:
+    "Keys in lots, of which a server takes the ranges."
+    if len(keys) <= 9_000 and len(ranges_around(keys, 0)) < _CLAUSES:
+        return [keys] if len(keys) else []
+    return [*_lots(keys[:len(keys) // 2]), *_lots(keys[len(keys) // 2:])]
 
 
 class _ClusterReads(UnitSource):
@@ -290,76 +401,64 @@ class _ClusterReads(UnitSource):
         known = self._numbers
         return np.array([known.get(w, 0) for w in words.split(" ")] if words else [], np.uint32)
 
-    def _fetch(self, held: _Question, blocks: Sequence[int], ranges: np.ndarray) -> None:
-        "Read blocks and units that are not here yet, and look up their documents: in one request where they are few."
-        blocks = [k for k in blocks if k not in held.blocks]
-        keys = np.array([k for a, b in ranges.tolist() for k in range(a, b) if k not in held.units], np.int64)
-        unknown = [n for n in dict.fromkeys(k >> SHIFT for k in blocks) if n not in self.rows.known]
+    def _fetch(self, held: _Question, scored: np.ndarray, placed: np.ndarray) -> None:
+        "Read units that are not here yet, and look up their documents: in one request where they are few."
+        scored = np.array([k for k in scored.tolist() if k not in held.scores], np.int64)
+        placed = np.union1d(np.array([k for k in placed.tolist() if k not in held.places], np.int64), scored)
+        unknown = [n for n in dict.fromkeys((placed >> SHIFT).tolist()) if n not in self.rows.known]
         asked: list[tuple[dict[str, Any], Callable]] = []
-        for at in range(0, len(blocks), 9_000):
-            some = blocks[at:at + 9_000]
-            asked.append((rows_query("b", "pos", some, ("pos", "n", "data", "names")), partial(held.keep_blocks, some)))
-        asked += [(held.heard_query(lot), partial(held.keep_units, lot)) for lot in _lots(ranges_around(keys, 0))]
+        for lot in _lots(placed):
+            some = np.intersect1d(scored, lot)
+            query = _units_query(held.words, held.vector if len(some) else (), some, lot, self.scales[-1] // 2)
+            asked.append((query, partial(held.keep, some, lot)))
         for at in range(0, len(unknown), 9_000):
             asked.append((rows_query("d", "doc", unknown[at:at + 9_000], DOCUMENT), self.rows.keep_documents))
         for at in range(0, len(asked), 5):
             some = asked[at:at + 5]
             for (_, keep), answer in zip(some, self.rows.ask(*(query for query, _ in some))):
-                keep(hits_of(answer))
+                keep(answer)
 
     def read(self, ranges: np.ndarray, whole: bool = True, scored: np.ndarray | None = None) -> Units:
-        with self.rows.snapshot() as view:
-            held, ranges = self._question(), np.asarray(ranges, np.int64).reshape(-1, 2)
+        with self.rows.snapshot():
+            held, inside = self._question(), _keys_in(np.asarray(ranges, np.int64).reshape(-1, 2))
             begins, held.begins = held.begins, False
-            half, small = self.scales[-1] // 2, view.state.totals.get("units", 0) <= _SMALL
-            reach = half if small else 1      # Neighbors of a scored unit that need a block, too
-            around, near = self._wider(ranges, half if begins else 0), self._wider(ranges, reach if begins else 0)
-            wanted = self._blocks_of(near if scored is None else ranges_around(scored, reach))
-            self._fetch(held, wanted.tolist(), around if whole or begins else around[:0])
-            self.rows.note_live(k >> SHIFT for k in wanted.tolist())
-            return self._placed(held, wanted, ranges if whole else None)
+            near = inside if scored is None else np.unique(np.asarray(scored, np.int64))
+            placed = _keys_in(ranges_around(near, 1)) if begins or scored is not None else inside
+            self._fetch(held, near if whole or begins else near[:0], placed)
+            self.rows.note_live((placed >> SHIFT).tolist())
+            return self._placed(held, placed, inside if whole else None)
 
-    @staticmethod
-    def _wider(ranges: np.ndarray, by: int) -> np.ndarray:
-        "Add units on both sides."
-        low = np.maximum(ranges[:, :1] - by, ranges[:, :1] >> SHIFT << SHIFT)
-        return np.concatenate([low, ranges[:, 1:] + by], axis=1)
-
-    @staticmethod
-    def _blocks_of(ranges: np.ndarray) -> np.ndarray:
-        "Keys of the blocks that ranges touch, rising."
-        runs = [np.arange(a // BLOCK, (b - 1) // BLOCK + 1) for a, b in ranges.tolist()]
-        return np.unique(np.concatenate([np.zeros(0, np.int64), *runs])) * BLOCK
-
-    def _placed(self, held: _Question, wanted: np.ndarray, ranges: np.ndarray | None) -> Units:
-        "Put blocks together, and the units in ranges, which need no block."
-        found = {k: held.blocks.get(k) for k in wanted.tolist() if k >> SHIFT in self.rows.known}
-        blocks = {k: b for k, b in found.items() if b is not None}
-        at = np.concatenate([np.zeros(0, np.int64), *(np.arange(k, k + len(b.table)) for k, b in blocks.items())])
-        near = [k for a, b in (() if ranges is None else ranges.tolist()) for k in range(a, b) if held.units.get(k)]
-        keys = np.union1d(at, np.array(near, np.int64))
-        table, norms = np.zeros(len(keys), UNIT), np.zeros((len(keys), len(self.scales)), np.float32)
+    def _placed(self, held: _Question, wanted: np.ndarray, around: np.ndarray | None) -> Units:
+        "Put units together; those that are only around the scored ones have no characters."
+        known = self.rows.known
+        own = np.array([k for k in wanted.tolist() if held.places[k] is not None and k >> SHIFT in known], np.int64)
+        near = () if around is None else [k for k in around.tolist() if k in held.heard and k >> SHIFT in known]
+        keys = np.union1d(own, np.array(near, np.int64))
+        table, cosines = np.zeros(len(keys), UNIT), np.zeros((len(keys), len(self.scales)))
         table["part"] = table["header"] = -1
-        rows = np.searchsorted(keys, at)
-        for all_of, own in ((table, [b.table for b in blocks.values()]), (norms, [b.norms for b in blocks.values()])):
-            all_of[rows] = np.concatenate([all_of[:0], *own])
-        own = {n: self.rows.known[n] for n in dict.fromkeys((keys >> SHIFT).tolist())}
-        tokens, dots = (np.zeros(0, np.uint32), None) if ranges is None else self._heard(held, keys, table["length"])
-        return Units(keys, table, tokens, np.zeros((len(keys), 0), np.int8), norms,
-                     {n: d.own.id for n, d in own.items()}, {n: d.counts["units"] for n, d in own.items()}, dots,
-                     len(keys) > len(at))
+        table[np.searchsorted(keys, own)] = np.array([held.places[k] for k in own.tolist()], UNIT)
+        scored = [(row, score) for row, k in enumerate(keys.tolist()) if (score := held.scores.get(k)) is not None]
+        cosines[[row for row, _ in scored]] = np.array([score for _, score in scored]).reshape(-1, len(self.scales))
+        documents = {n: known[n] for n in dict.fromkeys((keys >> SHIFT).tolist())}
+        tokens = np.zeros(0, np.uint32) if around is None else self._heard(held, keys, table["length"])
+        return Units(keys, table, tokens, np.zeros((len(keys), 0), np.int8), np.zeros((len(keys), 0), np.float32),
+                     {n: d.own.id for n, d in documents.items()}, {n: d.counts["units"] for n, d in documents.items()},
+                     cosines, len(keys) > len(own))
 
-    def _heard(self, held: _Question, keys: np.ndarray, lengths: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        "Numbers of the words in units, 0 for a word that is not looked for; products with the question."
-        found = [held.units.get(key) or (0.0, "") for key in keys.tolist()]
-        texts = [text for _, text in found]
+    def _heard(self, held: _Question, keys: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+        "Numbers of the words in units, 0 for a word that is not looked for."
+        texts = [held.heard.get(key, "") for key in keys.tolist()]
         sizes = np.array([len(text) for text in texts], np.int64)
-        np.maximum(lengths, sizes, out=lengths, casting="unsafe")     # That of a unit without a block is not known
+        np.maximum(lengths, sizes, out=lengths, casting="unsafe")     # That of a unit without characters is not known
         starts = np.cumsum(lengths, dtype=np.int64) - lengths
         tokens, marks = np.zeros(int(lengths.sum()), np.uint32), _letters(texts)
         at = np.repeat(starts - (np.cumsum(sizes) - sizes), sizes) + np.arange(len(marks))
-        tokens[at] = np.array([0, *(self._numbers[w] for w in held.words)], np.uint32)[marks]
-        return tokens, np.array([dot for dot, _ in found], np.float32)
+        tokens[at] = self._asked(held)[marks]
+        return tokens
+
+    def _asked(self, held: _Question) -> np.ndarray:
+        "Numbers of a gap, and of the words that are looked for."
+        return np.array([0, *(self._numbers[w] for w in held.words)], np.uint32)
 
 # %% ../../nbs/40_retrieval/18_cluster_source.ipynb #c04acacc
 class _ClusterFinds(_ClusterReads):
@@ -480,19 +579,14 @@ class _ClusterWords(_ClusterFinds):
             if allowed is None:
                 return self._words(view)[1]
             units = self.read(np.stack([allowed, allowed + 1], axis=1), whole=False)
-            blocks, out, words = self._question().blocks, Counter(), {}    # Words of sixteen units in a row
-            wanted = np.unique(allowed // TEXTS * TEXTS).tolist()
-            for at in range(0, len(wanted), 1_000):
-                query = {"bool": {"filter": [{"term": {"kind": "w"}}, keyed(wanted[at:at + 1_000])]}}
-                for row in self.rows.scan(query, ["pos", "data"], 1_000):
-                    words[row["pos"]] = unpacked(base64.b64decode(row["data"]))
-            for key in allowed.tolist():
-                out.update(set(words[key // TEXTS * TEXTS][key % TEXTS].split(" ")))
-            rows = units.rows_of(allowed)
+            rows, out = units.rows_of(allowed), Counter()
+            def of(kind: str, keys: np.ndarray, field: str) -> Iterator[str]:
+                query = {"bool": {"filter": [{"term": {"kind": kind}}, keyed(keys.tolist())]}}
+                return (row[field] for row in self.rows.scan(query, [field]))
+            for text in of("u", allowed, "tokens"):
+                out.update(set(text.split(" ")))
             shared = [d.title for d in self.rows.numbered(np.unique(units.doc[rows]).tolist()).values()]
-            parts = {int(p) for p in units.part[rows].tolist() if p >= 0}
-            shared += [words for k, b in blocks.items() if b is not None for part, words in b.names.items()
-                       if (k >> SHIFT << SHIFT) + int(part) in parts]
+            shared += of("n", np.unique(units.part[rows]), "name")
             out.update(dict.fromkeys((w for text in shared for w in text.split(" ")), 0))
             return {w.replace("\u2581", " "): n for w, n in out.items() if w}
 
@@ -567,7 +661,7 @@ class ClusterUnits(_ClusterWords):
         with self.rows.snapshot():
             found, kept = self.rows.documents(doc_ids, outlines=True), self.rows.kept.setdefault("outlines", {})
             if new := [d.own.doc for d in found.values() if d.own.doc not in kept]:
-                for row in hits_of(self.rows.ask(rows_query("d", "doc", new, ("doc", "data")))[0]):
+                for row in hits_of(self.rows.ask(rows_query("d", "doc", new, ("doc", "outline")))[0]):
                     self.rows.keep_outline(row["_source"])
             return {i: kept[d.own.doc] for i, d in found.items() if d.own.doc in kept}
 
@@ -586,9 +680,12 @@ class ClusterUnits(_ClusterWords):
         with self.rows.snapshot():
             if field == _TITLE:
                 return {n: self._number(d.title) for n, d in self.rows.numbered(keys).items()}
-            known = {(k >> SHIFT << SHIFT) + int(part): words for k, block in self._question().blocks.items()
-                     if block is not None for part, words in block.names.items()}
-            if new := [k for k in keys if k >= 0 and k not in known]:
+            held, out = self._question(), {}
+            for key in [k for k in keys if k in held.names]:
+                size, _, heard = held.names[key].partition(" ")
+                out[key] = np.zeros(int(size), np.uint32)
+                out[key][:len(heard)] = self._asked(held)[_letters([heard])]
+            if new := [k for k in keys if k >= 0 and k not in out]:
                 hits = hits_of(self.rows.ask(rows_query("n", "pos", new, ("pos", "name")))[0])
-                known |= {h["_source"]["pos"]: h["_source"]["name"] for h in hits}
-            return {k: self._number(known[k]) for k in keys if k in known}
+                out |= {h["_source"]["pos"]: self._number(h["_source"]["name"]) for h in hits}
+            return out

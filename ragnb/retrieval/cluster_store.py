@@ -5,11 +5,9 @@
 # %% ../../nbs/40_retrieval/19_cluster_store.ipynb #7d9dcb66
 from __future__ import annotations
 
-import base64
 import contextlib
 import json
 import os
-import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
@@ -32,22 +30,23 @@ from ragnb.storage.opensearch import (
     Action, checked_name, cluster_place, facts_of, inner_product, open_client, send_bulk, server_errors, server_where,
     vector_field
 )
-from ..storage.store import best_first, outline_to_json, T
+from ..storage.store import best_first, T
 from .cluster_rows import ClusterRows, ClusterState, hits_of, rows_query, stepped_outline
 from ragnb.retrieval.cluster_source import (
-    BLOCK, ClusterUnits, heard, joined, keyed, nearest_units_query, TEXTS, UnitBlock
+    ClusterUnits, codes_from, heard, joined, keyed, nearest_units_query, unit_bytes
 )
 from .scoring import question_vector
-from .sqlite_store import levels_of, packed, packed_nodes, SearchedByWords, StoredDocument, unpacked
+from .sqlite_store import levels_of, SearchedByWords, StoredDocument
 from .unit_source import counted_text, SHIFT, stored_units, units_by_document
 from .unit_vectors import from_codes, node_vectors, to_codes, window_norms
 
 # %% ../../nbs/40_retrieval/19_cluster_store.ipynb #fbea184c
-FORMAT: int = 4   # Of rows; goes up when they are written in another way
+FORMAT: int = 5   # Of rows; goes up when they are written in another way
 _FIELDS: dict[str, dict[str, Any]] = {
     "kind": {"type": "keyword"}, "doc": {"type": "long"}, "pos": {"type": "long"}, "id": {"type": "keyword"},
     "facts": {"type": "keyword"}, "words": {"type": "keyword", "index": False},
-    "heard": {"type": "long", "index": False},
+    "heard": {"type": "long", "index": False}, "named": {"type": "long", "index": False},
+    "unit": {"type": "binary", "doc_values": True},
     **{name: {"type": "text", "analyzer": "whitespace", "similarity": "words"} for name in ("tokens", "title", "name")},
 }
 
@@ -62,7 +61,7 @@ def rows_body(
     bm25 = {"words": {"type": "BM25", "k1": 0.9, "b": 0.4}}
     return {"settings": {"index.knn": True, "refresh_interval": "-1", "similarity": bm25, **settings},
             "mappings": {"dynamic": False, "_meta": {"ragnb": FORMAT}, "properties": fields,
-                         "_source": {"excludes": ["tokens", "heard", "words"]}}}
+                         "_source": {"excludes": ["vector", "unit", "heard", "named", "words"]}}}
 
 
 class DocumentWords(NamedTuple):
@@ -82,6 +81,12 @@ class DocumentWords(NamedTuple):
         return sorted({w for text in (self.title, *self.names, *self.units) for w in text.split(" ") if w})
 
 # %% ../../nbs/40_retrieval/19_cluster_store.ipynb #02bc05df
+def _written(node: TextNode) -> str:
+    "Write a chunk without its vector."
+    record = node.model_dump(mode="json", exclude={"embedding"}, exclude_defaults=True)
+    return json.dumps(record, ensure_ascii=False, separators=(",", ":"))
+
+
 @dataclass(frozen=True, eq=False)
 class DocumentRows:
     "The rows of one document."
@@ -100,14 +105,13 @@ class DocumentRows:
 
     def rows(self) -> list[dict[str, Any]]:
         "All rows; that of the document comes last."
-        chunks = [(at, base64.b64encode(data).decode()) for at, data in
-                  packed_nodes(self.own.addresses(), self.nodes, BLOCK)]
-        made = [*self._unit_rows(), *self._blocks(), *(self._row("c", at, {"data": data}) for at, data in chunks),
+        others = list(enumerate(self.own.addresses()))[len(self.units):]
+        made = [*self._unit_rows(),
+                *(self._row("c", i, {"node": _written(self.nodes[a])}) for i, a in others if a in self.nodes),
                 *(self._row("n", i, {"name": name}) for i, name in enumerate(self.words.names))]
         counts = self.words.counts() | {"rows": len(made) + 1}
-        told = zlib.compress(stepped_outline(outline_to_json(self.outline)).encode())
         last = {"id": self.own.id, "levels": json.dumps(self.own.levels), "title": self.words.title,
-                "counts": json.dumps(counts), "words": self.words.all(), "data": base64.b64encode(told).decode()}
+                "counts": json.dumps(counts), "words": self.words.all(), "outline": stepped_outline(self.outline)}
         return [*made, self._row("d", 0, last)]
 
     def _row(self, kind: str, place: int, more: Mapping[str, Any]) -> dict[str, Any]:
@@ -115,21 +119,13 @@ class DocumentRows:
 
     def _unit_rows(self) -> Iterator[dict[str, Any]]:
         floats = np.round(from_codes(self.codes).astype(np.float64), 8).tolist() if self.codes.shape[1] else []
+        table = stored_units(self.units, self.outline, [w.split(" ") if w else [] for w in self.words.units])
+        parts, names = table["part"].tolist(), [*map(heard, self.words.names), []]     # The last one: of no part
+        written = unit_bytes(table, self.norms, self.codes)
         for i, (node, words) in enumerate(zip(self.units, self.words.units)):
             row = {"id": self.own.id, "address": node.node_id, "facts": facts_of(seen_metadata(node)), "tokens": words,
-                   "heard": heard(words), **({"vector": floats[i]} if floats else {})}
-            yield self._row("u", i, row)
-
-    def _blocks(self) -> Iterator[dict[str, Any]]:
-        lengths = [w.split(" ") if w else [] for w in self.words.units]
-        table = stored_units(self.units, self.outline, lengths)
-        for at in range(0, len(table), BLOCK):
-            some = slice(at, at + BLOCK)
-            names = {str(p): self.words.names[p] for p in np.unique(table["part"][some]).tolist() if p >= 0}
-            yield self._row("b", at, UnitBlock(table[some], self.norms[some], names).row())
-        for at in range(0, len(table), TEXTS):
-            data = packed(self.words.units[at:at + TEXTS])
-            yield self._row("w", at, {"data": base64.b64encode(data).decode()})
+                   "heard": heard(words), "named": names[parts[i]], "unit": written[i], "node": _written(node)}
+            yield self._row("u", i, row | ({"vector": floats[i]} if floats else {}))
 
 # %% ../../nbs/40_retrieval/19_cluster_store.ipynb #c13c3e60
 class ClusterChunks(SearchedByWords):
@@ -174,22 +170,20 @@ class ClusterChunks(SearchedByWords):
         "Read chunks that are held."
         with self.rows.snapshot():
             keys, found = self.keys_of(addresses), {}
-            wanted = sorted({key // BLOCK * BLOCK for key in keys.values()})
-            for at in range(0, len(wanted), 1_000):
-                part = wanted[at:at + 1_000]
-                found |= self._blocks(part, [k >> SHIFT for k in part] if outlines else [])
-        records = {a: found.get(k // BLOCK * BLOCK, {}).get(str(k % BLOCK)) for a, k in keys.items()}
-        return {a: TextNode(**record) for a, record in records.items() if record is not None}
+            wanted = sorted(set(keys.values()))
+            for at in range(0, len(wanted), 5_000):
+                part = wanted[at:at + 5_000]
+                found |= self._chunks(part, [k >> SHIFT for k in part] if outlines else [])
+        return {a: TextNode(**json.loads(found[k])) for a, k in keys.items() if k in found}
 
-    def _blocks(self, keys: Sequence[int], documents: Sequence[int]) -> dict[int, dict[str, Any]]:
-        "Read rows of chunks, and the outlines of documents."
+    def _chunks(self, keys: Sequence[int], documents: Sequence[int]) -> dict[int, str]:
+        "Read chunks, and the outlines of documents."
         new = [n for n in dict.fromkeys(documents) if n not in self.rows.kept.get("outlines", ())]
-        more = [rows_query("d", "doc", new, ("doc", "data"))] if new else []
-        answer, *rest = self.rows.ask(rows_query("c", "pos", keys, ("pos", "data")), *more)
+        more = [rows_query("d", "doc", new, ("doc", "outline"))] if new else []
+        answer, *rest = self.rows.ask(rows_query("uc", "pos", keys, ("pos", "node")), *more)
         for row in (hit["_source"] for outlines in rest for hit in hits_of(outlines)):
             self.rows.keep_outline(row)
-        return {h["_source"]["pos"]: unpacked(base64.b64decode(h["_source"]["data"]))
-                for h in hits_of(answer)}
+        return {hit["_source"]["pos"]: hit["_source"]["node"] for hit in hits_of(answer)}
 
     def _addresses(self, keys: np.ndarray) -> dict[int, str]:
         held = self.rows.numbered(dict.fromkeys((keys >> SHIFT).tolist()))
@@ -214,7 +208,8 @@ class ClusterChunks(SearchedByWords):
             for at in range(0, len(keys), 5_000):
                 some = keyed(list(keys.values())[at:at + 5_000])
                 query = view.state.live({"term": {"kind": "u"}}, {"exists": {"field": "vector"}}, some)
-                found |= {row["pos"]: row["vector"] for row in self.rows.scan(query, ["pos", "vector"], 1_000)}
+                rows = self.rows.scan(query, ["pos"], 1_000, ["unit"])
+                found |= {row["pos"]: from_codes(codes_from(row["unit"])[None])[0].tolist() for row in rows}
         return {a: found[k] for a, k in keys.items() if k in found}
 
     def _search(self, embedding: Sequence[float], top_k: int, where: Filter | None) -> list[NodeWithScore]:
@@ -445,16 +440,22 @@ class ClusterStore(_ClusterChanges):
         with self._change() as change:
             self.prepare(vectors.shape[1])
             self.supersede([o.doc_id for o in outlines])
-            at = 0
-            for outline, said in zip(outlines, words):
-                own = found[outline.doc_id]
-                codes = to_codes(vectors[at:at + len(own)])
-                norms = window_norms(codes, self.units.scales)
-                made = DocumentRows(change.next, outline, own, by_id[outline.doc_id], codes, norms, said)
-                rows, at = made.rows(), at + len(own)
-                self.write_rows(rows)
-                change.add(json.loads(rows[-1]["counts"]))
-                change.next += 1
+            self.write_rows(self._rows(change, outlines, words, found, by_id, to_codes(vectors)))
+
+    def _rows(self, change: Pending, outlines: Sequence[Outline], words: Sequence[DocumentWords],
+              found: Mapping[str, Sequence[TextNode]], nodes: Mapping[str, Mapping[str, TextNode]],
+              codes: np.ndarray) -> Iterator[dict[str, Any]]:
+        "Make the rows of documents, one document at a time."
+        at = 0
+        for outline, said in zip(outlines, words):
+            own = found[outline.doc_id]
+            codes_of = codes[at:at + len(own)]
+            rows = DocumentRows(change.next, outline, own, nodes[outline.doc_id], codes_of,
+                                window_norms(codes_of, self.units.scales), said).rows()
+            at += len(own)
+            change.next += 1
+            change.add(json.loads(rows[-1]["counts"]))
+            yield from rows
 
     def _words(self, outlines: Sequence[Outline], found: Mapping[str, Sequence[TextNode]]) -> list[DocumentWords]:
         "The tokens of documents."

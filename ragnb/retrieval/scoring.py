@@ -141,8 +141,10 @@ def vector_windows(
     scales: Sequence[int],      # Units of a window
 ) -> tuple[np.ndarray, np.ndarray]:   # Cosines of shape (scales, rows), and those of the units themselves
     "Compare a question with the windows around units."
+    if units.cosines is not None:       # The source has compared them; its first scale is one unit
+        return units.cosines[rows].T, units.cosines[rows, 0]
     inside = covered(*units.windows(rows, scales[-1]))
-    dots = code_dots(units.codes, query, inside) if units.dots is None else units.dots[inside]
+    dots = code_dots(units.codes, query, inside)
     running = np.concatenate([[0], np.cumsum(dots, dtype=np.float64)])
     sums = []
     for width in scales:

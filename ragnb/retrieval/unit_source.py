@@ -113,8 +113,8 @@ class Units:
     norms: np.ndarray             # Shape (units, scales), float32: length of the sum of the vectors of each window
     ids: Mapping[int, str]        # Number of a document -> its id
     sizes: Mapping[int, int]      # Number of a document -> how many units it has
-    dots: np.ndarray | None = None    # Products with the question, where the source compares; None: from `codes`
-    bare: bool = False            # Units that are not scored, nor next to a scored one, have no characters and norms
+    cosines: np.ndarray | None = None    # Shape (units, scales): of windows around scored units; None: from `codes`
+    bare: bool = False            # Units that are not scored, nor next to a scored one, have no characters
 
     def __post_init__(self) -> None:
         self.doc = self.keys >> SHIFT                # Number of the document of each unit

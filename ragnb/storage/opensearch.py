@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import contextlib
+import gzip
 import hashlib
 import logging
 import os
@@ -14,8 +15,11 @@ import re
 import struct
 import threading
 import time
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
+from itertools import islice
 from typing import Any, NamedTuple
 from urllib.parse import parse_qs, SplitResult, urlsplit
 
@@ -158,6 +162,17 @@ _PAUSES = (0.1, 0.2, 0.4, 0.8, 1.6, 3.2)       # Seconds
 
 
 @cache
+def _brief() -> type:
+    "A connection for the client that compresses large requests quickly: the library's level takes longer than the server."
+    from opensearchpy import Urllib3HttpConnection
+
+    class Brief(Urllib3HttpConnection):
+        def _gzip_compress(self, body: Any) -> bytes:
+            return gzip.compress(body, 1 if len(body) > 100_000 else 6)
+    return Brief
+
+
+@cache
 def _patient() -> type:
     "A transport for the client that retries a busy server after a pause."
     from opensearchpy import ConnectionTimeout, Transport, TransportError
@@ -203,10 +218,12 @@ def open_client(
         raise InputError("OpenSearch needs the package opensearch-py: pip install 'ragnb[opensearch]'") from None
     logging.getLogger("opensearch").addHandler(logging.NullHandler())  # failures are raised; no log unless configured
     return OpenSearch(list(place.hosts), timeout=15, http_compress=True, max_retries=5, retry_on_timeout=True,
-                      retry_on_status=(502, 503, 504), transport_class=_patient(), **place.options)
+                      retry_on_status=(502, 503, 504), transport_class=_patient(),
+                      **{"connection_class": _brief(), **place.options})
 
 # %% ../../nbs/30_storage/06_opensearch.ipynb #c28c4ff8
 Action = tuple[dict[str, Any], "dict[str, Any] | None"]  # What to do, and the row; None for a deletion
+_SENDERS = 2      # Requests at a time
 
 
 def send_bulk(
@@ -215,12 +232,24 @@ def send_bulk(
     where: str,                    # For messages
     retries: int = 12,             # After pauses of 0.1 to 10 seconds: about a minute; then `ServerError`
 ) -> None:
-    "Send rows in requests of at most 500 rows and 5 MB, again where the server was busy."
+    "Send rows in requests of at most 500 rows and 5 MB, while the next rows are made."
+    rows, sent = iter(actions), deque[Future[None]]()
+    with ThreadPoolExecutor(_SENDERS) as senders:
+        while batch := list(islice(rows, 500)):
+            if len(sent) == _SENDERS:
+                sent.popleft().result()
+            sent.append(senders.submit(_send_rows, client, batch, where, retries))
+        for done in sent:
+            done.result()
+
+
+def _send_rows(client: Any, rows: Sequence[Action], where: str, retries: int) -> None:
+    "Send rows, again where the server was busy."
     from opensearchpy.helpers import streaming_bulk
     limits = {"chunk_size": 500, "max_chunk_bytes": 5_000_000, "max_retries": retries, "initial_backoff": 0.1,
               "max_backoff": 10}
     with server_errors(where):
-        for _, item in streaming_bulk(client, actions, expand_action_callback=lambda action: action,
+        for _, item in streaming_bulk(client, rows, expand_action_callback=lambda action: action,
                                       raise_on_error=False, yield_ok=False, **limits):
             (kind, done), = item.items()
             error = done.get("error") or {}

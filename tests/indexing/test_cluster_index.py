@@ -186,7 +186,7 @@ def test_who_lost_the_right_to_write_writes_nothing(place, corpus):
     assert Index.open(place).doc_ids == [*before, "rule9.md"] == index.doc_ids
 
 
-@pytest.mark.parametrize("kind", ["u", "b", "w", "c", "d", "e"])
+@pytest.mark.parametrize("kind", ["u", "n", "d", "e"])
 def test_lost_rows_are_noticed_and_healed_by_the_next_run(place, corpus, kind):
     """A row of one document is gone: the next run writes that document again, and no other."""
     index, _ = update_index(corpus, place, show_progress=False)

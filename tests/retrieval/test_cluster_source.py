@@ -49,10 +49,8 @@ def test_a_cluster_gives_what_looking_at_every_unit_gives(new_store, documents, 
     same(answers(source, terms, True, None), answers(BruteUnits(documents), terms, True, None))
 
 
-@pytest.mark.parametrize("small", [1_000, 0])
-def test_documents_of_many_blocks(new_store, monkeypatch, small):
-    """A larger index sends no characters of units that are only near the scored ones."""
-    monkeypatch.setattr("ragnb.retrieval.cluster_source._SMALL", small)
+def test_documents_of_many_units(new_store):
+    """A cluster sends no characters of units that are only near the scored ones."""
     documents = many()
     source, brute = held(new_store(), documents), BruteUnits(documents)
     for terms in (["sun", "moon"], ["river", "river", "stone"], ["rain"], ["unknown"]):
