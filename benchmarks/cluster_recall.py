@@ -1,7 +1,7 @@
 """An index on a cluster beside the same index in a folder: answers, requests, bytes and time.
 
 Run: make opensearch; python benchmarks/cluster_recall.py answers [--sets korquad squad2 ko_statutes] [--questions 150]
-     python benchmarks/cluster_recall.py growth [--units 5000 20000] [--questions 40]
+     python benchmarks/cluster_recall.py growth [--units 5000 20000] [--questions 40] [--kept FOLDER]
 
 `answers` compares passages, labels and notes, question by question, with every vector compared and by the server's graph. `growth` repeats the documents of squad2 with changed words until
 there are so many units; it counts what a question, a fresh client and an update of one document send and receive.
@@ -19,7 +19,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -149,11 +149,11 @@ def growth(args: argparse.Namespace) -> None:
     dataset = load_dataset(args.data / "squad2")
     questions = [q.query for q in dataset.questions[:args.questions + 5]]
     for units in args.units:
-        documents, place = sized(dataset, units), f"opensearch://{server()}/growth?replicas=0"
-        with tempfile.TemporaryDirectory() as folder, counted() as traffic:
+        documents, place = sized(dataset, units), f"opensearch://{server()}/{args.kept.name if args.kept else 'growth'}{units}?replicas=0"
+        with nullcontext(args.kept / str(units)) if args.kept else tempfile.TemporaryDirectory() as folder, counted() as traffic:
             local, _ = index_documents(documents, folder, show_progress=False)
             before, start = traffic.now(), time.perf_counter()
-            there, _ = index_documents(documents, place, force=True, show_progress=False)
+            there, _ = index_documents(documents, place, force=not args.kept, show_progress=False)
             n, told = len(there.multiscale), traffic - before
             print(f"{n:,} units in {len(documents):,} documents: indexed in {time.perf_counter() - start:.0f} s, {told.sent / n:.0f} B a unit")
             before = traffic.now()
@@ -171,7 +171,8 @@ def growth(args: argparse.Namespace) -> None:
             before = traffic.now()
             pipeline.ask(questions[0])
             print(f"  and a reader that was open: {traffic - before}", flush=True)
-            there.store.drop()
+            if not args.kept:
+                there.store.drop()
 
 
 PARTS = {"scripted_metric": "units around the candidates", '"aggs"': "counts", "script_fields": "units by words", "knn": "units by vector",
@@ -245,6 +246,7 @@ def main() -> None:
     one = commands.add_parser("growth")
     one.add_argument("--units", nargs="+", type=int, default=[5_000, 20_000])
     one.add_argument("--questions", type=int, default=40)
+    one.add_argument("--kept", type=Path, help="folder whose indexes, and those of its name on the server, are built once and used again")
     one.set_defaults(run=growth)
     args = parser.parse_args()
     args.run(args)
