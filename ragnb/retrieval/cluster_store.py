@@ -61,7 +61,7 @@ def rows_body(
     bm25 = {"words": {"type": "BM25", "k1": 0.9, "b": 0.4}}
     return {"settings": {"index.knn": True, "refresh_interval": "-1", "similarity": bm25, **settings},
             "mappings": {"dynamic": False, "_meta": {"ragnb": FORMAT}, "properties": fields,
-                         "_source": {"excludes": ["vector", "unit", "heard", "named", "words"]}}}
+                         "_source": {"excludes": ["unit", "heard", "named", "words"]}}}
 
 
 class DocumentWords(NamedTuple):

@@ -15,8 +15,9 @@ import re
 import struct
 import threading
 import time
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
 from itertools import islice
 from typing import Any, NamedTuple
@@ -222,6 +223,7 @@ def open_client(
 
 # %% ../../nbs/30_storage/06_opensearch.ipynb #c28c4ff8
 Action = tuple[dict[str, Any], "dict[str, Any] | None"]  # What to do, and the row; None for a deletion
+_SENDERS = 2      # Requests at a time
 
 
 def send_bulk(
@@ -231,14 +233,14 @@ def send_bulk(
     retries: int = 12,             # After pauses of 0.1 to 10 seconds: about a minute; then `ServerError`
 ) -> None:
     "Send rows in requests of at most 500 rows and 5 MB, while the next rows are made."
-    rows, sent = iter(actions), None
-    with ThreadPoolExecutor(1) as sender:
+    rows, sent = iter(actions), deque[Future[None]]()
+    with ThreadPoolExecutor(_SENDERS) as senders:
         while batch := list(islice(rows, 500)):
-            if sent is not None:
-                sent.result()
-            sent = sender.submit(_send_rows, client, batch, where, retries)
-        if sent is not None:
-            sent.result()
+            if len(sent) == _SENDERS:
+                sent.popleft().result()
+            sent.append(senders.submit(_send_rows, client, batch, where, retries))
+        for done in sent:
+            done.result()
 
 
 def _send_rows(client: Any, rows: Sequence[Action], where: str, retries: int) -> None:
