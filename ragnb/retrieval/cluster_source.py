@@ -304,8 +304,8 @@ def _units_query(words: Sequence[str], vector: Sequence[float], scored: np.ndarr
     inside = [{"range": {"pos": {"gte": a, "lt": b}}} for a, b in ranges_around(_keys_in(ranges), 0).tolist()]
     params = {"words": [_token_number(w) for w in words], "vector": list(vector), "scored": _runs(scored),
               "placed": _runs(placed), "widths": SCALES, "numbers": len(UNIT.names) + len(SCALES)}
-    scripts = {"init_script": _BEGIN, "map_script": f"{_HEARD}{_INSIDE}{_EACH}", "combine_script": "return state.units;",
-               "reduce_script": f"{_INSIDE}{_ALL}"}
+    scripts = {"init_script": _BEGIN, "map_script": f"{_HEARD}{_INSIDE}{_EACH}",
+               "combine_script": "return state.units;", "reduce_script": f"{_INSIDE}{_ALL}"}
     return {"size": 0, "track_total_hits": False, "aggs": {"n": {"scripted_metric": {"params": params, **scripts}}},
             "query": {"bool": {"filter": [{"term": {"kind": "u"}}, {"bool": {"should": inside}}]}}}
 

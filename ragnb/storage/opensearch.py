@@ -163,7 +163,7 @@ _PAUSES = (0.1, 0.2, 0.4, 0.8, 1.6, 3.2)       # Seconds
 
 @cache
 def _brief() -> type:
-    "A connection for the client that compresses large requests quickly: the library's level takes longer than the server."
+    "A connection for the client that compresses large requests quickly."
     from opensearchpy import Urllib3HttpConnection
 
     class Brief(Urllib3HttpConnection):
