@@ -90,7 +90,7 @@ def test_readers_lose_nothing_while_all_documents_change(place, tmp_path, parser
     assert "4판" in Pipeline.from_index(Index.open(place)).ask("연차는 며칠인가?").passages[0].text
 
 
-@pytest.mark.parametrize("moment, force", [(1, False), (3, False), (2, True)])
+@pytest.mark.parametrize("moment, force", [(1, False), (2, False), (2, True)])
 def test_a_killed_writer_hides_nothing(place, tmp_path, moment, force, opensearch_client):
     code = ("import sys, os, signal\n"
             "from opensearchpy import OpenSearch\n"
