@@ -64,7 +64,7 @@ class ForeignRetriever(BaseRetriever):
     def _query(self, question: str) -> dict[str, Any]:
         "Return the query for a question."
         if self.embed_model is None:
-            return {"multi_match": {"query": question, "fields": self.index.keys["text"]}}
+            return {"multi_match": {"query": question, "fields": self.index.keys("text")}}
         return {"knn": {self.vector: {"vector": self.embed_model.get_query_embedding(question), "k": self.top_k}}}
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
