@@ -11,7 +11,7 @@ from ragnb.chunking.units import UnitNodeParser
 from ragnb.documents.span import Passage, Span
 from ragnb.documents.text import is_heading, readable_cut, sentence_spans
 from ragnb.models.embedding import NgramEmbedding
-from ragnb.retrieval.missing_words import content_words, index_words, missing_words
+from ragnb.retrieval.missing_words import index_words, missing_words
 from ragnb.retrieval.multiscale import MultiScaleRetriever
 from ragnb.retrieval.sqlite_store import SqliteStore
 
@@ -144,15 +144,3 @@ def test_words_that_occur_in_no_document(retriever, question, missing):
     found = missing_words(question, index_words(retriever), [RULES, ENGLISH])
     assert found.missing == missing and [note.kind for note in found.notes][:1] == ["missing"][:len(missing)]
     assert any("by vector similarity only" in note.text for note in found.notes) == (bool(missing) and missing == found.asked)
-
-
-def test_words_that_occur_but_were_not_read(retriever):
-    found = missing_words("연차휴가와 flight", index_words(retriever), [RULES])
-    assert found.unread == ["flight"] and "flight" in found.notes[0].text and not found.missing
-    assert not missing_words("연차휴가와 flight", index_words(retriever)).unread
-
-
-def test_words_spelled_alike_are_named_as_such(retriever):
-    found = missing_words("the emploee", index_words(retriever), [ENGLISH])
-    assert found.missing == ["emploee"] and found.notes[-1].kind == "alike" and "employe" in found.notes[-1].text
-    assert content_words("the of and") == []

@@ -21,7 +21,6 @@ from ragnb.pipeline.pipeline import Pipeline
 from ragnb.pipeline.trace_data import trace
 from ragnb.retrieval.multiscale import HEADER, MultiScaleRetriever, Piece, with_headers
 from ragnb.retrieval.sqlite_store import SqliteStore
-from ragnb.retrieval.unit_source import SHIFT
 from ragnb.retrieval.sqlite_units import SqliteUnits, UnitWriter
 from ragnb.retrieval.unit_source import SHIFT, Units
 

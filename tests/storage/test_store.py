@@ -294,11 +294,6 @@ class TestContract:
             put(store, document("b"), (nodes, outline))
         assert contents(store) == before and rows(store) == 1 + 3 + 2
 
-    def test_two_documents_of_one_put_with_one_id(self, store):
-        with pytest.raises(DuplicateIdError):
-            store.put([], [Outline("a", 0), Outline("a", 0)])
-        assert rows(store) == 0
-
     def test_vectors_of_levels_that_are_not_searched_are_not_needed_and_not_found(self, store):
         nodes, outline = document("a", 3)
         for node in nodes:
