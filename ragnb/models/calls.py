@@ -5,19 +5,18 @@
 # %% ../../nbs/10_models/11_calls.ipynb #ca5ab00e
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import json
 import re
 import threading
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 # %% auto #0
-__all__ = ['clean_answer', 'CallCache', 'Call', 'model_name', 'call_key', 'CallReport', 'ask_all', 'aask_all']
+__all__ = ['clean_answer', 'CallCache', 'Call', 'model_name', 'call_key', 'CallReport', 'ask_all']
 
 # %% ../../nbs/10_models/11_calls.ipynb #2b30f2f9
 from ..documents.atomic import WriteLock
@@ -68,22 +67,17 @@ class CallCache:
         path: str | Path | None = None,  # A `.jsonl` file, created with the first answer; None: in memory
     ) -> None:
         self.path = None if path is None else Path(path)
+        self.damaged = 0        # Lines that could not be read, such as an incomplete last one
         self._answers: dict[str, str] = {}
-        self._bad = 0           # Whole lines that are no answer
         self._tail = b""        # Text after the last line end: incomplete, or being written by another process
         self._read_to = 0       # Bytes of the file, always at a line's start
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
 
     def __len__(self) -> int:
         return len(self._known())
 
     def __contains__(self, key: object) -> bool:
         return key in self._known()
-
-    @property
-    def damaged(self) -> int:
-        "Count the lines that could not be read, such as an incomplete last one."
-        return self._bad + bool(self._tail.strip() and _answer_of(self._tail) is None)
 
     def get(
         self,
@@ -100,42 +94,36 @@ class CallCache:
     ) -> None:              # On disk on return
         "Save an answer."
         line = json.dumps({"key": key, "answer": answer, **notes}).encode() + b"\n"
-        self._known()
         with self._lock:
             if self.path is not None:
                 self.path.parent.mkdir(parents=True, exist_ok=True)
                 with WriteLock(self.path.with_suffix(".lock"), f"the cache {str(self.path)!r}", wait=60):
-                    self._catch_up()  # under the lock, a line without end is incomplete
+                    self._known()     # under the lock, a line without end is incomplete
                     with self.path.open("ab") as file:
                         file.write((b"\n" if self._tail else b"") + line)
             self._answers[key] = answer
 
     def _known(self) -> dict[str, str]:
-        "Return all answers, after reading new lines of the file."
+        "Return all answers, after reading new lines of the file; `InputError` if the file is no cache."
         with self._lock:
-            self._catch_up()
+            size = self.path.stat().st_size if self.path is not None and self.path.exists() else 0
+            if size < self._read_to:  # another process replaced it
+                self._read_to = 0
+            if size == self._read_to + len(self._tail):
+                return self._answers
+            self.damaged -= bool(self._tail.strip()) and _answer_of(self._tail) is None
+            with self.path.open("rb") as file:
+                file.seek(self._read_to)
+                whole, end, self._tail = file.read().rpartition(b"\n")
+            lines = [line for line in [*whole.split(b"\n"), self._tail] if line.strip()]
+            found = list(filter(None, map(_answer_of, lines)))
+            if self._read_to == 0 and len(lines) > 1 and not found:
+                self._tail = b""
+                raise InputError(f"{str(self.path)!r} is not a cache of answers: none of its {len(lines)} lines holds one")
+            self.damaged += len(lines) - len(found)
+            self._read_to += len(whole) + len(end)
+            self._answers.update(found)
             return self._answers
-
-    def _catch_up(self) -> None:
-        "Read new lines up to the last line end; `InputError` if the file is no cache."
-        size = self.path.stat().st_size if self.path is not None and self.path.exists() else 0
-        if size < self._read_to:  # another process replaced it
-            self._read_to = 0
-        if size == self._read_to + len(self._tail):
-            return
-        with self.path.open("rb") as file:
-            file.seek(self._read_to)
-            whole, end, self._tail = file.read().rpartition(b"\n")
-        lines = [line for line in whole.split(b"\n") if line.strip()]
-        found = [answer for answer in map(_answer_of, lines) if answer is not None]
-        last = _answer_of(self._tail)
-        n = len(lines) + bool(self._tail.strip())
-        if self._read_to == 0 and n > 1 and not found and last is None:
-            self._tail = b""
-            raise InputError(f"{str(self.path)!r} is not a cache of answers: none of its {n} lines holds one")
-        self._bad += len(lines) - len(found)
-        self._read_to += len(whole) + len(end)
-        self._answers.update([*found, *filter(None, [last])])
 
 # %% ../../nbs/10_models/11_calls.ipynb #d3496b2f
 @dataclass(frozen=True)
@@ -196,23 +184,16 @@ class _Run:
     llm: Any
     cache: CallCache | None
     clean: Callable[[str], str]
-    workers: int = 4
     give_up: int = 5
     model: str | None = None
-    show_progress: bool = False
-    total: int | None = None
+    progress: Any = None
 
     def __post_init__(self) -> None:
-        for name in ("workers", "give_up"):
-            if getattr(self, name) < 1:
-                raise InputError(f"{name} must be >= 1, got {getattr(self, name)}")
+        from llama_index.core.prompts import PromptTemplate
         self.llm = resolve_llm(self.llm)
-        if self.model is None and self.llm is not None:
-            self.model = model_name(self.llm)
+        self.model = self.model or (model_name(self.llm) if self.llm is not None else None)
         if self.model is None:
             raise InputError("without a model, `model` must name the one whose answers are looked up")
-        from llama_index.core.prompts import PromptTemplate
-        from tqdm.auto import tqdm
         self.waiting: Iterator[Call] = iter(self.calls)
         self.cache = CallCache() if self.cache is None else self.cache
         self.answers: dict[str, str] = {}
@@ -222,17 +203,15 @@ class _Run:
         self.stopped = False
         self.lock = threading.Lock()
         self.template = PromptTemplate("{text}")     # the prompt as it is
-        self.progress = tqdm(total=self.total, desc="ask the model", disable=not self.show_progress)
 
-    def next(self) -> tuple[Call, str] | None:
-        "Return the next call for the model, with its key; None after the last."
+    def next(self) -> Call | None:
+        "Return the next call for the model; None after the last."
         with self.lock:
             for call in () if self.stopped else self.waiting:
                 if call.name in self.place:
                     raise InputError(f"two calls have the name {call.name!r}")
                 self.place[call.name] = len(self.place)
-                key = call_key(self.model, call.prompt)
-                if answer := self.clean(self.cache.get(key) or ""):
+                if answer := self.clean(self.cache.get(call_key(self.model, call.prompt)) or ""):
                     self.answers[call.name] = answer
                     self.report.cached += 1
                 elif self.llm is None or self.in_a_row >= self.give_up:
@@ -240,62 +219,31 @@ class _Run:
                 else:
                     self.report.calls += 1
                     self.report.prompt_characters += len(call.prompt)
-                    return call, key
+                    return call
                 self.progress.update(1)
         return None
 
-    def answered(self, call: Call, key: str, raw: Any) -> None:
-        "Save an answer; an answer that is empty after cleaning is a failure."
-        raw = str(raw)
-        if not (answer := self.clean(raw)):
-            thought = raw.strip() and not strip_thinking(raw)
-            return self.failed(call, "the model only thought" if thought else "the answer is empty")
-        self.cache.put(key, raw, name=call.name, model=self.model)
-        with self.lock:
-            self.answers[call.name] = answer
-            self.in_a_row = 0
-            self.report.answer_characters += len(raw)
-            self.progress.update(1)
+    def work(self) -> None:
+        "Make calls until none is left; an answer that is empty after cleaning is a failure."
+        while call := self.next():
+            raw = why = ""
+            try:
+                raw = str(self.llm.predict(self.template, text=call.prompt))
+            except Exception as error:  # the report shows any error of a model or server
+                why = f"{type(error).__name__}: {error}"[:300]
+            if answer := self.clean(raw):
+                self.cache.put(call_key(self.model, call.prompt), raw, name=call.name, model=self.model)
+            elif not why:
+                why = "the model only thought" if raw.strip() and not strip_thinking(raw) else "the answer is empty"
+            with self.lock:
+                self.in_a_row = self.in_a_row + 1 if why else 0
+                self.report.answer_characters += len(raw) * bool(answer)
+                (self.report.failures if why else self.answers)[call.name] = why or answer
+                self.progress.update(1)
 
-    def failed(self, call: Call, error: Exception | str) -> None:
-        "Record a failure."
-        reason = error if isinstance(error, str) else f"{type(error).__name__}: {error}"
-        with self.lock:
-            self.report.failures[call.name] = reason[:300]
-            self.in_a_row += 1
-            self.progress.update(1)
-
-    def done(self) -> tuple[dict[str, str], CallReport]:
-        "Return answers and report, in the order of the calls."
-        def in_order(found: dict[str, str]) -> dict[str, str]:
-            return {name: found[name] for name in sorted(found, key=self.place.__getitem__)}
-        self.report.failures = in_order(self.report.failures)
-        self.progress.close()
-        return in_order(self.answers), self.report
-
-# %% ../../nbs/10_models/11_calls.ipynb #11d758f4
-async def _work(run: _Run, ask: Callable[[str], Awaitable[Any]]) -> None:
-    "Make calls until none is left."
-    while (item := run.next()) is not None:
-        call, key = item
-        try:
-            raw = await ask(call.prompt)
-        except Exception as error:  # the report shows any error of a model or server
-            run.failed(call, error)
-        except BaseException:
-            run.stopped = True      # stops the other workers too
-            raise
-        else:
-            run.answered(call, key, raw)
-
-def _finish(work: Coroutine[Any, Any, None]) -> None:
-    "Run a coroutine that never waits, without an event loop."
-    try:
-        work.send(None)
-    except StopIteration:
-        return
-    work.close()
-    raise RuntimeError("the coroutine waits for an event loop")
+    def in_order(self, found: dict[str, str]) -> dict[str, str]:
+        "Sort results by the order of the calls."
+        return {name: found[name] for name in sorted(found, key=self.place.__getitem__)}
 
 # %% ../../nbs/10_models/11_calls.ipynb #a1468ee8
 def ask_all(
@@ -311,40 +259,19 @@ def ask_all(
     total: int | None = None,                  # Number of calls, for the progress bar
 ) -> tuple[dict[str, str], CallReport]:        # Answers by name, in the order of the calls
     "Make many calls to a model, each once."
-    run = _Run(calls, llm, cache, clean, workers, give_up, model, show_progress, total)
-
-    async def ask(prompt: str) -> Any:
-        return run.llm.predict(run.template, text=prompt)
-    if workers == 1:
-        _finish(_work(run, ask))
-        return run.done()
-    with ThreadPoolExecutor(workers) as pool:
-        try:
-            futures = [pool.submit(lambda: _finish(_work(run, ask))) for _ in range(workers)]
-            for future in as_completed(futures):
-                future.result()
-        except BaseException:
-            run.stopped = True
-            raise
-    return run.done()
-
-# %% ../../nbs/10_models/11_calls.ipynb #cf055f12
-async def aask_all(
-    calls: Iterable[Call],                     # Made in this order
-    llm: str | Any | None,                     # See `resolve_llm`; None: only answers from the cache
-    cache: CallCache | None = None,
-    clean: Callable[[str], str] = clean_answer,  # Raw answer -> answer; '' is a failure
-    **options: Any,                            # As in `ask_all`: workers, give_up, model, show_progress, total
-) -> tuple[dict[str, str], CallReport]:        # Answers by name, in the order of the calls
-    "Make many calls to a model, each once, without blocking."
-    run = _Run(calls, llm, cache, clean, **options)
-
-    def ask(prompt: str) -> Awaitable[Any]:
-        return run.llm.apredict(run.template, text=prompt)
-    tasks = [asyncio.ensure_future(_work(run, ask)) for _ in range(run.workers)]
-    try:
-        await asyncio.gather(*tasks)
-    finally:
-        for task in tasks:
-            task.cancel()
-    return run.done()
+    from tqdm.auto import tqdm
+    for name, value in (("workers", workers), ("give_up", give_up)):
+        if value < 1:
+            raise InputError(f"{name} must be >= 1, got {value}")
+    run = _Run(calls, llm, cache, clean, give_up, model)
+    with tqdm(total=total, desc="ask the model", disable=not show_progress) as run.progress:
+        with ThreadPoolExecutor(workers) as pool:
+            try:
+                if workers == 1:
+                    run.work()          # here, where Ctrl-C ends it at once
+                for done in as_completed([pool.submit(run.work) for _ in range(workers)]):
+                    done.result()
+            finally:
+                run.stopped = True      # after an error, the other workers begin no call
+    run.report.failures = run.in_order(run.report.failures)
+    return run.in_order(run.answers), run.report

@@ -77,9 +77,7 @@ class E5Embedding(LocalEmbedding):
 
     def describe(self) -> dict[str, Any]:
         "Identify this embedding, as JSON: kind, name, size, parameters, fingerprint of the weights."
-        parameters = {n: getattr(self, n) for n in ("query_prefix", "text_prefix")}
-        return {"kind": "e5", "name": self.model_name, "dims": _engine().dim, "parameters": parameters,
-                "fingerprint": _fingerprint()}
+        return self.described("e5", _engine().dim) | {"fingerprint": _fingerprint()}
 
 
 def _readable(text: str) -> str:

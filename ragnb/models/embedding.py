@@ -7,21 +7,16 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
-from itertools import chain
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.bridge.pydantic import Field, PrivateAttr
-
-if TYPE_CHECKING:
-    from scipy.sparse import csr_matrix
 
 # %% auto #0
 __all__ = ['DEFAULT_OLLAMA_MODEL', 'NgramEmbedding', 'token_limit', 'open_onnx', 'OnnxEmbedding', 'options_for',
@@ -31,14 +26,13 @@ __all__ = ['DEFAULT_OLLAMA_MODEL', 'NgramEmbedding', 'token_limit', 'open_onnx',
 # %% ../../nbs/10_models/01_embedding.ipynb #e185949e
 from ..documents.plugins import make_plugin, plugin_spec, told_plugins
 from ..documents.span import IndexMismatchError, InputError, RagnbError
-from ..documents.servers import HidesKeys
 from ..documents.values import complaint
 from .e5 import E5Embedding
 from .fastembed import FastEmbedEmbedding
-from .llm import api_base, login_headers
+from .llm import openai_like
 from .local import LocalEmbedding
 from ragnb.models.ngrams import (
-    Axes, corpus_axes, count_ngrams, fold_columns, in_steps, inverse_frequency, N_COUNTERS
+    Axes, corpus_axes, count_ngrams, fold_columns, in_steps, inverse_frequency, N_COUNTERS, release
 )
 from .vectors import load_array
 
@@ -61,15 +55,14 @@ def _read_array(path: Path, shape: tuple[int | None, ...], kind: type) -> np.nda
     return np.array(_open_array(path, shape, kind), dtype=np.float32)
 
 
-def _blocks(array: np.ndarray) -> Iterator[np.ndarray]:
-    "Return a few rows of an array at a time, in C order, without keeping an array on disk in memory."
-    for at in range(0, len(array), 512):
-        if isinstance(array, np.memmap) and array.flags.c_contiguous:
-            size = math.prod(array.shape[1:])
-            start = array.offset + at * size * array.itemsize
-            yield np.fromfile(array.filename, array.dtype, min(512, len(array) - at) * size, offset=start)
-        else:
-            yield np.ascontiguousarray(array[at:at + 512])
+def _digest(*arrays: np.ndarray) -> str:
+    "Return a short hash of arrays; of an array on disk, no part stays in memory."
+    digest = hashlib.blake2b(digest_size=8)
+    for array in arrays:
+        for at in range(0, len(array), 512):
+            digest.update(array[at:at + 512].tobytes())
+            release(array)
+    return digest.hexdigest()
 
 # %% ../../nbs/10_models/01_embedding.ipynb #05541ef1
 def _write_json(path: Path, record: dict[str, Any]) -> None:
@@ -89,14 +82,6 @@ def _read_json(path: Path) -> dict[str, Any]:
     return record
 
 # %% ../../nbs/10_models/01_embedding.ipynb #ac2bef6e
-def _digest(*arrays: np.ndarray) -> str:
-    "Return a short hash of arrays."
-    digest = hashlib.blake2b(digest_size=8)
-    for block in chain.from_iterable(map(_blocks, arrays)):
-        digest.update(block.tobytes())
-    return digest.hexdigest()
-
-
 @dataclass(frozen=True)
 class _Learned:
     "The weights and axes that an n-gram embedding learned from a corpus."
@@ -104,26 +89,16 @@ class _Learned:
     axes: Axes         # dims - 1 of them; those of the corpus are rounded by `in_steps`
     n_texts: int
 
-    @classmethod
-    def of(cls, idf: np.ndarray, found: np.ndarray, n_axes: int, n_texts: int) -> _Learned:
-        "Round the axes of a corpus, and fill the remaining dimensions."
-        return cls(idf, Axes.of(*in_steps(found), n_axes), n_texts)
-
     @cached_property
     def fingerprint(self) -> str:
         "Return a short hash of the stored arrays."
         return _digest(self.idf, self.axes.found, self.axes.steps)
 
-    @property
-    def overlap(self) -> np.ndarray:
-        "Return the overlap of axes and directions as it is stored."
-        return self.axes.overlap.astype(np.float16)
-
     def write(self, folder: Path) -> None:
         "Write `ngram_idf.npy`, `ngram_axes.npy`, `ngram_steps.npy` and `ngram_overlap.npy`."
         at = np.flatnonzero(self.idf)      # positions and values if that is shorter; float32 is exact below 2**24
         packed = np.array([at, self.idf[at]], np.float32) if 2 * len(at) < len(self.idf) else self.idf
-        arrays = {"idf": packed, "axes": self.axes.found, "steps": self.axes.steps, "overlap": self.overlap}
+        arrays = {"idf": packed, "axes": self.axes.found, "steps": self.axes.steps, "overlap": self.axes.overlap.astype(np.float16)}
         for name, array in arrays.items():
             np.save(folder / f"ngram_{name}.npy", np.array(array), allow_pickle=False)  # copied before the write
 
@@ -148,7 +123,7 @@ class _Learned:
                 raise InputError(f"{str(folder / 'ngram_idf.npy')!r} holds positions outside of 0 to {N_COUNTERS - 1}")
             idf[at.astype(np.int64)] = values
         made = cls(idf, Axes.of(axes, steps, shape[1], known), n_texts)
-        if overlap != _digest(made.overlap):
+        if overlap != _digest(known.astype(np.float16)):
             raise IndexMismatchError(f"the numbers in {str(file)!r} are not those of the axes beside it")
         return made
 
@@ -202,12 +177,13 @@ class NgramEmbedding(LocalEmbedding):
             raise InputError("texts must hold at least one text to fit on, got 0")
         n_with = np.zeros(N_COUNTERS, np.int64)
         for at in range(0, len(texts), 1024):
-            n_with += np.bincount(self._counts(texts[at:at + 1024]).indices, minlength=N_COUNTERS)
+            counts = count_ngrams(texts[at:at + 1024], self.wide, self.narrow)
+            n_with += np.bincount(counts.indices, minlength=N_COUNTERS)
         idf = inverse_frequency(n_with, len(texts), self.idf_power)
         chosen = np.unique(np.linspace(0, len(texts) - 1, min(len(texts), self.max_fit)).round().astype(int))
-        sample = self._counts([texts[i] for i in chosen])
+        sample = count_ngrams([texts[i] for i in chosen], self.wide, self.narrow)
         axes = corpus_axes(fold_columns(sample, idf, self.n_columns), self.dims - 1, self.power)
-        self._learned = _Learned.of(idf, axes, self.dims - 1, len(texts))
+        self._learned = _Learned(idf, Axes.of(*in_steps(axes), self.dims - 1), len(texts))
         return self
 
     def embed(self, texts: Sequence[str]) -> np.ndarray:  # `RagnbError` before `fit`
@@ -216,8 +192,8 @@ class NgramEmbedding(LocalEmbedding):
         idf, axes = self._learned.idf, self._learned.axes
         out = np.zeros((len(texts), self.dims), np.float32)
         for at in range(0, len(texts), 1024):
-            part = texts[at:at + 1024]
-            out[at:at + len(part), :-1] = axes.project(fold_columns(self._counts(part), idf, self.n_columns))
+            counts = count_ngrams(texts[at:at + 1024], self.wide, self.narrow)
+            out[at:at + 1024, :-1] = axes.project(fold_columns(counts, idf, self.n_columns))
         norm = np.linalg.norm(out, axis=1, keepdims=True)
         out[norm[:, 0] < 1e-9] = np.eye(1, self.dims, self.dims - 1, dtype=np.float32)
         return out / np.where(norm < 1e-9, 1, norm)
@@ -226,11 +202,8 @@ class NgramEmbedding(LocalEmbedding):
         "Describe this embedding as JSON: kind, name, size, parameters, fingerprint; `RagnbError` before `fit`."
         if self._learned is None:
             raise RagnbError("NgramEmbedding is not fitted: there is nothing to describe or save yet")
-        names = ("wide", "narrow", "n_columns", "max_fit", "power", "idf_power", "query_prefix", "text_prefix")
-        values = {n: getattr(self, n) for n in names}
-        parameters = {n: list(v) if isinstance(v, tuple) else v for n, v in values.items()}
-        return {"kind": "ngram", "name": self.model_name, "dims": self.dims, "parameters": parameters,
-                "n_texts": self._learned.n_texts, "fingerprint": self._learned.fingerprint}
+        record = self.described("ngram", self.dims, "wide", "narrow", "n_columns", "max_fit", "power", "idf_power")
+        return record | {"n_texts": self._learned.n_texts, "fingerprint": self._learned.fingerprint}
 
     def become(
         self,
@@ -245,7 +218,7 @@ class NgramEmbedding(LocalEmbedding):
         record, folder = self.describe(), Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
         self._learned.write(folder)
-        _write_json(folder / "embedding.json", record | {"overlap": _digest(self._learned.overlap)})
+        _write_json(folder / "embedding.json", record | {"overlap": _digest(self._learned.axes.overlap.astype(np.float16))})
 
     @classmethod
     def load(cls, folder: str | Path) -> NgramEmbedding:
@@ -269,10 +242,6 @@ class NgramEmbedding(LocalEmbedding):
         if out._learned.fingerprint != fingerprint:
             raise IndexMismatchError(f"the arrays in {str(folder)!r} are not those that embedding.json describes")
         return out
-
-    def _counts(self, texts: Sequence[str]) -> csr_matrix:
-        "Count the n-grams of texts."
-        return count_ngrams(texts, self.wide, self.narrow)
 
 # %% ../../nbs/10_models/01_embedding.ipynb #017eae43
 def token_limit(
@@ -324,16 +293,12 @@ def _run_onnx(session: Any, ids: list[list[int]]) -> np.ndarray:
     if unknown := [name for name in wanted if name not in feed]:
         raise InputError(f"model.onnx wants inputs {unknown} that no sentence embedder has; known are {list(feed)}")
     outputs = session.run(None, {name: feed[name] for name in wanted})
-    return _pooled({o.name: value for o, value in zip(session.get_outputs(), outputs)}, mask)
-
-def _pooled(outputs: dict[str, np.ndarray], mask: np.ndarray) -> np.ndarray:
-    "Return one vector a text: the model's own, else the mean over tokens without padding."
-    flat = [value for value in outputs.values() if value.ndim == 2]
-    if "sentence_embedding" in outputs or flat:
-        return outputs.get("sentence_embedding", flat[0] if flat else None)
-    weight = mask[:, :, None].astype(np.float32)
-    hidden = next(iter(outputs.values()))
-    return (hidden * weight).sum(axis=1) / np.maximum(weight.sum(axis=1), 1)
+    named = {o.name: value for o, value in zip(session.get_outputs(), outputs)}
+    for value in [named.get("sentence_embedding"), *outputs]:
+        if value is not None and value.ndim == 2:      # the model's own vectors
+            return value
+    weight = mask[:, :, None].astype(np.float32)       # else the mean over tokens, without padding
+    return (outputs[0] * weight).sum(axis=1) / np.maximum(weight.sum(axis=1), 1)
 
 # %% ../../nbs/10_models/01_embedding.ipynb #eaa44e3c
 class OnnxEmbedding(LocalEmbedding):
@@ -393,10 +358,8 @@ class OnnxEmbedding(LocalEmbedding):
             with path.open("rb") as file:
                 while block := file.read(1 << 20):
                     digest.update(block)
-        parameters = {n: getattr(self, n) for n in ("max_length", "query_prefix", "text_prefix")}
-        dims = int(self.embed(["dims"]).shape[1])
-        return {"kind": "onnx", "name": self.model_name, "dims": dims, "parameters": parameters,
-                "fingerprint": digest.hexdigest()}
+        record = self.described("onnx", int(self.embed(["dims"]).shape[1]), "max_length")
+        return record | {"fingerprint": digest.hexdigest()}
 
 # %% ../../nbs/10_models/01_embedding.ipynb #7068fe75
 DEFAULT_OLLAMA_MODEL: str = "bona/bge-m3-korean"
@@ -410,7 +373,7 @@ def _openai_like_class() -> type:
     except ImportError as error:
         raise InputError("openai-like embeddings need another package: pip install 'ragnb[openai]'") from error
 
-    class OpenAILikeEmbedding(HidesKeys, Stock):
+    class OpenAILikeEmbedding(Stock):
         query_prefix: str = ""
         text_prefix: str = ""
 
@@ -436,16 +399,10 @@ def _openai_like_class() -> type:
 # %% ../../nbs/10_models/01_embedding.ipynb #e1fec0bc
 def _openai_like(model: str, base_url: str | None, **options: Any) -> BaseEmbedding:
     "Create the embedding of a server with OpenAI's interface."
-    kind = _openai_like_class()
-    if unknown := [name for name in options if name not in {*kind.model_fields, "dims"}]:
-        raise InputError(f"an openai-like embedding has no argument {unknown[0]!r}")
-    settings = {"embed_batch_size": 256, "max_retries": 3, "timeout": 120.0, "reuse_client": False, **options}
+    settings = {"model_name": model, "embed_batch_size": 256, "max_retries": 3, "timeout": 120.0, **options}
     if "dims" in settings:
         settings["dimensions"] = settings.pop("dims")
-    settings |= login_headers(base_url, settings.get("default_headers"))
-    from ragnb.models.replies import MOST_VECTOR_BYTES, openai_clients
-    clients = openai_clients(settings["timeout"], MOST_VECTOR_BYTES)
-    return kind(model_name=model, api_base=api_base(base_url), **settings, **clients)
+    return openai_like(_openai_like_class(), base_url, 256 * 2**20, **settings)
 
 # %% ../../nbs/10_models/01_embedding.ipynb #201bff1a
 def options_for(
@@ -496,8 +453,8 @@ def resolve_embedding(
         if kind == "fastembed" and rest:
             return FastEmbedEmbedding(model_name=rest, **options)
         if kind == "ollama":
-            from ragnb.models.ollama import make_embedding
-            return make_embedding(rest or DEFAULT_OLLAMA_MODEL, base_url, **options)
+            from ragnb.models.ollama import make_model, OllamaEmbedding
+            return make_model(OllamaEmbedding, rest or DEFAULT_OLLAMA_MODEL, base_url, **options)
         if kind == "openai-like" and rest:
             return _openai_like(rest, base_url, **options)
         if kind == "onnx" and rest:

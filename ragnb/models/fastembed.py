@@ -80,6 +80,4 @@ class FastEmbedEmbedding(LocalEmbedding):
 
     def describe(self) -> dict[str, Any]:
         "Describe this embedding as JSON: kind, name, size, parameters."
-        parameters = {n: getattr(self, n) for n in ("query_prefix", "text_prefix")}
-        return {"kind": "fastembed", "name": self.model_name, "dims": _listed(self.model_name)["dim"],
-                "parameters": parameters}
+        return self.described("fastembed", _listed(self.model_name)["dim"])

@@ -11,9 +11,9 @@ import json
 import re
 import threading
 import types
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
+from concurrent.futures import Future, wait
 from contextlib import suppress
-from functools import cache
 from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any, TypeVar
@@ -22,7 +22,7 @@ from urllib.parse import urlsplit
 # %% auto #0
 __all__ = ['T', 'QA_PROMPT', 'ModelEvent', 'shorten', 'unreachable', 'error_event', 'within', 'awithin', 'fill_prompt',
            'prompt_template', 'strip_thinking', 'ThoughtFilter', 'json_values', 'read_verdict', 'read_score',
-           'api_base', 'login_headers', 'resolve_llm', 'check_model']
+           'openai_like', 'resolve_llm', 'check_model']
 
 # %% ../../nbs/10_models/06_llm.ipynb #e80effda
 from ..documents.arguments import checked
@@ -80,23 +80,18 @@ def within(
     "Call a function, and stop waiting after some seconds."
     if seconds is None:
         return call()
-    box: list[tuple[bool, Any]] = []
+    box: Future[T] = Future()
     context = contextvars.copy_context()
 
     def run() -> None:
         try:
-            box.append((True, context.run(call)))
+            box.set_result(context.run(call))
         except BaseException as error:
-            box.append((False, error))
-    thread = threading.Thread(target=run, daemon=True)
-    thread.start()
-    thread.join(max(0.0, seconds))
-    if not box:
+            box.set_exception(error)
+    threading.Thread(target=run, daemon=True).start()
+    if not wait([box], max(0.0, seconds)).done:
         raise TimeoutError(f"no answer within {seconds:.3g} seconds")
-    ok, value = box[0]
-    if not ok:
-        raise value
-    return value
+    return box.result()
 
 # %% ../../nbs/10_models/06_llm.ipynb #e49c4bd3
 async def awithin(
@@ -104,22 +99,18 @@ async def awithin(
     answer: Awaitable[T],
 ) -> T:                        # `TimeoutError` after that time
     "Await a coroutine, and cancel it after some seconds."
-    if seconds is None:
-        return await answer
-    task = asyncio.ensure_future(answer)
     try:
-        done, _ = await asyncio.wait([task], timeout=max(0.0, seconds))
-    finally:
-        if not task.done():
-            task.cancel()
-    if not done:
-        raise TimeoutError(f"no answer within {seconds:.3g} seconds")
-    return task.result()
+        return await asyncio.wait_for(answer, seconds)
+    except asyncio.TimeoutError as error:
+        if seconds is None or str(error):     # one of the answer's own
+            raise
+        raise TimeoutError(f"no answer within {seconds:.3g} seconds") from error
 
 # %% ../../nbs/10_models/06_llm.ipynb #1d40997a
-def _marks_of(template: str) -> list[str]:
-    "Return the names of the marks that a template closes."
-    return sorted(set(re.findall(r"</\s*([^<>{}\s]+)\s*>", template)))
+def _guard_of(template: str) -> Callable[[str], str]:
+    "Return a function that guards a text against the marks that a template closes."
+    marks = sorted(set(re.findall(r"</\s*([^<>{}\s]+)\s*>", template)))
+    return lambda text: guard_marks(text, *marks) if marks else text
 
 # %% ../../nbs/10_models/06_llm.ipynb #f99ebfbb
 def fill_prompt(
@@ -127,13 +118,12 @@ def fill_prompt(
     **values: str,     # One for each field
 ) -> str:              # `InputError` for a field without a value
     "Put values into a prompt, so that none of them closes its mark."
-    marks = _marks_of(template)
+    guard = _guard_of(template)
 
     def value(place: re.Match[str]) -> str:
         if place[1] not in values:
             raise InputError(f"no value for {place[0]} of the prompt, got {', '.join(values)}")
-        text = values[place[1]]
-        return guard_marks(text, *marks) if marks else text
+        return guard(values[place[1]])
     return re.sub(r"\{(\w+)\}", value, template)
 
 # %% ../../nbs/10_models/06_llm.ipynb #9a306577
@@ -157,11 +147,8 @@ def prompt_template(
     missing = [place for place in ("{context_str}", "{query_str}") if place not in template]
     if missing:
         raise InputError(f"a prompt template needs {' and '.join(missing)}")
-    marks = _marks_of(template)
-
-    def guard(context_str: str, **_: Any) -> str:
-        return guard_marks(context_str, *marks) if marks else context_str
-    return PromptTemplate(template, function_mappings={"context_str": guard})
+    guard = _guard_of(template)
+    return PromptTemplate(template, function_mappings={"context_str": lambda context_str, **_: guard(context_str)})
 
 # %% ../../nbs/10_models/06_llm.ipynb #ff5c4f67
 _THOUGHT = re.compile(r"<(/?)(?:think(?:ing)?|reasoning|thought)>", re.I)
@@ -171,18 +158,14 @@ def strip_thinking(
     text: str,
 ) -> str:   # '' if the answer ended in the middle of a thought
     "Remove a model's thoughts; join or replace half characters."
-    text = replace_halves(text)
-    said: list[str] = []
-    at, inside = 0, False
-    for mark in _THOUGHT.finditer(text):
-        closing = bool(mark[1])
+    first, *parts = _THOUGHT.split(replace_halves(text))     # text, then a slash or nothing for each mark, and its text
+    said, inside = [first], False
+    for closing, part in zip(parts[::2], parts[1::2]):
         if closing and not inside:
             said.clear()              # the opening mark was part of the prompt
-        elif not closing and not inside:
-            said.append(text[at:mark.start()])
-        inside, at = not closing, mark.end()
-    if not inside:
-        said.append(text[at:])
+        if closing:
+            said.append(part)
+        inside = not closing
     return " ".join(said).strip()
 
 # %% ../../nbs/10_models/06_llm.ipynb #1f08b001
@@ -243,13 +226,9 @@ def _mend(part: str) -> Any:
         value = json_repair.loads(part)
     except (ValueError, RecursionError):
         return None
-    read = json.dumps(value, ensure_ascii=False)
-    lost = _letters(part) != _letters(read)
-    return None if lost or not isinstance(value, (list, dict)) else value
-
-def _letters(text: str) -> list[str]:
-    "Return letters and digits in order; Python's None is JSON's null."
-    return re.findall(r"[^\W_]", re.sub(r"\bNone\b", "null", text).lower())
+    both = part, json.dumps(value, ensure_ascii=False)     # letters and digits in order; Python's None is JSON's null
+    before, after = (re.findall(r"[^\W_]", re.sub(r"\bNone\b", "null", text).lower()) for text in both)
+    return value if before == after and isinstance(value, (list, dict)) else None
 
 # %% ../../nbs/10_models/06_llm.ipynb #e3ec1016
 def json_values(
@@ -304,52 +283,42 @@ def read_score(
     raise ValueError(f"the judge gave no line with a score from 1 to 5: {' '.join(lines)[:80]!r}")
 
 # %% ../../nbs/10_models/06_llm.ipynb #c250021a
-def api_base(
-    base_url: str | None,  # `http://localhost:8000`, with or without /v1
-) -> str:                  # `InputError` if it is missing
-    "Return the address of a server with OpenAI's interface, without a login."
+def openai_like(
+    stock: type,             # A class of LlamaIndex for servers with OpenAI's interface
+    base_url: str | None,    # `http://localhost:8000`, with or without /v1; perhaps with user:password@
+    most: int | None,        # Bytes of a reply; None: as many as a chat model needs
+    **settings: Any,         # Fields of the class; `timeout` is the time limit of a whole call
+) -> Any:                    # `InputError` without an address, and for an unknown field
+    "Create an object of the class, with limits for its replies."
     if not base_url:
         raise InputError("openai-like models need an address: base_url, --base-url http://localhost:8000/v1")
+    if unknown := [name for name in settings if name not in stock.model_fields]:
+        raise InputError(f"an openai-like model has no option {unknown[0]!r}: use timeout, api_key and others of "
+                         f"LlamaIndex's {stock.__name__}")
+    from ragnb.models.replies import MOST_BYTES, openai_clients   # httpx takes a sixth of a second to import
     address = ServerAddress(base_url)
     parts = urlsplit(address if "://" in address else f"http://{address}")
-    return parts._replace(path=parts.path.rstrip("/") or "/v1").geturl()
-
-
-def login_headers(
-    base_url: str | None,                     # Perhaps with user:password@
-    headers: Mapping[str, str] | None = None,
-) -> dict[str, dict[str, str]]:               # {"default_headers": …}; {} without headers
-    "Combine the given headers with the login of the address."
-    found = {**ServerAddress(base_url or "").header, **(headers or {})}
-    return {"default_headers": found} if found else {}
+    place = parts._replace(path=parts.path.rstrip("/") or "/v1").geturl()
+    if headers := {**address.header, **(settings.get("default_headers") or {})}:
+        settings["default_headers"] = headers
+    home = {"__module__": stock.__module__}
+    kind = types.new_class(stock.__name__, (HidesKeys, stock), exec_body=lambda names: names.update(home))
+    return kind(api_base=place, reuse_client=False, **settings, **openai_clients(settings["timeout"], most or MOST_BYTES))
 
 # %% ../../nbs/10_models/06_llm.ipynb #6d795e33
-@cache
-def _hiding_keys(stock: type) -> type:
-    "Create a class of LlamaIndex whose objects do not show their keys."
-    home = {"__module__": stock.__module__}
-    return types.new_class(stock.__name__, (HidesKeys, stock), exec_body=lambda names: names.update(home))
-
-
-def _openai_like(model: str, base_url: str | None, options: dict[str, Any]) -> Any:
+def _openai_like_llm(model: str, base_url: str | None, options: dict[str, Any]) -> Any:
     "Create LlamaIndex's model for servers with OpenAI's interface."
     try:
         from llama_index.llms.openai_like import OpenAILike
     except ImportError as error:
         raise InputError("openai-like models need another package: pip install 'ragnb[openai]'") from error
-    called = {"num_ctx": "context_window", "answer_tokens": "max_tokens", "think": "think"}
+    called = {"num_ctx": "context_window", "answer_tokens": "max_tokens"}
     given = {called.get(name, name): value for name, value in options.items()}
     if "think" in given:  # vLLM and SGLang pass this to the model's chat template
         extra = {"chat_template_kwargs": {"enable_thinking": bool(given.pop("think"))}}
         given["additional_kwargs"] = {**given.get("additional_kwargs", {}), "extra_body": extra}
-    if unknown := [name for name in given if name not in OpenAILike.model_fields]:
-        raise InputError(f"an openai-like model has no option {unknown[0]!r}: use temperature, max_tokens, timeout, "
-                         "api_key, additional_kwargs and others of LlamaIndex's OpenAILike")
-    settings = {"api_key": "none", "is_chat_model": True, "timeout": 600.0, "reuse_client": False, **given}
-    settings |= login_headers(base_url, settings.get("default_headers"))
-    from ragnb.models.replies import openai_clients   # httpx takes a sixth of a second to import
-    clients = openai_clients(settings["timeout"])
-    return _hiding_keys(OpenAILike)(model=model, api_base=api_base(base_url), **settings, **clients)
+    settings = {"model": model, "api_key": "none", "is_chat_model": True, "timeout": 600.0, **given}
+    return openai_like(OpenAILike, base_url, None, **settings)
 
 # %% ../../nbs/10_models/06_llm.ipynb #4112b7ef
 @checked
@@ -389,9 +358,9 @@ def resolve_llm(spec: str | Any | None, base_url: str | None = None, **options: 
         raise InputError(f"unknown model {spec!r}: use ollama:MODEL, for example ollama:qwen3:8b, or openai-like:MODEL")
     given = {name: value for name, value in options.items() if value is not None}
     if kind == "openai-like":
-        return _openai_like(model, base_url, given)
-    from ragnb.models.ollama import make_llm
-    return make_llm(model, base_url, **given)
+        return _openai_like_llm(model, base_url, given)
+    from ragnb.models.ollama import make_model, Ollama
+    return make_model(Ollama, model, base_url, **given)
 
 # %% ../../nbs/10_models/06_llm.ipynb #26f0451d
 def check_model(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from llama_index.core.base.embeddings.base import BaseEmbedding
@@ -37,6 +38,12 @@ class LocalEmbedding(KnownArguments, BaseEmbedding):
         np.ndarray
             Shape (len(texts), dims), float32, rows of length 1.
         """
+
+    def described(self, kind: str, dims: int, *names: str) -> dict[str, Any]:
+        "Describe this embedding as JSON: kind, name, size, and the named fields with the prefixes as parameters."
+        values = {n: getattr(self, n) for n in (*names, "query_prefix", "text_prefix")}
+        parameters = {n: list(v) if isinstance(v, tuple) else v for n, v in values.items()}
+        return {"kind": kind, "name": self.model_name, "dims": dims, "parameters": parameters}
 
     def _get_query_embedding(self, query: str) -> list[float]:
         return self.embed([self.query_prefix + query])[0].tolist()

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 # %% auto #0
 __all__ = ['N_COUNTERS', 'mix_bits', 'hash_ngrams', 'count_ngrams', 'inverse_frequency', 'fold_columns', 'corpus_axes',
-           'in_steps', 'from_steps', 'Axes']
+           'in_steps', 'from_steps', 'release', 'Axes']
 
 # %% ../../nbs/10_models/02_ngrams.ipynb #e007cf01
 from ..documents.forms import plain_text
@@ -203,13 +203,12 @@ def from_steps(
     return np.asarray(stored, np.float32) * steps
 
 # %% ../../nbs/10_models/02_ngrams.ipynb #dfbe273e
-def _overlap(
-    found: np.ndarray,  # Shape (n_columns, n), orthogonal
-    rest: np.ndarray,   # Shape (n_columns, n_rest)
-) -> np.ndarray:        # Shape (n, n_rest), float32 with 16 bits of content
-    "Compute the part of each direction along the axes."
-    squares = (found ** 2).sum(axis=0)
-    return ((found.T @ rest) / np.where(squares == 0, 1, squares)[:, None]).astype(np.float16).astype(np.float32)
+def release(
+    array: np.ndarray,
+) -> None:
+    "Release the memory of an array in a mapped file."
+    if hasattr(pages := getattr(array, "_mmap", None), "madvise"):
+        pages.madvise(mmap.MADV_DONTNEED)
 
 
 @dataclass(frozen=True)
@@ -229,14 +228,12 @@ class Axes:
     ) -> Axes:
         "Fill the dimensions that the axes of a corpus leave."
         n_rest = n_axes - len(steps)
-        if overlap is None:
-            overlap = _overlap(from_steps(found, steps), _Directions(len(found), n_rest).all)
+        if overlap is None:     # the part of each direction along the axes, which are orthogonal
+            axes = from_steps(found, steps)
+            squares = (axes ** 2).sum(axis=0)
+            part = (axes.T @ _Directions(len(found), n_rest).all) / np.where(squares == 0, 1, squares)[:, None]
+            overlap = part.astype(np.float16).astype(np.float32)
         return cls(found, steps, n_rest, overlap)
-
-    @property
-    def rest(self) -> np.ndarray:
-        "Return the directions for the rest; shape (n_columns, n_rest), float32."
-        return _Directions(len(self.found), self.n_rest).all
 
     @cached_property
     def _all(self) -> np.ndarray:
@@ -253,12 +250,11 @@ class Axes:
         if 8 * len(columns) < len(self.found):    # a question: read only its columns
             inner = np.searchsorted(columns, table.indices)
             table = csr_matrix((table.data, inner, table.indptr), shape=(table.shape[0], len(columns)))
-            found, pages = from_steps(self.found[columns], self.steps), getattr(self.found, "_mmap", None)
-            if hasattr(pages, "madvise"):         # release the pages of a mapped file
-                pages.madvise(mmap.MADV_DONTNEED)
+            found = from_steps(self.found[columns], self.steps)
+            release(self.found)
             rest = _Directions(len(self.found), self.n_rest).rows(columns)
         else:
-            found, rest = self._all, self.rest
+            found, rest = self._all, _Directions(len(self.found), self.n_rest).all
         along = table @ found
         spanned = csr_matrix(along) @ self.overlap   # row by row: a text has the same vector alone and in a batch
         return np.hstack([along, table @ rest - spanned])

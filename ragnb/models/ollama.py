@@ -13,8 +13,8 @@ from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Se
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, partial
+from types import SimpleNamespace
 from typing import Any, ClassVar
-from urllib.parse import urlsplit
 
 import httpx
 
@@ -29,14 +29,14 @@ if _HOST is not None:
 
 # %% auto #0
 __all__ = ['ollama_url', 'NotOllamaError', 'ModelFacts', 'NoAnswerError', 'PromptCutError', 'Ollama', 'TextTooLongError',
-           'OllamaEmbedding', 'make_llm', 'make_embedding']
+           'OllamaEmbedding', 'make_model']
 
 # %% ../../nbs/10_models/10_ollama.ipynb #b6893ba4
 from ..documents.arguments import KnownArguments
 from ..documents.servers import HidesKeys, rebuild, ServerAddress
 from ..documents.span import IndexMismatchError, InputError, RagnbError
 from ragnb.models.replies import (
-    LimitedAsyncClient, MOST_BYTES, MOST_VECTOR_BYTES, ReplyError, until, waited, waited_pieces
+    LimitedAsyncClient, MOST_VECTOR_BYTES, ReplyError, until, waited, waited_pieces
 )
 
 # %% ../../nbs/10_models/10_ollama.ipynb #cae84db6
@@ -51,18 +51,14 @@ def ollama_url(
     "Find the address of the Ollama server."
     said = ServerAddress(_given(given).strip().rstrip("/"))
     try:
-        parts = urlsplit(said if "://" in said else f"http://{said}")
-        host, port = parts.hostname or "localhost", parts.port
-    except ValueError as error:
+        url = httpx.URL(said if "://" in said else f"http://{said}")
+    except httpx.InvalidURL as error:
         raise InputError(f"the address of the Ollama server is not readable, got {said!r}: {error}") from error
-    if parts.scheme not in ("http", "https"):
+    if url.scheme not in ("http", "https"):
         raise InputError(f"the address of the Ollama server must begin with http:// or https://, got {said!r}")
-    if host in ("0.0.0.0", "::"):  # a server listens there, but cannot be reached there
-        host = "127.0.0.1"
-    if port is None and "://" not in said:
-        port = 11434
-    shown = f"[{host}]" if ":" in host else host
-    return f"{parts.scheme}://{shown}{f':{port}' if port else ''}{parts.path}"
+    local = {"": "localhost", "0.0.0.0": "127.0.0.1", "::": "127.0.0.1"}   # a server listens there
+    port = url.port or (None if "://" in said else 11434)
+    return str(url.copy_with(host=local.get(url.host, url.host), port=port)).rstrip("/")
 
 # %% ../../nbs/10_models/10_ollama.ipynb #8e594d37
 def _full_name(model: str) -> str:
@@ -106,10 +102,6 @@ class _Server:
         super(AsyncClient, made).__init__(partial(LimitedAsyncClient, **self.limits), self.url, headers=self.headers)
         return made
 
-    def ends(self) -> float:
-        "Return the deadline of a call that begins now, by `time.monotonic`."
-        return time.monotonic() + self.limits["seconds"]
-
     @contextmanager
     def telling(self) -> Iterator[None]:
         "Convert errors to readable ones."
@@ -121,7 +113,7 @@ class _Server:
     @contextmanager
     def call(self) -> Iterator[None]:
         "Convert errors of requests that share one deadline."
-        with until(self.ends()), self.telling():
+        with until(time.monotonic() + self.limits["seconds"]), self.telling():
             yield
 
     def told(self, error: Exception) -> Exception:
@@ -174,11 +166,6 @@ class _Server:
         return [e for e in reply.models if e.model and _full_name(e.model) == _full_name(self.model)]
 
 
-def _server(asked: Any, model: str, seconds: float, most: int, headers: dict[str, str]) -> _Server:
-    "Create the connection to a component's server."
-    limits = {"seconds": seconds, "most": most, "retries": asked.retries, "wait": asked.retry_wait}
-    return _Server(asked.base_url, model, limits, headers)
-
 # %% ../../nbs/10_models/10_ollama.ipynb #2eaa5cba
 def _estimate_tokens(text: str) -> int:
     "Estimate the tokens of a text without the model's tokenizer, rather too many than too few."
@@ -194,89 +181,22 @@ class PromptCutError(RagnbError):
     "The prompt does not fit the model's window: the server cut it or would cut it."
 
 # %% ../../nbs/10_models/10_ollama.ipynb #e2231d89
-@dataclass
-class _Said:
-    "The model's answer, in one reply or in many pieces."
-    llm: Ollama
-    request: Mapping[str, Any]
-    spoke: bool = False     # It contains an answer or a tool call
-    thought: bool = False
-    read: int = 0           # Tokens of the prompt
-    written: int = 0        # Tokens of thoughts and answer
-    why: str | None = None  # Reason why it ended
-    done: bool = False
-
-    def add(self, piece: Any) -> None:
-        "Add a reply, or a piece of one; the server's count corrects the estimate of tokens."
-        message = piece["message"]
-        self.spoke |= bool((message.get("content") or "").strip() or message.get("tool_calls"))
-        self.thought |= bool((message.get("thinking") or "").strip())
-        if piece.get("done"):
-            self.done, self.why = True, piece.get("done_reason")
-            self.read, self.written = piece.get("prompt_eval_count") or 0, piece.get("eval_count") or 0
-            if self.read > 500:
-                self.llm._rate = max(self.llm._rate, self.read / self.llm._estimated(self.request) * 1.05)
-
-    @property
-    def cut(self) -> bool:
-        "Check whether the prompt filled the window, so that a part was dropped."
-        return self.read > 0 and self.read + 16 >= self.request["options"]["num_ctx"]
-
-    def check(self) -> None:
-        "Raise an error if there is no answer, or if the prompt was cut."
-        model, window = self.llm.model, self.request["options"]["num_ctx"]
-        if not self.done:
-            raise ConnectionError(f"the answer of the model {model!r} broke off")
-        if self.cut:
-            raise PromptCutError(f"the model {model!r} has read {self.read:,} tokens of a longer prompt, all that its "
-                                 f"window (num_ctx) of {window:,} holds: use a larger one, or less context")
-        if self.spoke:
-            return
-        if self.thought:
-            way_out = "turn that off (think=False, --no-think), or give it more room (num_ctx, --num-ctx)"
-            raise NoAnswerError(f"the model {model!r} only thought: {self.written:,} tokens of thoughts, no answer "
-                                f"(done_reason {self.why}): {way_out}")
-        raise NoAnswerError(f"the model {model!r} answered with an empty text (done_reason {self.why})")
-
-# %% ../../nbs/10_models/10_ollama.ipynb #927e6cf3
-class _Careful:
-    "A replacement for the client of LlamaIndex's class."
-
-    def __init__(self, llm: Ollama) -> None:
-        self.llm = llm
-
-    def chat(self, **request: Any) -> Any:
-        reply = waited(self.llm.async_client.chat(**request))
-        return waited_pieces(reply) if request.get("stream") else reply
-
-
-class _CarefulAsync(_Careful):
-    "A replacement for `AsyncClient`."
-
-    async def chat(self, **request: Any) -> Any:
-        client = self.llm._server.client
-        with self.llm._server.call():
-            request = await asyncio.to_thread(self.llm.with_window, request)
-            if request.get("stream"):
-                pieces = await client.chat(**request)
-                if (first := await anext(pieces, None)) is None:     # every Ollama server sends one
-                    raise NotOllamaError("an empty stream")
-                return self._pieces(request, first, pieces)
-            while True:
-                reply = await client.chat(**request)
-                if (larger := self.llm.ask_again_with(request, reply)) is None:
-                    return reply
-                request = larger
-
-    async def _pieces(self, request: dict[str, Any], piece: Any,
-                      pieces: AsyncIterator[Any]) -> AsyncGenerator[Any, None]:
-        said = _Said(self.llm, request)
-        with self.llm._server.telling():
-            while piece is not None:
-                said.add(piece)
-                yield piece
-                piece = await anext(pieces, None)
-        said.check()
+def _check_answer(model: str, window: int, pieces: Sequence[Any], cut: bool) -> None:
+    "Raise an error if the pieces of an answer contain none, or if the prompt was cut."
+    last, messages = pieces[-1], [piece["message"] for piece in pieces]
+    if not last.get("done"):
+        raise ConnectionError(f"the answer of the model {model!r} broke off")
+    if cut:
+        raise PromptCutError(f"the model {model!r} has read {last['prompt_eval_count']:,} tokens of a longer prompt, all "
+                             f"that its window (num_ctx) of {window:,} holds: use a larger one, or less context")
+    if any((m.get("content") or "").strip() or m.get("tool_calls") for m in messages):
+        return
+    why = f"(done_reason {last.get('done_reason')})"
+    if any((m.get("thinking") or "").strip() for m in messages):
+        way_out = "turn that off (think=False, --no-think), or give it more room (num_ctx, --num-ctx)"
+        raise NoAnswerError(f"the model {model!r} only thought: {last.get('eval_count') or 0:,} tokens of thoughts, "
+                            f"no answer {why}: {way_out}")
+    raise NoAnswerError(f"the model {model!r} answered with an empty text {why}")
 
 # %% ../../nbs/10_models/10_ollama.ipynb #77b43c95
 class Ollama(HidesKeys, KnownArguments, StockOllama):
@@ -316,15 +236,56 @@ class Ollama(HidesKeys, KnownArguments, StockOllama):
         if self.context_window != -1 and self.context_window < 64:
             raise InputError(f"num_ctx must be >= 64 tokens, got {self.context_window}")
         headers = {**_given(base_url).header, **(self.headers or {})}
-        self._server = _server(self, model, request_timeout or 600, MOST_BYTES, headers)
+        limits = {"seconds": request_timeout or 600, "retries": self.retries, "wait": self.retry_wait}
+        self._server = _Server(self.base_url, model, limits, headers)
 
     @property
     def client(self) -> Any:
-        return _Careful(self)
+        def chat(**request: Any) -> Any:
+            reply = waited(self._chat(**request))
+            return waited_pieces(reply) if request.get("stream") else reply
+        return SimpleNamespace(chat=chat)
 
     @property
     def async_client(self) -> Any:
-        return _CarefulAsync(self)
+        return SimpleNamespace(chat=self._chat)
+
+    async def _chat(self, **request: Any) -> Any:
+        "Set the window of a request, send it, and check the reply; a cut prompt is sent again with twice the window."
+        client = self._server.client
+        with self._server.call():
+            request = await asyncio.to_thread(self.with_window, request)
+            if request.get("stream"):
+                pieces = await client.chat(**request)
+                if (first := await anext(pieces, None)) is None:     # every Ollama server sends one
+                    raise NotOllamaError("an empty stream")
+                return self._pieces(request, first, pieces)
+            window, most = request["options"]["num_ctx"], self.get_context_window()
+            cut = self._is_cut(request, reply := await client.chat(**request))
+            while cut and self.context_window == -1 and window < most:
+                window = self._window = min(most, 2 * window)
+                request["options"]["num_ctx"] = window
+                cut = self._is_cut(request, reply := await client.chat(**request))
+            _check_answer(self.model, window, [reply], cut)
+            return reply
+
+    async def _pieces(self, request: Mapping[str, Any], piece: Any,
+                      others: AsyncIterator[Any]) -> AsyncGenerator[Any, None]:
+        "Yield the pieces of an answer, and check it at its end."
+        pieces = []
+        with self._server.telling():
+            while piece is not None:
+                pieces.append(piece)
+                yield piece
+                piece = await anext(others, None)
+        _check_answer(self.model, request["options"]["num_ctx"], pieces, self._is_cut(request, pieces[-1]))
+
+    def _is_cut(self, request: Mapping[str, Any], last: Any) -> bool:
+        "Check whether the prompt filled the window; the server's count corrects the estimate of tokens."
+        read = last.get("prompt_eval_count") or 0
+        if read > 500:
+            self._rate = max(self._rate, read / self._estimated(request) * 1.05)
+        return read > 0 and read + 16 >= request["options"]["num_ctx"]
 
     @property
     def _model_kwargs(self) -> dict[str, Any]:
@@ -341,7 +302,7 @@ class Ollama(HidesKeys, KnownArguments, StockOllama):
                 with self._server.telling():
                     self._facts = self._server.facts()
             except TimeoutError as error:
-                self._stalled = (self._server.ends(), str(error))
+                self._stalled = (time.monotonic() + self._server.limits["seconds"], str(error))
                 raise
         return self._facts
 
@@ -380,17 +341,6 @@ class Ollama(HidesKeys, KnownArguments, StockOllama):
             window = self._window
         return {**request, "options": {**(request.get("options") or {}), "num_ctx": window}}
 
-    def ask_again_with(self, request: dict[str, Any], reply: Any) -> dict[str, Any] | None:
-        "After a cut prompt, return the request with twice the window, or raise; None if nothing was cut."
-        said = _Said(self, request)
-        said.add(reply)
-        window, most = request["options"]["num_ctx"], self.get_context_window()
-        if not said.cut or self.context_window != -1 or window >= most:
-            said.check()
-            return None
-        self._window = min(most, 2 * window)
-        return {**request, "options": {**request["options"], "num_ctx": self._window}}
-
     def _estimated(self, request: Mapping[str, Any]) -> int:
         "Estimate the tokens of a request's messages."
         return sum(_estimate_tokens(m.get("content") or "") for m in request["messages"])
@@ -411,10 +361,6 @@ class TextTooLongError(InputError):
         super().__init__(message)
         self.text = text
 
-
-def _is_too_long(error: Exception) -> bool:
-    "Check whether the server refuses a text because of its length."
-    return isinstance(error, ResponseError) and error.status_code in (400, 500) and "context length" in error.error
 
 # %% ../../nbs/10_models/10_ollama.ipynb #ebf62d42
 class OllamaEmbedding(HidesKeys, KnownArguments, StockEmbedding):
@@ -456,7 +402,8 @@ class OllamaEmbedding(HidesKeys, KnownArguments, StockEmbedding):
                  timeout: float = 120, **fields: Any) -> None:
         super().__init__(model_name=model_name, base_url=ollama_url(base_url), embed_batch_size=embed_batch_size,
                          client_kwargs={"timeout": timeout}, timeout=timeout, **fields)
-        self._server = _server(self, model_name, timeout, MOST_VECTOR_BYTES, _given(base_url).header)
+        limits = {"seconds": timeout, "most": MOST_VECTOR_BYTES, "retries": self.retries, "wait": self.retry_wait}
+        self._server = _Server(self.base_url, model_name, limits, _given(base_url).header)
         self._async_client = self._server.client
 
     def expect(self, made: Mapping[str, Any]) -> None:
@@ -541,7 +488,9 @@ class OllamaEmbedding(HidesKeys, KnownArguments, StockEmbedding):
 
     def _named(self, texts: Sequence[str], refused: ResponseError) -> Exception:
         "Find the text that was too long: try the longest texts of a batch alone."
-        if not _is_too_long(refused):
+        def too_long(error: ResponseError) -> bool:
+            return error.status_code in (400, 500) and "context length" in error.error
+        if not too_long(refused):
             return refused
         longest = sorted(texts, key=_estimate_tokens, reverse=True)
         for text in longest[:3] if len(texts) > 1 else ():
@@ -549,7 +498,7 @@ class OllamaEmbedding(HidesKeys, KnownArguments, StockEmbedding):
                 with self._server.telling():
                     waited(self._async_client.embed(**self._request([text])))
             except ResponseError as error:
-                longest = [text] if _is_too_long(error) else longest
+                longest = [text] if too_long(error) else longest
                 break
         text = longest[0].removeprefix(self.text_prefix)
         told = f"a text of {len(text):,} characters is too long for the model {self.model_name!r} ({refused.error})"
@@ -560,9 +509,14 @@ class OllamaEmbedding(HidesKeys, KnownArguments, StockEmbedding):
 _CALLED: dict[str, str] = {"num_ctx": "context_window", "think": "thinking", "timeout": "request_timeout"}
 
 
-def _made(kind: type, own: str, model: str, base_url: str | None, options: Mapping[str, Any]) -> Any:
-    "Create an object with Ollama's own options in the field `own`; report a wrong option in one line."
-    known = kind.model_fields
+def make_model(
+    kind: type[Ollama] | type[OllamaEmbedding],
+    model: str,
+    base_url: str | None = None,   # See `ollama_url`
+    **options: Any,                # Of the class or the server: `num_ctx`, `think`, `timeout`, `seed`, …
+) -> Any:                          # `InputError` in one line for an option that neither has
+    "Create a chat model or an embedding, with Ollama's own options in their field."
+    known, own = kind.model_fields, "additional_kwargs" if kind is Ollama else "ollama_additional_kwargs"
     fields = {_CALLED[n] if _CALLED.get(n) in known else n: value for n, value in options.items()}
     servers = {n: fields.pop(n) for n in [*fields] if n not in known and n in Options.model_fields}
     if servers:
@@ -575,22 +529,5 @@ def _made(kind: type, own: str, model: str, base_url: str | None, options: Mappi
     except (TypeError, ValueError) as error:
         errors = getattr(error, "errors", None)
         told = "; ".join(f"{'.'.join(map(str, e['loc']))} {e['msg']}".strip() for e in errors()) if errors else error
-        raise InputError(f"the model {model!r} does not take these options {dict(options)}: {told}") from error
+        raise InputError(f"the model {model!r} does not take these options {options}: {told}") from error
 
-
-def make_llm(
-    model: str,
-    base_url: str | None = None,   # See `ollama_url`
-    **options: Any,                # Options of `Ollama` or the server: `num_ctx`, `think`, `timeout`, `seed`, …
-) -> Ollama:                       # `InputError` for an option that neither has
-    "Create a chat model."
-    return _made(Ollama, "additional_kwargs", model, base_url, options)
-
-
-def make_embedding(
-    model: str,
-    base_url: str | None = None,
-    **options: Any,                # Options of `OllamaEmbedding` or the server
-) -> OllamaEmbedding:
-    "Create an embedding."
-    return _made(OllamaEmbedding, "ollama_additional_kwargs", model, base_url, options)

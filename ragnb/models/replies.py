@@ -11,7 +11,7 @@ import math
 import os
 import threading
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Coroutine, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine, Iterator
 from contextvars import ContextVar
 from typing import Any, TypeVar
 
@@ -49,75 +49,58 @@ def until(
 
 
 # %% ../../nbs/10_models/09_replies.ipynb #c0851a03
-class _Call:
-    "The limits of one call."
+_WAITED = TypeVar("_WAITED")
+MOST_BYTES: int = 32 * 2**20           # Bytes of a chat model's reply; a streamed word takes about 300
+MOST_VECTOR_BYTES: int = 256 * 2**20   # Bytes of a batch of vectors; 1,000 of 4,096 numbers take less than 100 MB
+
+
+class _Call(httpx.AsyncByteStream):
+    "One call within its limits, and the body of its reply."
 
     def __init__(self, client: Any, request: httpx.Request) -> None:
-        self.seconds, self.most, self.told = client.seconds, client.most, client.told
-        self.ends, self.n = min(_ENDS.get(), time.monotonic() + self.seconds), 0
+        self.client, self.n = client, 0
+        self.ends = min(_ENDS.get(), time.monotonic() + client.seconds)
         self.where = f"{request.url.scheme}://{request.url.netloc.decode()}"
         request.headers["accept-encoding"] = "identity"
 
-    @property
-    def left(self) -> float:
-        return max(0.0, self.ends - time.monotonic())
+    def refused(self, why: str, kind: type[Exception] = ReplyError) -> Exception:
+        return self.client.told(kind(f"the model server at {self.where} {why}"))
 
-    def late(self) -> Exception:
-        why = f"did not answer within {self.seconds:g} seconds"
-        return self.told(TimeoutError(f"the model server at {self.where} {why}"))
+    async def wait(self, work: Awaitable[_WAITED]) -> _WAITED:
+        "Wait until the deadline."
+        try:
+            return await asyncio.wait_for(work, max(0.0, self.ends - time.monotonic()))
+        except (asyncio.TimeoutError, httpx.TimeoutException) as error:
+            raise self.refused(f"did not answer within {self.client.seconds:g} seconds", TimeoutError) from error
 
-    def refused(self, why: str) -> Exception:
-        return self.told(ReplyError(f"the model server at {self.where} {why}"))
-
-    def check_head(self, reply: httpx.Response) -> None:
-        "Raise for a redirect and for a compressed reply."
+    async def begin(self, reply: httpx.Response) -> None:
+        "Check the head of a reply, and wait for its first piece; a failure before it can still be retried."
         if reply.has_redirect_location:
             place = str(reply.headers["location"])[:200]
             raise self.refused(f"redirects to {place!r}, which is not followed: give the address that answers "
                                "(base_url, --base-url)")
         if reply.headers.get("content-encoding", "identity").lower() != "identity":
             raise self.refused("sends a compressed reply, though none was asked for")
-
-    def counted(self, piece: bytes) -> bytes:
-        "Return a piece of the reply; raise an error after too many bytes."
-        self.n += len(piece)
-        if self.n > self.most:
-            raise self.refused(f"sends more than {self.most:,} bytes in one reply")
-        return piece
-
-# %% ../../nbs/10_models/09_replies.ipynb #b02242de
-_PASSING = (408, 425, 429, 502, 503, 504)  # Status codes of temporary errors
-MOST_BYTES: int = 32 * 2**20           # Bytes of a chat model's reply; a streamed word takes about 300
-MOST_VECTOR_BYTES: int = 256 * 2**20   # Bytes of a batch of vectors; 1,000 of 4,096 numbers take less than 100 MB
-
-
-class _Pieces(httpx.AsyncByteStream):
-    "Read the body of a reply within the limits of its call."
-
-    def __init__(self, stream: Any, call: _Call) -> None:
-        self._stream, self._call, self._pieces = stream, call, aiter(stream)
-
-    async def begun(self) -> _Pieces:
-        "Wait for the first piece; a failure before it can still be retried."
-        self._first = await self._next()
-        return self
-
-    async def _next(self) -> bytes | None:
-        try:
-            return await asyncio.wait_for(anext(self._pieces, None), self._call.left)
-        except (asyncio.TimeoutError, httpx.TimeoutException) as error:
-            raise self._call.late() from error
+        self.stream, self.pieces = reply.stream, aiter(reply.stream)
+        self.first = await self.wait(anext(self.pieces, None))
+        reply.stream = self
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        piece = self._first
+        piece = self.first
         while piece is not None:
-            yield self._call.counted(piece)
-            piece = await self._next()
+            self.n += len(piece)
+            if self.n > self.client.most:
+                raise self.refused(f"sends more than {self.client.most:,} bytes in one reply")
+            yield piece
+            piece = await self.wait(anext(self.pieces, None))
 
     async def aclose(self) -> None:
-        await self._stream.aclose()
+        await self.stream.aclose()
 
 # %% ../../nbs/10_models/09_replies.ipynb #451e0288
+_PASSING = (408, 425, 429, 502, 503, 504)  # Status codes of temporary errors
+
+
 class LimitedAsyncClient(httpx.AsyncClient):
     "An asynchronous HTTP client for model servers."
 
@@ -143,40 +126,31 @@ class LimitedAsyncClient(httpx.AsyncClient):
             return self.reached and not isinstance(error, ReplyError)
         return isinstance(error, (httpx.NetworkError, httpx.RemoteProtocolError))
 
-    @property
-    def _patience(self) -> dict[str, Any]:
-        "Return the options of tenacity; the caller gets the last reply or error."
-        return {
-            "retry": retry_if_exception(self._passes) | retry_if_result(lambda reply: reply.status_code in _PASSING),
-            "stop": stop_after_attempt(1 + self.retries) | stop_after_delay(self.seconds),
-            "wait": wait_exponential(multiplier=self.wait, max=20 * self.wait) + wait_random(0, self.wait),
-            "retry_error_callback": lambda state: state.outcome.result()}
-
     async def aclose(self) -> None:
         "Keep the client usable; each reply closes its own connection."
 
     async def send(self, request: httpx.Request, *, stream: bool = False, **how: Any) -> httpx.Response:
         "Send a request, with retries; `TimeoutError` or `ReplyError` beyond the limits."
-        return await AsyncRetrying(**self._patience)(self._sent, request, stream, **how)
+        patient = AsyncRetrying(
+            retry=retry_if_exception(self._passes) | retry_if_result(lambda reply: reply.status_code in _PASSING),
+            stop=stop_after_attempt(1 + self.retries) | stop_after_delay(self.seconds),
+            wait=wait_exponential(multiplier=self.wait, max=20 * self.wait) + wait_random(0, self.wait),
+            retry_error_callback=lambda state: state.outcome.result())      # the last reply or error
+        return await patient(self._sent, request, stream, **how)
 
     async def _sent(self, request: httpx.Request, stream: bool, **how: Any) -> httpx.Response:
         "Send a request once."
         call, reply = _Call(self, request), None
         try:
-            sent = super().send(request, stream=True, **how | {"follow_redirects": False})
-            reply = await asyncio.wait_for(sent, call.left)
-            call.check_head(reply)
-            reply.stream = await _Pieces(reply.stream, call).begun()
+            reply = await call.wait(super().send(request, stream=True, **how | {"follow_redirects": False}))
+            await call.begin(reply)
             if not stream or reply.status_code in _PASSING:
                 await reply.aread()
             self.reached |= reply.is_success
             return reply
-        except BaseException as error:
+        except BaseException:
             if reply is not None:
                 await reply.aclose()
-            ended = isinstance(error, asyncio.TimeoutError) and not str(error)   # from `wait_for`, without a message
-            if ended or isinstance(error, httpx.TimeoutException):
-                raise call.late() from error
             raise
 
 # %% ../../nbs/10_models/09_replies.ipynb #32d14747
@@ -244,11 +218,6 @@ class LimitedClient(httpx.Client):
         limits = ("seconds", "most", "told", "retries", "wait")
         own = {"timeout": self._own.timeout, "follow_redirects": False, "transport": httpx.BaseTransport()}
         super().__init__(**{k: v for k, v in settings.items() if k not in limits} | own)
-
-    @property
-    def reached(self) -> bool:
-        "Check whether the server answered."
-        return self._own.reached
 
     def close(self) -> None:
         "Keep the client usable; each reply closes its own connection."

@@ -43,12 +43,18 @@ def scripted_answer(
             raise InputError(f"the script has {len(answers)} answers, this is call {call}")
         answer = answers[call - 1]
     if callable(answer):
-        answer = answer(prompt)
+        try:
+            answer = answer(prompt)
+        except StopIteration:       # a task that raises it would never end
+            raise InputError("the script has no answer left") from None
     if isinstance(answer, BaseException):
         raise answer
     return answer if isinstance(answer, str) else json.dumps(answer, ensure_ascii=False)
 
 # %% ../../nbs/10_models/08_scripted.ipynb #86893f44
+_LOCK = threading.Lock()
+
+
 def _parts(text: str) -> Iterator[CompletionResponse]:
     "Split a text into pieces of eight characters."
     for at in range(0, len(text), 8):
@@ -77,22 +83,10 @@ class ScriptedLLM(KnownArguments, CustomLLM):
     is_chat_model: bool = False
     _answers: Any = PrivateAttr()
     _prompts: list[str] = PrivateAttr(default_factory=list)
-    _lock: Any = PrivateAttr(default_factory=threading.Lock)
-    _under_way: int = PrivateAttr(default=0)
-    _most_at_once: int = PrivateAttr(default=0)
 
     def __init__(self, answers: Script = "답.", **fields: Any) -> None:
         super().__init__(**fields)
         self._answers = answers
-
-    @classmethod
-    def class_name(cls) -> str:
-        return "ScriptedLLM"
-
-    def __deepcopy__(self, memo: Any = None) -> ScriptedLLM:
-        "Copy the script and count calls from 0; a lock cannot be copied."
-        kept = ("model", "context_window", "num_output", "is_chat_model")
-        return ScriptedLLM(self._answers, **{name: getattr(self, name) for name in kept})
 
     @property
     def metadata(self) -> LLMMetadata:
@@ -109,30 +103,12 @@ class ScriptedLLM(KnownArguments, CustomLLM):
         "Count the calls so far, failed ones included."
         return len(self._prompts)
 
-    @property
-    def most_at_once(self) -> int:
-        "Return the largest number of calls that ran at the same time."
-        return self._most_at_once
-
     def _answer(self, prompt: str) -> str:
         "Answer one call and count it."
-        with self._lock:
+        with _LOCK:
             self._prompts.append(prompt)
             call = len(self._prompts)
-            self._under_way += 1
-            self._most_at_once = max(self._most_at_once, self._under_way)
-        try:
-            return scripted_answer(self._answers, prompt, call)
-        finally:
-            with self._lock:
-                self._under_way -= 1
-
-    def _awaited(self, prompt: str) -> str:
-        "Answer a call in a future; a `StopIteration` there would never end, so it becomes another error."
-        try:
-            return self._answer(prompt)
-        except StopIteration as error:
-            raise RuntimeError("the script raised StopIteration") from error
+        return scripted_answer(self._answers, prompt, call)
 
     @llm_completion_callback()
     def complete(self, prompt: str, formatted: bool = False, **kwargs: Any) -> CompletionResponse:
@@ -140,7 +116,7 @@ class ScriptedLLM(KnownArguments, CustomLLM):
 
     @llm_completion_callback()
     async def acomplete(self, prompt: str, formatted: bool = False, **kwargs: Any) -> CompletionResponse:
-        return CompletionResponse(text=await asyncio.to_thread(self._awaited, prompt))
+        return CompletionResponse(text=await asyncio.to_thread(self._answer, prompt))
 
     @llm_completion_callback()
     def stream_complete(self, prompt: str, formatted: bool = False, **kwargs: Any) -> Iterator[CompletionResponse]:
@@ -150,6 +126,6 @@ class ScriptedLLM(KnownArguments, CustomLLM):
     async def astream_complete(self, prompt: str, formatted: bool = False,
                                **kwargs: Any) -> AsyncIterator[CompletionResponse]:
         async def parts() -> AsyncIterator[CompletionResponse]:
-            for part in _parts(await asyncio.to_thread(self._awaited, prompt)):
+            for part in _parts(await asyncio.to_thread(self._answer, prompt)):
                 yield part
         return parts()

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+import sqlite3
 import threading
 from collections.abc import Mapping, Sequence
 from concurrent.futures import as_completed, ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 import numpy as np
@@ -18,7 +20,6 @@ import numpy as np
 __all__ = ['VECTORS', 'load_array', 'VectorCache', 'embed_texts']
 
 # %% ../../nbs/10_models/05_vectors.ipynb #0dfb5ea3
-from ..documents.atomic import write_atomically
 from ..documents.span import RagnbError
 
 # %% ../../nbs/10_models/05_vectors.ipynb #e5f459ec
@@ -38,12 +39,11 @@ def load_array(
     return array
 
 # %% ../../nbs/10_models/05_vectors.ipynb #bf41b9b2
-VECTORS: str = "vectors.f32"  # In the index folder
+VECTORS: str = "vectors.db"  # In the index folder
 
 
 class VectorCache:
-    "Cache vectors of texts in an append-only file; one process writes it at a time."
-    _HEAD = 8   # Bytes: "RNBV" and the length of a vector
+    "Cache vectors of texts in a file; one process writes it at a time."
 
     def __init__(
         self,
@@ -53,97 +53,56 @@ class VectorCache:
         self.path = Path(path)
         said = {k: v for k, v in made_by.items() if k != "dims"}  # the length may be known only after the first call
         self._salt = json.dumps(said, ensure_ascii=False, sort_keys=True, default=str)
-        self._dims = self._n = 0               # Length of a vector, whole records
-        self._rows: dict[bytes, int] = {}
         self._lock = threading.Lock()
-        self._read()
 
-    def __len__(self) -> int:
-        return len(self._rows)
+    def _run(self, statement: str, rows: Sequence[tuple[Any, ...]] = ()) -> list[Any]:
+        "Run a statement for each row, in one transaction; a file that is no cache counts as empty."
+        with self._lock, closing(sqlite3.connect(self.path)) as db, db:
+            try:
+                db.execute("CREATE TABLE IF NOT EXISTS vectors (key BLOB PRIMARY KEY, vector BLOB) WITHOUT ROWID")
+            except sqlite3.DatabaseError:
+                self.path.unlink()
+                return []
+            return [found for row in rows for found in db.execute(statement, row)]
 
     def get(
         self,
         texts: Sequence[str],
     ) -> dict[int, np.ndarray]:  # Position -> vector, for cached texts
         "Return the cached vectors."
-        found = {i: self._rows[key] for i, text in enumerate(texts) if (key := self._key(text)) in self._rows}
-        if not found:
+        if not self.path.is_file():
             return {}
-        kind = np.dtype([("key", "V16"), ("vector", np.float32, (self._dims,))])
-        held = np.memmap(self.path, kind, "r", self._HEAD, (max(self._rows.values()) + 1,))
-        return {i: np.array(held[row]["vector"]) for i, row in found.items()}
+        wanted = [(i, self._key(text)) for i, text in enumerate(texts)]
+        rows = self._run("SELECT ?, vector FROM vectors WHERE key = ?", wanted)
+        return {i: np.frombuffer(vector, np.float32) for i, vector in rows}
 
     def put(
         self,
         texts: Sequence[str],
-        vectors: Sequence[Sequence[float]],   # All of one length
+        vectors: Sequence[Sequence[float]],
     ) -> None:                                # On disk on return: a kill after that loses nothing
         "Keep vectors."
-        rows = np.asarray(vectors, np.float32)
-        with self._lock:
-            if rows.shape[1] != self._dims:
-                self._start(rows.shape[1])
-            keys = [self._key(text) for text in texts]
-            with self.path.open("r+b") as file:
-                file.seek(self._HEAD + self._n * self._size)
-                file.truncate()
-                file.write(b"".join(key + row.tobytes() for key, row in zip(keys, rows)))
-            self._rows.update(zip(keys, range(self._n, self._n + len(keys))))
-            self._n += len(keys)
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        rows = [(self._key(text), np.asarray(vector, np.float32).tobytes()) for text, vector in zip(texts, vectors)]
+        self._run("INSERT OR REPLACE INTO vectors VALUES (?, ?)", rows)
 
     def keep_only(
         self,
         texts: Sequence[str] = (),
     ) -> None:
         "Drop the vectors of other texts, which are in the store now; remove an empty file."
-        held = self.get(texts)
-        with self._lock:
-            if not held:
-                self._rows, self._dims, self._n = {}, 0, 0
-                return self.path.unlink(missing_ok=True)
-            rows = {self._key(texts[i]): vector for i, vector in held.items()}
-            head = b"RNBV" + self._dims.to_bytes(4, "little")
-            write_atomically(self.path, head + b"".join(key + row.tobytes() for key, row in rows.items()))
-            self._rows, self._n = dict(zip(rows, range(len(rows)))), len(rows)
-
-    @property
-    def _size(self) -> int:
-        "Return the bytes of a record."
-        return 16 + 4 * self._dims
+        kept = set(map(self._key, texts))
+        held = {key for key, in self._run("SELECT key FROM vectors", [()])} if self.path.is_file() else set()
+        if held & kept:
+            self._run("DELETE FROM vectors WHERE key = ?", [(key,) for key in held - kept])
+        else:
+            self.path.unlink(missing_ok=True)
 
     def _key(self, text: str) -> bytes:
         said = f"{len(self._salt)}:{self._salt}{text}".encode("utf-8", "surrogatepass")
         return hashlib.blake2b(said, digest_size=16).digest()
 
-    def _start(self, dims: int) -> None:
-        "Start the file again, with vectors of another length."
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        self.path.write_bytes(b"RNBV" + dims.to_bytes(4, "little"))
-        self._rows, self._dims, self._n = {}, dims, 0
-
-    def _read(self) -> None:
-        "Read the keys; any other file counts as empty."
-        self._rows, self._dims, self._n = {}, 0, 0
-        if not self.path.is_file():
-            return
-        with self.path.open("rb") as file:
-            head = file.read(self._HEAD)
-            if len(head) < self._HEAD or head[:4] != b"RNBV":
-                return
-            self._dims = int.from_bytes(head[4:], "little")
-            while len(record := file.read(self._size)) == self._size:
-                self._rows[record[:16]] = self._n
-                self._n += 1
-
 # %% ../../nbs/10_models/05_vectors.ipynb #bf9791d0
-def _ask(model: Any, texts: Sequence[str]) -> list[Any]:
-    "Compute the vectors of one batch."
-    vectors = model.get_text_embedding_batch([*texts])
-    if len(vectors) != len(texts):
-        raise RagnbError(f"the embedding returned {len(vectors)} vectors for {len(texts)} texts")
-    return vectors
-
-# %% ../../nbs/10_models/05_vectors.ipynb #5fa639db
 def embed_texts(
     model: Any,                         # A LlamaIndex embedding
     texts: Sequence[str],
@@ -155,23 +114,22 @@ def embed_texts(
     size, workers = getattr(model, "embed_batch_size", 0) or 10, getattr(model, "num_workers", 0) or 1
     if cache is None and workers == 1:
         size = max(1, len(wanted))  # LlamaIndex makes the batches
-    batches = [wanted[at:at + size] for at in range(0, len(wanted), size)]
 
-
-    def ask(batch: Sequence[str]) -> None:
-        vectors = _ask(model, batch)
+    def ask(at: int) -> None:
+        batch = wanted[at:at + size]
+        vectors = model.get_text_embedding_batch(batch)
+        if len(vectors) != len(batch):
+            raise RagnbError(f"the embedding returned {len(vectors)} vectors for {len(batch)} texts")
         if cache is not None:
             cache.put(batch, vectors := np.asarray(vectors, np.float32))  # as the file returns them
         found.update(zip(batch, vectors))
 
-    if workers == 1 or len(batches) < 2:
-        for batch in batches:
-            ask(batch)
-        return [found[text] for text in texts]
+    starts = range(0, len(wanted), size)
+    for at in starts if workers == 1 else ():
+        ask(at)
     with ThreadPoolExecutor(workers) as pool:
-        under_way = [pool.submit(ask, batch) for batch in batches]
         try:
-            for done in as_completed(under_way):
+            for done in as_completed([pool.submit(ask, at) for at in starts if workers > 1]):
                 done.result()
         finally:  # after a failure or Ctrl-C, start no more, and keep what is running
             pool.shutdown(wait=False, cancel_futures=True)

@@ -1,7 +1,7 @@
-"""Calls to a model: each once, nothing lost by a kill or a torn line, failures kept and asked again, sync and async."""
+"""Calls to a model: each once, nothing lost by a kill or a torn line, failures kept and asked again."""
 from __future__ import annotations
 
-import asyncio
+import json
 import subprocess
 import sys
 import threading
@@ -14,18 +14,13 @@ from hypothesis import strategies as st
 from ragnb.models.scripted import ScriptedLLM
 from strategies import examples
 
-from ragnb.models.calls import Call, CallCache, aask_all, ask_all, call_key, clean_answer, model_name
+from ragnb.models.calls import Call, CallCache, ask_all, call_key, clean_answer, model_name
 from ragnb.models.llm import fill_prompt
 from ragnb.documents.span import InputError
 from ragnb.documents.text import count_tokens
 
 CALLS = [Call(f"c{i}", f"질문 {i}") for i in range(12)]
-
-
-def both(calls, llm, cache=None, **options):
-    """The run in threads and the run in tasks, each with a cache of its own when none is given."""
-    yield ask_all(calls, llm, cache, **options)
-    yield asyncio.run(aask_all(calls, llm, cache, **options))
+MANY = [Call(str(i), str(i)) for i in range(200)]
 
 
 @examples(200)
@@ -73,36 +68,28 @@ def test_a_cache_cut_at_any_byte_keeps_what_was_whole(tmp_path: Path) -> None:
 def test_a_file_that_is_no_cache_is_not_written_to(tmp_path: Path) -> None:
     path = tmp_path / "notes.jsonl"
     path.write_text('{"a": 1}\n{"b": 2}\n', encoding="utf-8")
-    with pytest.raises(InputError, match="not a cache"):
-        ask_all(CALLS, ScriptedLLM(), CallCache(path))
+    for use in (lambda: ask_all(CALLS, ScriptedLLM(), CallCache(path)), lambda: CallCache(path).put("k", "답")):
+        with pytest.raises(InputError, match="not a cache"):
+            use()
     assert path.read_text(encoding="utf-8") == '{"a": 1}\n{"b": 2}\n'
 
 
-def test_two_caches_of_one_file_do_not_harm_each_other(tmp_path: Path) -> None:
-    one, two = CallCache(tmp_path / "c.jsonl"), CallCache(tmp_path / "c.jsonl")
+@pytest.mark.parametrize("workers", [1, 3])
+def test_each_call_is_made_once_by_so_many_workers(tmp_path: Path, workers: int) -> None:
+    at_once, most = [], []
 
-    def fill(cache: CallCache, name: str) -> None:
-        for i in range(50):
-            cache.put(f"{name}{i}", "가" * 500)
-
-    threads = [threading.Thread(target=fill, args=pair) for pair in ((one, "a"), (two, "b"))]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    cache = CallCache(tmp_path / "c.jsonl")
-    assert len(cache) == 100 and cache.damaged == 0
-
-
-def test_each_call_is_made_once(tmp_path: Path) -> None:
-    for workers in (1, 3):
-        for answers, report in both(CALLS, llm := ScriptedLLM(), workers=workers):
-            assert list(answers) == [c.name for c in CALLS] and report.calls == 12
-            assert report.prompt_characters == sum(len(c.prompt) for c in CALLS)
-        assert len(llm.prompts) == 24
-    cache, llm = CallCache(tmp_path / "c.jsonl"), ScriptedLLM()
-    runs = [report for _, report in both(CALLS, llm, cache)]
-    assert [(r.calls, r.cached) for r in runs] == [(12, 0), (0, 12)] and len(llm.prompts) == 12
+    def slow(prompt: str) -> str:
+        at_once.append(prompt)
+        most.append(len(at_once))
+        time.sleep(0.01)
+        at_once.remove(prompt)
+        return "답"
+    cache, llm = CallCache(tmp_path / "c.jsonl"), ScriptedLLM(slow)
+    for calls, cached in ((12, 0), (0, 12)):
+        answers, report = ask_all(CALLS, llm, cache, workers=workers)
+        assert list(answers) == [c.name for c in CALLS] and (report.calls, report.cached) == (calls, cached)
+        assert report.prompt_characters == (sum(len(c.prompt) for c in CALLS) if calls else 0)
+    assert len(llm.prompts) == 12 and max(most) == workers
 
 
 def test_another_model_or_prompt_is_another_call() -> None:
@@ -123,41 +110,26 @@ def test_failures_are_reported_kept_apart_and_asked_again() -> None:
 
 
 @pytest.mark.parametrize("workers", [1, 4])
-def test_a_dead_server_is_given_up(workers: int) -> None:
-    calls, dead = [Call(str(i), str(i)) for i in range(200)], ScriptedLLM(ConnectionError("refused"))
-    for answers, report in both(calls, dead, workers=workers, give_up=5):
-        assert not answers and 5 <= report.calls < 5 + workers
-        assert len(report.not_asked) == 200 - report.calls and len(report.missing) == 200
-
-
-def test_a_failure_now_and_then_is_not_a_dead_server() -> None:
-    calls = [Call(str(i), str(i)) for i in range(60)]
-    _, report = ask_all(calls, ScriptedLLM(lambda p: ConnectionError("x") if int(p) % 3 else "답"), give_up=3, workers=1)
+def test_a_dead_server_is_given_up_and_a_failure_now_and_then_is_none(workers: int) -> None:
+    answers, report = ask_all(MANY, ScriptedLLM(ConnectionError("refused")), workers=workers, give_up=5)
+    assert not answers and 5 <= report.calls < 5 + workers
+    assert len(report.not_asked) == 200 - report.calls and len(report.missing) == 200
+    at_times = ScriptedLLM(lambda p: ConnectionError("x") if int(p) % 3 else "답")
+    _, report = ask_all(MANY[:60], at_times, give_up=3, workers=1)
     assert report.calls == 60 and len(report.failures) == 40
-
-
-def test_the_number_of_workers_is_kept() -> None:
-    def slow(prompt: str) -> str:
-        time.sleep(0.01)
-        return "답"
-    for workers in (1, 3):
-        llm = ScriptedLLM(slow)
-        list(both(CALLS, llm, workers=workers))
-        assert llm.most_at_once == workers
 
 
 def test_an_interrupt_stops_the_run_and_keeps_what_was_done(tmp_path: Path) -> None:
     cache = CallCache(tmp_path / "c.jsonl")
-    many = [Call(str(i), str(i)) for i in range(100)]
     for workers in (1, 3):
         llm = ScriptedLLM(lambda p: KeyboardInterrupt() if p == "20" else "답")
         with pytest.raises(KeyboardInterrupt):
-            ask_all(many, llm, cache, workers=workers)
-        assert len(llm.prompts) < 100 - 10  # others may finish what they had begun
+            ask_all(MANY, llm, cache, workers=workers)
+        assert len(llm.prompts) < 200 - 10  # others may finish what they had begun
     done = len(CallCache(cache.path))
     assert done >= 18
-    _, report = ask_all(many, ScriptedLLM(), cache)
-    assert report.cached == done and report.calls == 100 - done
+    _, report = ask_all(MANY, ScriptedLLM(), cache)
+    assert report.cached == done and report.calls == 200 - done
 
 
 def test_prompts_are_made_when_their_turn_comes() -> None:
@@ -174,12 +146,10 @@ def test_prompts_are_made_when_their_turn_comes() -> None:
 
 
 def test_bad_arguments_are_refused() -> None:
-    with pytest.raises(InputError, match="workers"):
-        ask_all(CALLS, ScriptedLLM(), workers=0)
-    with pytest.raises(InputError, match="two calls"):
-        ask_all([CALLS[0], CALLS[0]], ScriptedLLM())
-    with pytest.raises(InputError, match="model"):
-        ask_all(CALLS, None)
+    for told, make in (("workers", lambda: ask_all(CALLS, ScriptedLLM(), workers=0)), ("model", lambda: ask_all(CALLS, None)),
+                       ("two calls", lambda: ask_all([CALLS[0], CALLS[0]], ScriptedLLM()))):
+        with pytest.raises(InputError, match=told):
+            make()
 
 
 WRITER = """
@@ -195,35 +165,36 @@ for i in range(40):
 """
 
 
-def test_two_processes_share_a_cache(tmp_path):
+def test_two_processes_and_two_threads_share_a_cache(tmp_path):
     path = tmp_path / "answers.jsonl"
     CallCache(path).put("first", "답")
     path.write_bytes(path.read_bytes() + b'{"key": "torn", "ans')  # killed here, earlier
-    ours = CallCache(path)
+    ours, theirs = CallCache(path), CallCache(path)
     assert ours.get("first") == "답" and ours.damaged == 1
     runs = [
         subprocess.Popen([sys.executable, "-c", WRITER, name, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         for name in "ab"
     ]
+    threads = [threading.Thread(target=lambda cache=cache, name=name: [cache.put(f"{name}{i}", "가" * 500) for i in range(40)])
+               for cache, name in ((ours, "c"), (theirs, "d"))]
     for run in runs:
         assert run.stdout.readline() == b"ready\n"
     for run in runs:  # both at once
         run.stdin.write(b"\n")
         run.stdin.flush()
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
     for run in runs:
         run.communicate(timeout=60)
         assert run.returncode == 0
     want = {f"{name}{i}": "답" * (1 + 997 * (i % 7)) for name in "ab" for i in range(40)}
+    want |= {f"{name}{i}": "가" * 500 for name in "cd" for i in range(40)}
     for cache in (ours, CallCache(path)):  # one that was open all the time, and a new one
         assert {key: cache.get(key) for key in want} == want and cache.damaged == 1
         assert cache.get("both") in ("a", "b") and len(cache) == len(want) + 2
-    assert len(path.read_bytes().splitlines()) == 1 + 1 + 2 * 80
-
-
-def test_what_another_process_learned_is_not_asked_again(tmp_path):
-    ours, theirs = CallCache(tmp_path / "c.jsonl"), CallCache(tmp_path / "c.jsonl")
-    llm, calls = ScriptedLLM("답"), [Call("a", "묻는다"), Call("b", "또 묻는다")]
-    assert len(ours) == 0
-    ask_all(calls[:1], llm, theirs)
-    _, report = ask_all(calls, llm, ours)
-    assert (report.calls, report.cached) == (1, 1)
+    lines = path.read_bytes().splitlines()
+    assert len(lines) == 1 + 1 + 2 * 80 + 2 * 40 and sum(json.loads(line)["key"] == "both" for line in lines if b"torn" not in line) == 80
+    _, report = ask_all([Call("a", "묻는다")], ScriptedLLM(), theirs)
+    assert (report.calls, ask_all([Call("a", "묻는다"), Call("b", "또")], ScriptedLLM(), ours)[1].cached) == (1, 1)

@@ -83,15 +83,14 @@ def test_an_index(cached, corpus, tmp_path):
             Index.open(tmp_path / "index", embed=other)
 
 
-def test_without_a_network_one_line_says_what_to_do(cached, monkeypatch, tmp_path, capfd):
+def test_without_a_network_or_with_a_damaged_model_one_line_says_what_to_do(cached, monkeypatch, tmp_path, capfd):
     monkeypatch.setenv("FASTEMBED_CACHE_PATH", str(tmp_path / "empty"))
     emb = resolve_embedding(f"fastembed:{NAME}")
     with pytest.raises(InputError, match=r"^FastEmbed cannot load '.+' \(Could not load model .+\): connect to the network once, or point FASTEMBED_CACHE_PATH [^\n]+$"):
         emb.embed(TEXTS)
     assert capfd.readouterr() == ("", "")
-
-
-def test_a_damaged_model_is_one_line(cached):
+    monkeypatch.setenv("FASTEMBED_CACHE_PATH", str(cached.parent))
+    fastembed._model.cache_clear()
     (cached / "snapshots" / "0123abcd" / "model_optimized.onnx").write_bytes(b"no model")
     with pytest.raises(InputError, match=r"^FastEmbed cannot load [^\n]+$"):
         resolve_embedding(f"fastembed:{NAME}").embed(TEXTS)
@@ -103,14 +102,9 @@ def test_without_the_package_one_line_says_what_to_install(monkeypatch):
         resolve_embedding(f"fastembed:{NAME}")
 
 
-@pytest.mark.parametrize("spec, told", [("fastembed:word2vec", "no model 'word2vec'"), ("fastembed", "spec must be"), ("fastembed:", "spec must be")])
-def test_names_that_are_no_model(spec, told):
+@pytest.mark.parametrize("spec, told, options", [
+    ("fastembed:word2vec", "no model 'word2vec'", {}), ("fastembed", "spec must be", {}), ("fastembed:", "spec must be", {}),
+    (f"fastembed:{NAME}", "threads", {"threads": 0}), (f"fastembed:{NAME}", "no argument 'cache'", {"cache": "here"})])
+def test_names_that_are_no_model_and_wrong_options(spec, told, options):
     with pytest.raises(InputError, match=told):
-        resolve_embedding(spec)
-
-
-def test_options():
-    with pytest.raises(InputError, match="threads"):
-        resolve_embedding(f"fastembed:{NAME}", threads=0)
-    with pytest.raises(InputError, match="no argument 'cache'"):
-        resolve_embedding(f"fastembed:{NAME}", cache="here")
+        resolve_embedding(spec, **options)

@@ -1,8 +1,6 @@
 """The name of a model, as the command line takes it, wherever a model is taken: over the HTTP of a small Ollama."""
 from __future__ import annotations
 
-import asyncio
-
 import pytest
 from llama_index.core.schema import Document, NodeWithScore, TextNode
 from ollama_server import OllamaServer
@@ -17,7 +15,7 @@ from ragnb.evaluation.datasets import Question
 from ragnb.evaluation.judging import judge_answers, make_evaluators
 from ragnb.evaluation.questions import generate_questions
 from ragnb.indexing.folder_index import Index
-from ragnb.models.calls import aask_all, ask_all, Call
+from ragnb.models.calls import ask_all, Call
 from ragnb.models.scripted import ScriptedLLM
 from ragnb.retrieval.planning import HydeRetriever, MultiQueryRetriever
 from ragnb.retrieval.rerank import LLMReranker, resolve_reranker
@@ -112,7 +110,6 @@ def test_contexts_summaries_and_questions(server, index, tmp_path):
 
 def test_calls_and_judges(server, index):
     assert ask_all([Call("a", "연차는?")], NAME)[0]["a"].startswith("echo")
-    assert asyncio.run(aask_all([Call("a", "반차는?")], NAME))[0]["a"].startswith("echo")
     assert list(make_evaluators(NAME)) == ["faithfulness", "relevancy", "correctness"]
     report = judge_answers(Pipeline.from_index(index, llm=NAME), [Question("1", "연차는?", [], answer="15일")], NAME, ["relevancy"])
     assert report.answerer.calls == 1 and report.judge.calls >= 1

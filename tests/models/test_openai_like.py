@@ -12,7 +12,7 @@ import pytest
 from ollama_server import misbehave, MODES, toy_vector
 
 from ragnb.cli import main
-from ragnb.documents.span import IndexMismatchError, InputError
+from ragnb.documents.span import IndexMismatchError
 from ragnb.models.embedding import describe_embedding, load_embedding, resolve_embedding, save_embedding
 from ragnb.models.llm import resolve_llm
 
@@ -116,12 +116,6 @@ def test_an_embedding_with_prefixes(server, tmp_path):
     assert describe_embedding(load_embedding(tmp_path, api_key="none")) == describe_embedding(model)
     with pytest.raises(IndexMismatchError, match="query_prefix"):
         load_embedding(tmp_path, query_prefix="q: ")
-
-
-def test_it_needs_an_address():
-    for make in (resolve_llm, resolve_embedding):
-        with pytest.raises(InputError, match="--base-url http://localhost:8000/v1"):
-            make("openai-like:m")
 
 
 def test_the_command_line(server, tmp_path, capsys):
