@@ -39,7 +39,7 @@ def fitted(size: str, pieces: list[str]) -> NgramEmbedding:
     """The embedding of a size, fitted; with its axes as they were computed, or in one byte a number, where the size says so."""
     dims, columns = SIZES[size.removesuffix(FLOATS).removesuffix(BYTES)]
     model = NgramEmbedding(dims=dims, n_columns=columns)
-    rounding = in_bytes if size.endswith(BYTES) else lambda found: (found, 1.0)
+    rounding = in_bytes if size.endswith(BYTES) else lambda found: (found, np.ones(found.shape[1], np.float32))
     if not size.endswith((FLOATS, BYTES)):
         return model.fit(pieces)
     with patch("ragnb.models.embedding.in_steps", rounding):

@@ -15,15 +15,12 @@ from typing import Any, TypeVar
 from llama_index.core.async_utils import asyncio_run
 from llama_index.core.schema import NodeWithScore
 from workflows import Context as RunContext, Workflow, catch_error, step
-from workflows.events import (
-    Event, HumanResponseEvent, InputRequiredEvent, StartEvent, StepFailedEvent, StopEvent, WorkflowFailedEvent,
-    WorkflowTimedOutEvent
-)
+from workflows.events import Event, StartEvent, StepFailedEvent, StopEvent, WorkflowFailedEvent, WorkflowTimedOutEvent
 
 # %% auto #0
-__all__ = ['MODEL_STEPS', 'StateEvent', 'Begin', 'Routing', 'Planning', 'Gating', 'Searching', 'Grading', 'Asking', 'PersonAsked',
-           'PersonAnswered', 'Choosing', 'Expanding', 'Answering', 'Judging', 'Finished', 'StepEvent', 'AnswerPart',
-           'take_choice', 'AgentParts', 'AgentFlow', 'Agent']
+__all__ = ['MODEL_STEPS', 'StateEvent', 'Begin', 'Routing', 'Planning', 'Searching', 'Grading', 'Asking', 'Expanding',
+           'Answering', 'Judging', 'Finished', 'StepEvent', 'AnswerPart', 'take_choice', 'AgentParts', 'AgentFlow',
+           'Agent']
 
 # %% ../../nbs/85_agent/05_flow.ipynb #f18a7d93
 from ..documents.arguments import checked
@@ -66,29 +63,14 @@ class Routing(StateEvent):
 class Planning(StateEvent):
     "An attempt begins."
 
-class Gating(StateEvent):
-    "The queries of this attempt are written."
-
 class Searching(StateEvent):
-    "It is decided in which documents to search."
+    "The queries of this attempt are written, and it is decided in which documents to search."
 
 class Grading(StateEvent):
     "Something was found."
 
 class Asking(StateEvent):
     "What was found may be shown to a person."
-
-class PersonAsked(InputRequiredEvent):
-    "A person is asked; `state.options` says between what."
-    state: AgentState
-
-class PersonAnswered(HumanResponseEvent):
-    "What the person said."
-    choice: Choice
-
-class Choosing(StateEvent):
-    "A person has answered."
-    choice: Choice
 
 class Expanding(StateEvent):
     "What was found is to be read."
@@ -100,7 +82,7 @@ class Judging(StateEvent):
     "There is an answer."
 
 class Finished(StopEvent):
-    "The end, whatever it is: see `state.status`."
+    "The end, or a question to a person: see `state.status`, and `state.options` for what there is to choose."
     state: AgentState
 
 class StepEvent(Event):
@@ -125,7 +107,8 @@ def take_choice(
         kept = [h for h in state.hits if h.doc_id in choice.documents or h.equipment in devices]
         if not kept:
             state.record("choose", "unknown_choice", ", ".join([*choice.documents, *choice.devices]))
-            return PersonAsked
+            state.status = "waiting"
+            return Finished
         state.hits = kept
         state.documents = list(dict.fromkeys(h.doc_id for h in kept))
         state.record("choose", "chosen", ", ".join(state.documents))
@@ -181,10 +164,6 @@ class AgentParts:
         self.library, self.routes, self.ask_user = library, check_routes(routes), ask_user
         self.n_queries, self.top_k, self.prompt, self.step_timeout = n_queries, top_k, prompt, step_timeout
 
-    def route_of(self, state: AgentState) -> AgentRoute:
-        "The route of a state; the last one for a name that is gone."
-        return next((r for r in self.routes if r.name == state.route), self.routes[-1])
-
     def read(self, state: AgentState) -> Answer:
         "Read and expand what was found; deterministic, also after a pause, as long as the index stays."
         chunks, missing = self.library.store.get_chunks(h.id for h in state.hits)
@@ -205,7 +184,8 @@ class AgentParts:
 
     async def retrieve(self, state: AgentState) -> None:
         "Search every query in every collection at once, and put what is new before what was there."
-        only = [c for c in self.route_of(state).collections if c in self.library.collections] or None
+        named = [c for r in self.routes if r.name == state.route for c in r.collections]
+        only = [c for c in named if c in self.library.collections] or None
         person = {"added": [state.feedback] if state.feedback else [], "named": [named_text(state)]}
         found = await self.library.search(state.queries, self.top_k, _where(state), state.documents, only, **person)
         if not found.hits and (_where(state) or state.documents or only) and not state.confirmed:
@@ -294,50 +274,29 @@ def _again(state: AgentState, status: Any) -> type[Planning] | type[Finished]:
         state.answer = f"{NOT_IN_DOCUMENTS}."
     return Finished
 
-
-async def _waiting(ctx: RunContext, state: AgentState) -> PersonAsked:
-    "Ask a person, and keep the state for an answer within this run."
-    state.status = "waiting"
-    await ctx.store.set("waiting", state)
-    return _next(ctx, state, PersonAsked)
-
 # %% ../../nbs/85_agent/05_flow.ipynb #ac43c915
 class AgentFlow(Workflow):
     """Ask a library with decisions on the way, as a LlamaIndex `Workflow`.
 
     Parameters
     ----------
-    library : Library
-        One index, or several collections.
-    llm : str or LLM, optional
-        `"ollama:qwen3:8b"`, see `resolve_llm`, or a LlamaIndex LLM: for every step that `models` does not name. Without
-        any, rules decide and the answer is the numbered passages.
-    models : dict, optional
-        Step (rewrite, route, plan, grade, answer, judge) -> its own model or its name, or None for its rule.
+    parts : AgentParts
+        What the steps work with.
     timeout : float, optional
         Seconds for a whole run; no limit when None.
-    **settings
-        Of `AgentParts`: routes (the last is taken where nothing decides), ask_user, n_queries, top_k, prompt,
-        step_timeout.
-
-    Raises
-    ------
-    InputError
-        For an unknown step, routes that cannot be told apart, and numbers out of range.
     """
 
-    def __init__(self, library: Library, llm: str | Any | None = None, models: Mapping[str, Any] | None = None, *,
-                 timeout: float | None = None, **settings: Any) -> None:
+    def __init__(self, parts: AgentParts, timeout: float | None = None) -> None:
         super().__init__(timeout=timeout)
-        self.parts = AgentParts(library, llm, models, **settings)
+        self.parts = parts
 
     @step
-    async def rewrite(self, ctx: RunContext, ev: Begin) -> Routing | Choosing | Finished:
-        "Rewrite the question so that it is complete by itself, or go on with a waiting state."
+    async def rewrite(self, ctx: RunContext, ev: Begin) -> Routing | Expanding | Planning | Finished:
+        "Rewrite the question so that it is complete by itself, or go on with what a person chose or wrote."
         state = ev.state
         state.news()
         if state.status == "waiting" and ev.choice is not None:
-            return Choosing(state=state, choice=ev.choice)
+            return _next(ctx, state, take_choice(state, ev.choice))
         if state.status != "running" or ev.choice is not None:
             state.record("begin", "out_of_order", f"the state is {state.status}, choice: {ev.choice is not None}")
             return Finished(state=state)
@@ -355,19 +314,14 @@ class AgentFlow(Workflow):
         return _next(ctx, state, Finished)
 
     @step
-    async def plan(self, ctx: RunContext, ev: Planning) -> Gating:
-        "Write the queries of an attempt."
+    async def plan(self, ctx: RunContext, ev: Planning) -> Searching:
+        "Write the queries of an attempt, and narrow its search to what the question names."
         state, parts = ev.state, self.parts
         state.attempts += 1
-        await plan_queries(state, parts.route_of(state), parts.models["plan"], parts.n_queries, parts.step_timeout)
-        return _next(ctx, state, Gating)
-
-    @step
-    async def gate(self, ctx: RunContext, ev: Gating) -> Searching:
-        "Narrow the search to what the question names."
-        rows = await asyncio.to_thread(lambda: self.parts.library.rows)
-        gate_question(ev.state, self.parts.route_of(ev.state), rows)
-        return _next(ctx, ev.state, Searching)
+        route = next((r for r in parts.routes if r.name == state.route), parts.routes[-1])   # for a name that is gone
+        await plan_queries(state, route, parts.models["plan"], parts.n_queries, parts.step_timeout)
+        gate_question(state, route, await asyncio.to_thread(lambda: parts.library.rows))
+        return _next(ctx, state, Searching)
 
     @step
     async def retrieve(self, ctx: RunContext, ev: Searching) -> Grading | Planning | Finished:
@@ -382,8 +336,8 @@ class AgentFlow(Workflow):
         return _next(ctx, ev.state, Asking if useful or ev.state.attempts >= ev.state.max_attempts else Planning)
 
     @step
-    async def ask(self, ctx: RunContext, ev: Asking) -> PersonAsked | Expanding:
-        "Ask a person where there is a choice, once."
+    async def ask(self, ctx: RunContext, ev: Asking) -> Expanding | Finished:
+        "End with a question to a person where there is a choice, once."
         state, best = ev.state, dict[str, FoundChunk]()
         for hit in state.hits:
             best.setdefault(hit.doc_id, hit)
@@ -392,24 +346,8 @@ class AgentFlow(Workflow):
             return Expanding(state=state)
         why = await asyncio.to_thread(_why_not_ask, state, self.parts.library)
         state.record("ask", *(why or ("waiting", say("{n} documents", n=len(state.options)))))
-        return _next(ctx, state, Expanding) if why else await _waiting(ctx, state)
-
-    @step
-    async def take_answer(self, ctx: RunContext, ev: PersonAnswered) -> Choosing | None:
-        "Take an answer for a state that waits in this run; any other is reported and left."
-        state = await ctx.store.get("waiting", default=None)
-        if state is None:
-            told = AgentEvent(step="take_answer", kind="out_of_order", detail="nobody was asked")
-            ctx.write_event_to_stream(StepEvent(event=told))
-            return None
-        await ctx.store.set("waiting", None)
-        return Choosing(state=state, choice=ev.choice)
-
-    @step
-    async def choose(self, ctx: RunContext, ev: Choosing) -> Expanding | Planning | PersonAsked:
-        "Narrow what was found to what the person chose, or search for what they wrote."
-        after = take_choice(ev.state, ev.choice)
-        return await _waiting(ctx, ev.state) if after is PersonAsked else _next(ctx, ev.state, after)
+        state.status = "running" if why else "waiting"
+        return _next(ctx, state, Expanding if why else Finished)
 
     @step
     async def expand(self, ctx: RunContext, ev: Expanding) -> Answering | Planning | Finished:
@@ -462,8 +400,11 @@ class Agent:
         Step (rewrite, route, plan, grade, answer, judge) -> its own model or its name, or None for its rule.
     max_attempts : int
         Most plans for one question, 1 to 10.
+    timeout : float, optional
+        Seconds for a whole run; no limit when None.
     **settings
-        Of `AgentFlow` and `AgentParts`: routes, timeout, ask_user, n_queries, top_k, prompt, step_timeout.
+        Of `AgentParts`: routes (the last is taken where nothing decides), ask_user, n_queries, top_k, prompt,
+        step_timeout.
 
     Raises
     ------
@@ -473,9 +414,10 @@ class Agent:
 
     @checked
     def __init__(self, library: Library | str | Path, llm: str | Any | None = None,
-                 models: Mapping[str, Any] | None = None, *, max_attempts: int = 2, **settings: Any) -> None:
+                 models: Mapping[str, Any] | None = None, *, max_attempts: int = 2, timeout: float | None = None,
+                 **settings: Any) -> None:
         self.library = library if isinstance(library, Library) else Library.open(library)
-        self.flow = AgentFlow(self.library, llm, models, **settings)
+        self.flow = AgentFlow(AgentParts(self.library, llm, models, **settings), timeout)
         self.max_attempts = AgentState.ask("?", None, max_attempts).max_attempts
 
     async def stream(self, state: AgentState, choice: Choice | None = None) -> AsyncIterator[Event]:
@@ -491,7 +433,7 @@ class Agent:
         Yields
         ------
         Event
-            `StepEvent`, `AnswerPart`, and last `PersonAsked` or `Finished`.
+            `StepEvent`, `AnswerPart`, and last `Finished`.
         """
         handler = self.flow.run(start_event=Begin(state=state, choice=choice))
         try:
@@ -503,7 +445,7 @@ class Agent:
                         yield StepEvent(event=told)
                     event = Finished(state=state)
                 yield event
-                if isinstance(event, (PersonAsked, Finished)):
+                if isinstance(event, Finished):
                     break
         finally:
             if not handler.is_done():

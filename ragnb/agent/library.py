@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -118,16 +119,22 @@ def _joined_catalogue(catalogues: Mapping[str, Catalogue]) -> Catalogue:
 
 
 # %% ../../nbs/85_agent/01_library.ipynb #a81b0c05
+def _words_in(question: str, hits: Sequence[NodeWithScore]) -> tuple[list[set[str]], dict[str, float]]:
+    "Return the words of a question that each hit has, and the worth of each word: rare ones weigh more."
+    wanted, *found = map(set, word_tokens_batch([question, *(h.node.get_content() for h in hits)]))
+    shared = [words & wanted for words in found]
+    df = Counter(word for words in shared for word in words)
+    return shared, {word: math.log(1 + len(hits) / n) for word, n in df.items()}
+
+
 def _fused(results: Mapping[tuple[str, str], Sequence[NodeWithScore]], top_k: int) -> list[NodeWithScore]:
     "Fuse the hits of each (collection, query) by rank; those of several collections also by words."
     names, queries = {name for name, _ in results}, list(dict.fromkeys(query for _, query in results))
     lists = {f"{name}: {query}": hits for (name, query), hits in results.items()}
     if len(names) > 1:
         pool = list({h.node_id: h for hits in results.values() for h in hits}.values())
-        wanted, *found = map(set, word_tokens_batch([" ".join(queries), *(h.node.get_content() for h in pool)]))
-        df = Counter(word for words in found for word in words & wanted)
-        rarity = {word: math.log(1 + len(pool) / n) for word, n in df.items()}
-        worth = {h.node_id: sum(rarity[w] for w in words & wanted) for h, words in zip(pool, found)}
+        shared, rarity = _words_in(" ".join(queries), pool)
+        worth = {h.node_id: sum(rarity[w] for w in words) for h, words in zip(pool, shared)}
         shares = [h for h in pool if worth[h.node_id]]
         lists["words"] = sorted(shares, key=lambda h: (-worth[h.node_id], id_key(h.node_id)))
     weights = [2.0 * len(queries) if member == "words" else 1.0 for member in lists]
@@ -136,13 +143,8 @@ def _fused(results: Mapping[tuple[str, str], Sequence[NodeWithScore]], top_k: in
 # %% ../../nbs/85_agent/01_library.ipynb #a81b0c09
 def _in_turn(first: Sequence[NodeWithScore], second: Sequence[NodeWithScore], top_k: int) -> list[NodeWithScore]:
     "Hits of two rankings in turn, each once, with the score of its rank."
-    nodes = {}
-    for at in range(max(len(first), len(second))):
-        for hits in (first, second):
-            if at < len(hits):
-                nodes.setdefault(hits[at].node_id, hits[at].node)
+    nodes = {h.node_id: h.node for pair in zip_longest(first, second) for h in pair if h}
     return [NodeWithScore(node=node, score=1 / (60 + n)) for n, node in enumerate(list(nodes.values())[:top_k], 1)]
-
 
 # %% ../../nbs/85_agent/01_library.ipynb #f7bfa694
 LEAD: float = 1.5    # Times the score of the next document
@@ -159,11 +161,8 @@ def leading_document(
     order = sorted(scores, key=lambda doc_id: -scores[doc_id])
     if not order or len(order) > 1 and not scores[order[0]] > LEAD * scores[order[1]]:
         return ""
-    wanted, *found = [set(words) for words in word_tokens_batch([question, *(h.node.get_content() for h in hits)])]
-    df = Counter(word for words in found for word in words & wanted)
-    held = [words & wanted for h, words in zip(hits, found) if (h.node.ref_doc_id or h.node_id) == order[0]]
-    worth = {word: math.log(1 + len(hits) / n) for word, n in df.items()}
-    has = set().union(*held)
+    shared, worth = _words_in(question, hits)
+    has = set().union(*(words for h, words in zip(hits, shared) if (h.node.ref_doc_id or h.node_id) == order[0]))
     lacks = sum(worth[w] for w in worth if w not in has)
     return order[0] if 2 * lacks < sum(worth[w] for w in has) else ""
 

@@ -10,10 +10,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, TypeAdapter, ValidationError
 
 # %% auto #0
-__all__ = ['DEFAULT_ROUTES', 'AgentRoute', 'read_routes', 'check_routes', 'route_by_rule', 'read_route']
+__all__ = ['DEFAULT_ROUTES', 'AgentRoute', 'check_routes', 'read_routes', 'route_by_rule', 'read_route']
 
 # %% ../../nbs/85_agent/02_routes.ipynb #51f06a7f
 from ..documents.forms import plain_text
@@ -82,28 +82,6 @@ DEFAULT_ROUTES: tuple[AgentRoute, ...] = (
 )
 
 # %% ../../nbs/85_agent/02_routes.ipynb #babd617d
-def read_routes(
-    source: str | Path | Sequence[Mapping[str, Any]],  # JSON file, or the list itself
-) -> tuple[AgentRoute, ...]:                           # `InputError` names the route and what is wrong
-    "Read routes."
-    rows: Any = source
-    if isinstance(source, (str, Path)):
-        try:
-            rows = json.loads(Path(source).read_text(encoding="utf-8"))
-        except json.JSONDecodeError as error:
-            raise InputError(f"{Path(source).name}: not JSON ({error.msg} at line {error.lineno})") from error
-    if not isinstance(rows, Sequence) or isinstance(rows, str) or not rows:
-        raise InputError("routes must be a list of objects with a name, not empty")
-    out = []
-    for n, row in enumerate(rows, 1):
-        try:
-            out.append(AgentRoute.model_validate(replace_halves_in(row)))
-        except ValidationError as error:
-            first = error.errors()[0]
-            raise InputError(f"route {n}: {'.'.join(map(str, first['loc']))}: {first['msg']}") from error
-    return check_routes(out)
-
-
 def check_routes(
     routes: Sequence[AgentRoute],
 ) -> tuple[AgentRoute, ...]:  # As given; `InputError` for a name given twice, and a template without {query}
@@ -117,6 +95,26 @@ def check_routes(
         if route.prompt and "{query_str}" not in route.prompt:
             raise InputError(f"route {route.name!r}: its prompt needs {{query_str}}")
     return tuple(routes)
+
+
+def read_routes(
+    source: str | Path | Sequence[Mapping[str, Any]],  # JSON file, or the list itself
+) -> tuple[AgentRoute, ...]:                           # `InputError` names the route and what is wrong
+    "Read routes."
+    rows: Any = source
+    if isinstance(source, (str, Path)):
+        try:
+            rows = json.loads(Path(source).read_text(encoding="utf-8"))
+        except json.JSONDecodeError as error:
+            raise InputError(f"{Path(source).name}: not JSON ({error.msg} at line {error.lineno})") from error
+    if not isinstance(rows, Sequence) or isinstance(rows, str) or not rows:
+        raise InputError("routes must be a list of objects with a name, not empty")
+    try:
+        return check_routes(TypeAdapter(list[AgentRoute]).validate_python(replace_halves_in(rows)))
+    except ValidationError as error:
+        first = error.errors()[0]
+        n, *place = first["loc"]
+        raise InputError(f"route {n + 1}: {'.'.join(map(str, place))}: {first['msg']}") from error
 
 # %% ../../nbs/85_agent/02_routes.ipynb #c3c01070
 def route_by_rule(

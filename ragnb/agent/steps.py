@@ -18,11 +18,10 @@ __all__ = ['REWRITE_PROMPT', 'ROUTE_PROMPT', 'NOT_IN_DOCUMENTS', 'ANSWER_PROMPT'
 
 # %% ../../nbs/85_agent/04_steps.ipynb #763ee0b5
 from ..documents.forms import plain_text
-from ..documents.halves import HalfJoiner
 from ..documents.messages import say
 from ..documents.text import last_fit
 from ragnb.models.llm import (
-    awithin, error_event, fill_prompt, json_values, prompt_template, shorten, strip_thinking
+    awithin, error_event, fill_prompt, json_values, prompt_template, shorten, strip_thinking, ThoughtFilter
 )
 from ..retrieval.planning import MULTI_QUERY_PROMPT, read_queries
 from ..context.builders import Context, own_parts
@@ -253,15 +252,14 @@ async def stream_answer(
     template = prompt_template(prompt)
 
     async def run() -> str:
-        text = sent = ""
-        joiner = HalfJoiner()
+        text, thoughts = "", ThoughtFilter()
         async for part in await llm.astream(template, context_str=context, query_str=question):
-            text += joiner.feed(part)
-            shown = re.sub(r"<[^<>]{0,12}$", "", strip_thinking(text))
-            if shown.startswith(sent) and len(shown) > len(sent):
-                emit(shown[len(sent):])
-                sent = shown
-        return strip_thinking(text + joiner.feed("", last=True))
+            text += part
+            if shown := thoughts.feed(part):
+                emit(shown)
+        if shown := thoughts.feed("", last=True):
+            emit(shown)
+        return strip_thinking(text)
     return await awithin(timeout, run())
 
 # %% ../../nbs/85_agent/04_steps.ipynb #247b94d6

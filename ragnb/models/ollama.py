@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from types import SimpleNamespace
 from typing import Any, ClassVar
+from urllib.parse import urlsplit
 
 import httpx
 
@@ -51,14 +52,16 @@ def ollama_url(
     "Find the address of the Ollama server."
     said = ServerAddress(_given(given).strip().rstrip("/"))
     try:
-        url = httpx.URL(said if "://" in said else f"http://{said}")
-    except httpx.InvalidURL as error:
+        parts = urlsplit(said if "://" in said else f"http://{said}")
+        host, port = parts.hostname or "localhost", parts.port
+    except ValueError as error:
         raise InputError(f"the address of the Ollama server is not readable, got {said!r}: {error}") from error
-    if url.scheme not in ("http", "https"):
+    if parts.scheme not in ("http", "https"):
         raise InputError(f"the address of the Ollama server must begin with http:// or https://, got {said!r}")
-    local = {"": "localhost", "0.0.0.0": "127.0.0.1", "::": "127.0.0.1"}   # a server listens there
-    port = url.port or (None if "://" in said else 11434)
-    return str(url.copy_with(host=local.get(url.host, url.host), port=port)).rstrip("/")
+    host = {"0.0.0.0": "127.0.0.1", "::": "127.0.0.1"}.get(host, host)    # a server listens there
+    port = port or (None if "://" in said else 11434)
+    shown = f"[{host}]" if ":" in host else host
+    return f"{parts.scheme}://{shown}{f':{port}' if port else ''}{parts.path}"
 
 # %% ../../nbs/10_models/10_ollama.ipynb #8e594d37
 def _full_name(model: str) -> str:

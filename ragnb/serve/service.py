@@ -23,7 +23,7 @@ from ..storage.filtered import explain_nothing
 from ..storage.filters import all_of, Filter, resolve_where
 from ..expansion.fetch import read_spans
 from ..context.sources import DisplayDoc
-from ..agent.flow import Agent, AnswerPart, Finished, PersonAsked, StepEvent
+from ..agent.flow import Agent, AnswerPart, Finished, StepEvent
 from ..agent.library import Library
 from ..agent.state import AgentState, Choice
 from ..agent.tools import ReadingTools
@@ -124,7 +124,7 @@ class Service:
                         yield {"event": "step", **event.event.model_dump()}
                     elif isinstance(event, AnswerPart):
                         yield {"event": "part", "text": event.text}
-                    elif isinstance(event, PersonAsked):
+                    elif isinstance(event, Finished) and asked.state.status == "waiting":
                         waiting = asked.talk.wait(asked.state)
                         await asyncio.to_thread(self.talks.save, asked.talk)
                         yield {"event": "choose", "conversation": asked.talk.id, **waiting_view(waiting)}

@@ -15,7 +15,7 @@ from llama_index.core.schema import Document
 from ollama_server import OllamaServer
 
 from ragnb.agent.chat import Chat
-from ragnb.agent.flow import Agent, AgentFlow, AnswerPart, Begin, Finished, PersonAnswered, PersonAsked, StepEvent
+from ragnb.agent.flow import Agent, AgentFlow, AgentParts, AnswerPart, Begin, Finished, StepEvent
 from ragnb.agent.library import Library, library_pipeline
 from ragnb.agent.routes import AgentRoute, DEFAULT_ROUTES
 from ragnb.agent.state import AgentState, Choice
@@ -131,14 +131,6 @@ def test_a_followup_is_rewritten_from_questions_alone(library: Library) -> None:
     assert (failed.query, failed.status) == ("그럼 이월은?", "answered") and "연차는 며칠인가요? 그럼 이월은?" in failed.queries
 
 
-def test_each_step_has_its_own_model(library: Library) -> None:
-    small, large = script(), script()
-    state = ask(library, None, models={"route": small, "plan": small, "answer": large})
-    assert state.status == "answered" and (small.n_calls, large.n_calls) == (2, 1)
-    with pytest.raises(InputError, match="no step 'sing'"):
-        ask(library, None, models={"sing": small})
-
-
 def test_a_rejected_answer_is_planned_again_and_keeps_what_was_found(library: Library) -> None:
     verdicts = iter([NO, YES])
     llm = script(judge=lambda _: next(verdicts), plan=lambda p: '["이월 규정"]' if "이미 검색" in p else '["유급 휴가"]')
@@ -223,22 +215,11 @@ def test_a_person_skips_and_is_not_asked_again(library: Library) -> None:
     assert (done.status, done.kinds("choose"), done.kinds("ask")) == ("answered", ["skipped"], ["waiting"]) and len(done.hits) >= n
 
 
-def test_what_a_person_writes_is_searched(library: Library) -> None:
-    agent, state = waiting(library)
-    done = agent.resume(state, Choice(text="축이 걸림"))
-    assert done.status == "answered" and any("축이 걸림" in q for q in done.searched) and done.kinds("choose") == ["text"]
-
-
-def test_an_unknown_choice_asks_again(library: Library) -> None:
+def test_an_unknown_choice_asks_again_and_one_out_of_order_changes_nothing(library: Library) -> None:
     agent, state = waiting(library)
     again = agent.resume(state, Choice(documents=["secret.md"]))
     assert again.status == "waiting" and again.kinds("choose") == ["unknown_choice"] and again.options
-    assert agent.resume(again, Choice(documents=["GN.md"])).status == "answered"
-
-
-def test_a_choice_out_of_order_changes_nothing(library: Library) -> None:
-    agent = Agent(library, script(), {"grade": None})
-    done = agent.ask(QUESTION)
+    done = agent.resume(again, Choice(documents=["GN.md"]))
     before = done.answer
     again = agent.resume(done, Choice(documents=["TR.md"]))
     assert (again.status, again.answer, again.kinds("begin")) == ("answered", before, ["out_of_order"])
@@ -246,18 +227,12 @@ def test_a_choice_out_of_order_changes_nothing(library: Library) -> None:
     assert fresh.kinds("begin") == ["out_of_order"] and fresh.hits == []
 
 
-async def test_a_stock_handler_takes_the_answer_within_the_run(library: Library) -> None:
-    flow, told = AgentFlow(library, script(), {"grade": None}, ask_user=True), []
-    handler = flow.run(start_event=Begin(state=AgentState.ask("GN-300과 TR-7의 알람")))
-    handler.ctx.send_event(PersonAnswered(choice=Choice(documents=["TR.md"])))  # too early: nobody was asked
-    async for event in handler.stream_events():
-        if isinstance(event, StepEvent):
-            told.append(str(event.event))
-        if isinstance(event, PersonAsked):
-            handler.ctx.send_event(PersonAnswered(choice=Choice(documents=["GN.md"])))
-    state = (await handler).state
-    assert state.status == "answered" and state.documents == ["GN.md"]
-    assert "take_answer: out_of_order (nobody was asked)" in told
+async def test_a_stock_workflow_ends_with_the_question_to_a_person_and_begins_again_with_the_choice(library: Library) -> None:
+    flow = AgentFlow(AgentParts(library, script(), {"grade": None}, ask_user=True))
+    state = (await flow.run(start_event=Begin(state=AgentState.ask("GN-300과 TR-7의 알람")))).state
+    assert state.status == "waiting" and len(state.options) > 1
+    done = (await flow.run(start_event=Begin(state=state, choice=Choice(documents=["GN.md"])))).state
+    assert done.status == "answered" and done.documents == ["GN.md"]
 
 
 @pytest.mark.heavy
