@@ -187,16 +187,6 @@ def _checked(ctx: Context, given: dict[str, Any]) -> dict[str, Any]:
     return given
 
 
-def _import_plugins(places: Sequence[str]) -> None:
-    "Run the files of --import, here and in the processes of --workers."
-    if places:
-        from ragnb.documents.plugins import import_plugins, IMPORTED
-        files = [str(Path(place).resolve()) if place.endswith(".py") else place for place in places]
-        for place in places:
-            import_plugins(place)
-        os.environ[IMPORTED] = os.pathsep.join(dict.fromkeys([*filter(None, [os.environ.get(IMPORTED)]), *files]))
-
-
 class _Command(NamedTuple):
     "A word of the command line; the docstring of its function is the help."
     function: Callable[[Any], None]
@@ -207,7 +197,12 @@ class _Command(NamedTuple):
         "Make the function that typer reads and calls."
         def run(ctx: Context, help: bool, **given: Any) -> None:
             given = _checked(ctx, given)
-            _import_plugins(given.get("imported") or ())
+            for place in given.get("imported") or ():     # here, and in the processes of --workers
+                from ragnb.documents.plugins import import_plugins, IMPORTED
+                import_plugins(place)
+                file = str(Path(place).resolve()) if place.endswith(".py") else place
+                known = filter(None, os.environ.get(IMPORTED, "").split(os.pathsep))
+                os.environ[IMPORTED] = os.pathsep.join(dict.fromkeys([*known, file]))
             file, found = _found_settings(ctx, self.options, given)
             try:
                 self.function(self.options(**{**given, **found}))
@@ -885,29 +880,25 @@ def _answer_facts(answer: Any, error: Exception | None = None) -> dict[str, Any]
 
 # %% ../nbs/99_cli/01_cli.ipynb #7f3cfba0
 def _asked(pipeline: Any, args: _Asking, history: Any, live: bool = False) -> tuple[Any, Exception | None]:
-    "Ask; return the answer, or everything up to a model that failed, and its error."
+    "Ask, and write a page if --html asks for one; return the answer, or all up to a model that failed, and its error."
     from ragnb.pipeline.answer import ModelError
+    failed = None
     try:
         with warnings.catch_warnings():  # the context's note says the same
             warnings.filterwarnings("ignore", message="the budget ")
-            if not live:
-                return pipeline.ask(args.question, history), None
-            stream = pipeline.stream(args.question, history)
-        for piece in stream:
+            asked = pipeline.stream(args.question, history) if live else pipeline.ask(args.question, history)
+        for piece in asked if live else ():
             _say(piece, end="", flush=True)
-        _say()
-        return stream.answer, None
+        answer = asked.answer if live else asked
+        _say(end="\n" * live)
     except ModelError as error:
-        if live:
-            _say("\n")
-        return error.answer, error
-
-def _write_page(answer: Any, pipeline: Any, args: _Asking) -> None:
-    "Write the page if --html asks for one."
+        answer, failed = error.answer, error
+        _say(end="\n\n" * live)
     if args.html:
         from ragnb.pipeline.trace_data import trace
         page = trace(answer, store=pipeline.expander.store).write(args.html)   # with some text around what was read
         _say(say("page: {page}", page=page.resolve()), err=True)
+    return answer, failed
 
 def _conversation(args: Any) -> Any:
     "Load the conversation in --history; a new one where there is no file yet, None without the option."
@@ -954,7 +945,6 @@ def _ask(args: _Asking) -> None:
     pipeline, history = _pipeline(args), _conversation(args)
     live = pipeline.llm is not None and sys.stdout.isatty() and not args.json
     answer, error = _asked(pipeline, args, history, live)
-    _write_page(answer, pipeline, args)
     if history is not None and error is None:
         from ragnb.context.sources import display_docs
         shown = display_docs(answer.passages, pipeline.expander.store)
@@ -974,7 +964,6 @@ def _trace(args: _Asking) -> None:
     from ragnb.pipeline.trace_data import trace
     pipeline = _pipeline(args)
     answer, error = _asked(pipeline, args, _conversation(args))
-    _write_page(answer, pipeline, args)
     if args.json:
         _print_json(_answer_facts(answer, error) | {"trace": trace(answer).rows()})
     else:
@@ -1206,8 +1195,8 @@ class _Measuring(_Embedding, _Plugins):
     json: _Json = False
     quiet: _Quiet = False
 
-class _Comparing(_Options):
-    "What is done instead of a run: two runs, several prompts, several orders."
+class _Trial(_Measuring, _Model, _Settings):
+    "Data sets, strategies, where results go, and what is done instead of a run."
     prompts: Annotated[list[str] | None, Option(metavar="FILE", help="Instead of a run, the model of --llm answers "
         "the same contexts under several prompts: files with {context_str} and {query_str}. The first prompt is "
         "compared with each of the others. Takes several files.")] = None
@@ -1220,9 +1209,6 @@ class _Comparing(_Options):
         "the results in --out.")] = None
     measure: Annotated[str | None, Option(help="With --compare: the measure (default: delivered_recall, or nDCG@10 for "
         "ranked documents; evidence_recall is that of spans).")] = None
-
-class _Trial(_Measuring, _Model, _Comparing, _Settings):
-    "Data sets, strategies, and where results go."
     corpus: Annotated[str | None, Argument(help="corpus.jsonl (doc_id, title, text), a folder of documents, or, alone, "
         "a data set: its folder, its file, or its name below RAGNB_DATA.")] = None
     questions: Annotated[str | None, Argument(help=f"questions.jsonl, or a folder of them; a line: "

@@ -106,46 +106,28 @@ def patterns() -> list[tuple[str, re.Pattern, set[str]]]:
     return [(homes[p], p, ways[p]) for p in homes if isinstance(p.pattern, str)]
 
 
-def _char_of(items: Iterable) -> str:
-    """A character that a class takes."""
-    items = list(items)
-    negated = items and str(items[0][0]) == "NEGATE"
-    for op, value in items:
-        if negated:
-            break
-        if str(op) == "LITERAL":
-            return chr(value)
-        if str(op) == "RANGE":
-            return chr(value[0])
-        if str(op) == "CATEGORY":
-            return _CATEGORY.get(str(value), "a")
-    taken = re.compile("[%s]" % "".join(map(_source, items[1:])))
-    return next((c for c in _SPARE if not taken.match(c)), "a")
+_TAKES = {"SPACE": str.isspace, "DIGIT": str.isdigit, "WORD": lambda c: c.isalnum() or c == "_"}
 
 
-def _source(item: tuple) -> str:
-    """One item of a class, written out."""
-    op, value = item
+def _takes(op: object, value: object, char: str) -> bool:
+    """Whether an item of a class takes a character."""
+    if str(op) == "LITERAL":
+        return chr(value) == char
     if str(op) == "RANGE":
-        return f"\\U{value[0]:08x}-\\U{value[1]:08x}"
-    if str(op) == "CATEGORY":
-        name = str(value).removeprefix("CATEGORY_")
-        letter = {"SPACE": "s", "DIGIT": "d", "WORD": "w"}[name.removeprefix("NOT_")]
-        return "\\" + (letter.upper() if name.startswith("NOT_") else letter)
-    return f"\\U{value:08x}"
+        return value[0] <= ord(char) <= value[1]
+    name = str(value).removeprefix("CATEGORY_")
+    return _TAKES[name.removeprefix("NOT_")](char) != name.startswith("NOT_")
 
 
 def _chars_of(items: Iterable) -> list[str]:
-    """Characters that stand for each item of a class."""
-    out = []
+    """Characters that a class takes, one or two for each of its items; of a negated class one."""
+    items, out = list(items), []
+    if str(items[0][0]) == "NEGATE":
+        return [next((c for c in _SPARE if not any(_takes(*item, c) for item in items[1:])), "a")]
     for op, value in items:
-        if str(op) == "LITERAL":
-            out.append(chr(value))
-        elif str(op) == "RANGE":
-            out.append(chr(value[0]))
-        elif str(op) == "CATEGORY":
-            out += [" ", "\n"] if str(value) == "CATEGORY_SPACE" else [_CATEGORY.get(str(value), "a")]
-    return out[:6] or [_char_of(items)]
+        own = {"LITERAL": lambda v: chr(v), "RANGE": lambda v: chr(v[0]), "CATEGORY": lambda v: " \n" if str(v) == "CATEGORY_SPACE" else _CATEGORY.get(str(v), "a")}
+        out += own[str(op)](value)
+    return out[:6]
 
 
 def _sample(tree: Iterable, choice: int = 0) -> str:
@@ -158,7 +140,7 @@ def _sample(tree: Iterable, choice: int = 0) -> str:
         elif name == "NOT_LITERAL":
             out += next(c for c in _SPARE if ord(c) != value)
         elif name == "IN":
-            chars = _chars_of(value) if str(value[0][0]) != "NEGATE" else [_char_of(value)]
+            chars = _chars_of(value)
             out += chars[choice % len(chars)]
         elif name == "ANY":
             out += "a"

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from llama_index.core.async_utils import asyncio_run
@@ -62,20 +63,18 @@ def _choice_of(state: AgentState, read: Callable[[str], str], show: Callable[[st
 _VERDICTS = {"rejected": "판정이 이 답을 받아들이지 않았습니다", "unjudged": "이 답은 판정하지 못했습니다"}
 
 
+@dataclass
 class Chat:
     "A conversation with an agent, line by line."
+    agent: Agent
+    read: Callable[[str], str]                  # Shows a prompt and reads a line; `EOFError` at the end
+    show: Callable[[str], Any]                  # Shows a text as it is, without a line end of its own
+    history: Conversation | None = None         # A new one when None
+    on_turn: Callable[[Conversation], Any] = lambda history: None   # Called when a turn was added, or all were cleared
+    last: AgentState | None = None              # The turn before
 
-    def __init__(
-        self,
-        agent: Agent,
-        read: Callable[[str], str],                 # Shows a prompt and reads a line; `EOFError` at the end
-        show: Callable[[str], Any],                 # Shows a text as it is, without a line end of its own
-        history: Conversation | None = None,        # A new one when None
-        on_turn: Callable[[Conversation], Any] | None = None,  # Called when a turn was added, or all were cleared
-    ) -> None:
-        self.agent, self.read, self.show = agent, read, show
-        self.history, self.on_turn = history or Conversation(), on_turn or (lambda history: None)
-        self.last: AgentState | None = None
+    def __post_init__(self) -> None:
+        self.history = self.history or Conversation()
 
     def ask(
         self,

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, KW_ONLY, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -139,30 +139,28 @@ def _why_not_ask(state: AgentState, library: Library) -> tuple[str, str] | None:
     return None
 
 
+@dataclass
 class AgentParts:
     "What the steps of an agent work with."
+    library: Library
+    llm: str | Any | None = None                # Of every step that `models` does not name
+    models: Mapping[str, Any] | None = None     # Step of `MODEL_STEPS` -> model, its name, or None; then all of them
+    _: KW_ONLY
+    routes: Sequence[AgentRoute] = DEFAULT_ROUTES
+    ask_user: bool = False                      # Let a person choose where several documents were found
+    n_queries: int = 3                          # Wordings of the question, at most, >= 1
+    top_k: int | None = None                    # Hits of an attempt, >= 1; those of the library by default
+    prompt: str = ANSWER_PROMPT                 # With {context_str} and {query_str}
+    step_timeout: float | None = None           # Seconds for each call of a model
 
-    def __init__(
-        self,
-        library: Library,
-        llm: str | Any | None = None,              # Of every step that `models` does not name
-        models: Mapping[str, Any] | None = None,   # Step of `MODEL_STEPS` -> model, its name, or None
-        *,
-        routes: Sequence[AgentRoute] = DEFAULT_ROUTES,
-        ask_user: bool = False,             # Let a person choose where several documents were found
-        n_queries: int = 3,                 # Wordings of the question, at most, >= 1
-        top_k: int | None = None,           # Hits of an attempt, >= 1; those of the library by default
-        prompt: str = ANSWER_PROMPT,        # With {context_str} and {query_str}
-        step_timeout: float | None = None,  # Seconds for each call of a model
-    ) -> None:
-        top_k = library.top_k if top_k is None else top_k
-        check_counts(1, n_queries=n_queries, top_k=top_k)
-        given = {name: resolve_llm(model) for name, model in (models or {}).items()}
+    def __post_init__(self) -> None:
+        self.top_k = self.library.top_k if self.top_k is None else self.top_k
+        check_counts(1, n_queries=self.n_queries, top_k=self.top_k)
+        given = {name: resolve_llm(model) for name, model in (self.models or {}).items()}
         if unknown := [name for name in given if name not in MODEL_STEPS]:
             raise InputError(f"no step {unknown[0]!r} asks a model: these do: {', '.join(MODEL_STEPS)}")
-        self.models = dict.fromkeys(MODEL_STEPS, resolve_llm(llm)) | given
-        self.library, self.routes, self.ask_user = library, check_routes(routes), ask_user
-        self.n_queries, self.top_k, self.prompt, self.step_timeout = n_queries, top_k, prompt, step_timeout
+        self.models = dict.fromkeys(MODEL_STEPS, resolve_llm(self.llm)) | given
+        self.routes = check_routes(self.routes)
 
     def read(self, state: AgentState) -> Answer:
         "Read and expand what was found; deterministic, also after a pause, as long as the index stays."
@@ -479,23 +477,11 @@ class Agent:
         return state
 
     def ask(self, question: str, history: Conversation | None = None) -> AgentState:
-        """Ask, to the end or to a person.
-
-        Parameters
-        ----------
-        question, history
-            Those of `aask`.
-        """
+        "Ask, to the end or to a person, as `aask`."
         return asyncio_run(self.aask(question, history))
 
     def resume(self, state: AgentState, choice: Choice | None = None) -> AgentState:
-        """Go on with a state that waits.
-
-        Parameters
-        ----------
-        state, choice
-            Those of `aresume`.
-        """
+        "Go on with a state that waits, as `aresume`."
         return asyncio_run(self.aresume(state, choice))
 
     def read(self, state: AgentState) -> Answer:

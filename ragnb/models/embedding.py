@@ -20,8 +20,7 @@ from llama_index.core.bridge.pydantic import Field, PrivateAttr
 
 # %% auto #0
 __all__ = ['DEFAULT_OLLAMA_MODEL', 'NgramEmbedding', 'token_limit', 'open_onnx', 'OnnxEmbedding', 'options_for',
-           'resolve_embedding', 'describe_embedding', 'embedding_differences', 'check_embedding', 'save_embedding',
-           'load_embedding']
+           'resolve_embedding', 'describe_embedding', 'embedding_differences', 'save_embedding', 'load_embedding']
 
 # %% ../../nbs/10_models/01_embedding.ipynb #e185949e
 from ..documents.plugins import make_plugin, plugin_spec, told_plugins
@@ -34,15 +33,17 @@ from .local import LocalEmbedding
 from ragnb.models.ngrams import (
     Axes, corpus_axes, count_ngrams, fold_columns, in_steps, inverse_frequency, N_COUNTERS, release
 )
-from .vectors import load_array
 
 # %% ../../nbs/10_models/01_embedding.ipynb #e319ebb3
 def _open_array(path: Path, shape: tuple[int | None, ...], *kinds: type) -> np.ndarray:
     "Open an array on disk and check its type and shape (None: any length); never unpickle."
     try:
-        array = load_array(path, mmap=True)
-    except (OSError, ValueError) as e:
-        raise InputError(f"no readable array in {str(path)!r}: {e}") from e
+        array = np.load(path, "r", allow_pickle=False)
+        if not isinstance(array, np.ndarray):
+            raise ValueError("an archive")
+    except Exception as e:   # NumPy raises a dozen kinds for a damaged file or archive
+        told = e if isinstance(e, OSError) else f"{path.name} holds no array: {e}"
+        raise InputError(f"no readable array in {str(path)!r}: {told}") from e
     fits = len(array.shape) == len(shape) and all(want in (None, n) for want, n in zip(shape, array.shape))
     if not fits or array.dtype not in kinds:
         wanted = f"{np.dtype(kinds[0])} of shape {shape}"
@@ -509,14 +510,6 @@ def embedding_differences(
     return out
 
 
-def check_embedding(
-    emb: BaseEmbedding,
-    expected: dict[str, Any],  # From `describe_embedding`, perhaps from JSON
-) -> None:
-    "Raise `IndexMismatchError` if an embedding is not the described one."
-    if differ := embedding_differences(describe_embedding(emb), expected):
-        raise IndexMismatchError(f"the index was made with another embedding: {'; '.join(differ)}")
-
 # %% ../../nbs/10_models/01_embedding.ipynb #32eb994c
 _CALLING = ("embed_batch_size", "num_workers", "timeout", "keep_alive")  # Options of server calls; stored, not compared
 
@@ -571,5 +564,6 @@ def load_embedding(
             raise IndexMismatchError(f"the index was made with {own}: pass it as embedding=...")
     if embedding is None and hasattr(made, "expect"):
         made.expect(record)   # compared at the first call: an index opens without a server
-    check_embedding(made, record)
+    if differ := embedding_differences(describe_embedding(made), record):
+        raise IndexMismatchError(f"the index was made with another embedding: {'; '.join(differ)}")
     return made

@@ -17,26 +17,10 @@ from typing import Any
 import numpy as np
 
 # %% auto #0
-__all__ = ['VECTORS', 'load_array', 'VectorCache', 'embed_texts']
+__all__ = ['VECTORS', 'VectorCache', 'embed_texts']
 
 # %% ../../nbs/10_models/05_vectors.ipynb #0dfb5ea3
 from ..documents.span import RagnbError
-
-# %% ../../nbs/10_models/05_vectors.ipynb #e5f459ec
-def load_array(
-    path: Path,           # Written by `numpy.save`
-    mmap: bool = False,   # Leave the numbers on disk
-) -> np.ndarray:          # `OSError` if the file cannot be opened, `ValueError` if it contains no array
-    "Read an array without unpickling."
-    try:
-        array = np.load(path, "r" if mmap else None, allow_pickle=False)
-    except OSError:
-        raise
-    except Exception as error:   # NumPy raises a dozen kinds for a damaged file or archive
-        raise ValueError(f"{path.name} holds no array: {error}") from error
-    if not isinstance(array, np.ndarray):
-        raise ValueError(f"{path.name} holds an archive, no array")
-    return array
 
 # %% ../../nbs/10_models/05_vectors.ipynb #bf41b9b2
 VECTORS: str = "vectors.db"  # In the index folder
@@ -53,17 +37,20 @@ class VectorCache:
         self.path = Path(path)
         said = {k: v for k, v in made_by.items() if k != "dims"}  # the length may be known only after the first call
         self._salt = json.dumps(said, ensure_ascii=False, sort_keys=True, default=str)
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
 
     def _run(self, statement: str, rows: Sequence[tuple[Any, ...]] = ()) -> list[Any]:
         "Run a statement for each row, in one transaction; a file that is no cache counts as empty."
-        with self._lock, closing(sqlite3.connect(self.path)) as db, db:
+        with self._lock:
             try:
-                db.execute("CREATE TABLE IF NOT EXISTS vectors (key BLOB PRIMARY KEY, vector BLOB) WITHOUT ROWID")
+                with closing(sqlite3.connect(self.path)) as db, db:
+                    db.execute("CREATE TABLE IF NOT EXISTS vectors (key BLOB PRIMARY KEY, vector BLOB) WITHOUT ROWID")
+                    return [found for row in rows for found in db.execute(statement, row)]
+            except sqlite3.OperationalError as error:     # a full disk, a folder that cannot be written
+                raise OSError(f"{str(self.path)!r}: {error}") from error
             except sqlite3.DatabaseError:
                 self.path.unlink()
-                return []
-            return [found for row in rows for found in db.execute(statement, row)]
+                return self._run(statement, rows)
 
     def get(
         self,

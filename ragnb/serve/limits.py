@@ -9,6 +9,7 @@ import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from typing import Any
 
 # %% auto #0
@@ -20,19 +21,17 @@ from ..retrieval.arguments import check_counts
 from .access import check_origin, HttpRefusal
 
 # %% ../../nbs/87_serve/04_limits.ipynb #b2ec2248
+@dataclass
 class Places:
     "How many questions may be under way."
+    running: int = 4            # At the same time, >= 1
+    waiting: int = 64           # In line behind them, >= 0
+    each: int | None = None     # Of one visitor, >= 1; None for no limit of their own
 
-    def __init__(
-        self,
-        running: int = 4,           # At the same time, >= 1
-        waiting: int = 64,          # In line behind them, >= 0
-        each: int | None = None,    # Of one visitor, >= 1; None for no limit of their own
-    ) -> None:
-        check_counts(1, running=running, each=each)
-        check_counts(0, waiting=waiting)
-        self.running, self.waiting, self.each = running, waiting, each
-        self.turns = asyncio.Semaphore(running)
+    def __post_init__(self) -> None:
+        check_counts(1, running=self.running, each=self.each)
+        check_counts(0, waiting=self.waiting)
+        self.turns = asyncio.Semaphore(self.running)
         self.taken: Counter[str] = Counter()
 
     def take(

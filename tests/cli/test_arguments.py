@@ -52,14 +52,9 @@ def test_a_value_that_no_option_can_use_is_refused_by_the_name_of_its_option(run
     assert (code, out) == (2, "") and len(err.splitlines()) == 1 and named in err and argv[-1].split("=")[-1] in err
 
 
-def test_a_switch_takes_no_value_and_the_right_one_is_named(run) -> None:
-    for argv, told in ((("ask", "q", "--lookup=off"), ("--lookup", "does not take a value")), (("eval", "x", "--orders=x"), ("--orders",)), (("ask", "q", "--nothing=off"), ("--nothing",))):
-        code, out, err = run(*argv)
-        assert (code, out, err.count("\n")) == (2, "", 1) and all(word in err for word in told)
-
-
-def test_an_option_that_is_not_there_names_the_help_of_its_command(run) -> None:
-    for argv, told in ((("ls", "--nope"), "--nope"), (("ask", "q", "--limit", "3"), "--limit")):
+def test_a_switch_takes_no_value_and_an_option_that_is_not_there_names_the_help_of_its_command(run) -> None:
+    for argv, told in ((("ask", "q", "--lookup=off"), "does not take a value"), (("eval", "x", "--orders=x"), "--orders"), (("ask", "q", "--nothing=off"), "--nothing"),
+                       (("ls", "--nope"), "--nope"), (("ask", "q", "--limit", "3"), "--limit")):
         code, out, err = run(*argv)
         assert (code, out, err.count("\n")) == (2, "", 1) and told in err and f"ragnb {argv[0]} --help" in err
 

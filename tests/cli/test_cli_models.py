@@ -181,21 +181,8 @@ def test_options_that_nobody_knows(run, index, server, option, said):
     assert (code, out) == (2, "") and said in err and err.count("\n") == 1
 
 
-def test_every_option_reaches_the_server(run, index, server):
-    argv = ("ask", QUESTION, "--index", index, "--llm", "ollama:chat", "--base-url", server.url)
-    assert run(*argv, "--llm-option", "seed=7", "--llm-option", "temperature=0", "--llm-option", "keep_alive=10m")[0] == 0
-    body = server.asked("/api/chat")[-1]
-    assert (body["options"]["seed"], body["options"]["temperature"], body["keep_alive"]) == (7, 0, "10m")
-
-
 @pytest.mark.parametrize("reply", ["<html>", "", "[]"])
 def test_a_server_of_another_kind_is_one_line(run, index, server, reply):
     server.raw = {"/api/chat": reply, "/api/show": reply}
     code, out, err = run("ask", QUESTION, "--index", index, "--llm", "ollama:chat", "--base-url", server.url.replace("//", "//ann:geheim@"))
     assert code == 3 and server.url in err and "geheim" not in out + err and sum(not line.startswith("note: ") for line in err.splitlines()) == 1 and "60일까지" in out
-
-
-def test_a_stalled_server_takes_one_deadline(run, index, server):
-    server.modes = dict.fromkeys(("/api/show", "/api/ps", "/api/chat"), "trickle")
-    code, _, err = run("ask", QUESTION, "--index", index, "--llm", "ollama:chat", "--base-url", server.url, "--timeout", 1)
-    assert code == 3 and server.url in err and [path for path, _ in server.requests] == ["/api/show"]

@@ -43,13 +43,6 @@ def test_raw_texts_become_files_of_records(tmp_path, capsys) -> None:
     assert len(list(read_documents(out, problems))) == sum(printed["rows"].values()) and not problems
 
 
-def test_the_sample_corpus(tmp_path, capsys) -> None:
-    assert main(["records", str(SAMPLE / "corpus" / "law_common"), "--out", str(tmp_path)]) == 0
-    assert "laws_full.jsonl" in capsys.readouterr().out
-    assert {p.name for p in tmp_path.iterdir()} == {"laws_full.jsonl", "interpretations.jsonl", "court_cases.jsonl"}
-    assert {r["metadata"]["chunk_type"] for r in rows(tmp_path / "court_cases.jsonl")} == {"summary", "detail"}
-
-
 def test_a_record_is_written_once(tmp_path, capsys) -> None:
     for name in ("a.txt", "b.txt"):
         (tmp_path / name).write_text(RAW["qa.txt"], encoding="utf-8")

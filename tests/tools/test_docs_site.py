@@ -123,11 +123,8 @@ def test_links_lead_to_pages_or_to_the_host(target: str, local: str | None, host
     assert prose.linker("40_retrieval/hybrid.md", made, "https://host/o/n/blob/main")(target) == hosted
 
 
-def test_links_without_a_goal_become_their_text() -> None:
+def test_names_are_linked_in_prose_only_and_links_without_a_goal_become_their_text() -> None:
     assert prose.relinked("[the `data`](../data) and ![p](a.png)", lambda t: t if "png" in t else None) == "the `data` and ![p](a.png)"
-
-
-def test_names_are_linked_in_prose_only() -> None:
     known = {"Span": "s.md#Span"}
     source = "# `Span`\n`Span`, `Span(0, 2)`, `span`, [`Span`](x.md), ``a `Span` b``, `ragnb.Span`"
     assert prose.doclinks(source, known) == (
@@ -156,13 +153,6 @@ def test_notes_come_from_comments_and_docstrings() -> None:
     assert "- `ValueError`: When `start` is negative." in whole and "Parameters\n---" not in whole
     assert "### `Span.of` { #Span.of .api }" in whole and "@property\ndef size(self) -> int" in whole
     assert "| `text` | <code>str</code> |  | The whole document |" in whole and "| *returns* | <code>str</code> |  | Its characters |" in whole
-
-
-def test_fields_of_models_are_unwrapped() -> None:
-    source = 'class M(BaseModel):\n    "A model."\n    a: int = Field(default=2, description="How many")\n    b: list = Field(..., description="All")\n    c: dict = field(default_factory=dict)\n'
-    whole = "\n".join(signatures.symbols(source)[0].blocks)
-    assert "| `a` | <code>int</code> | <code>2</code> | How many |" in whole and "| `b` | <code>list</code> |  | All |" in whole
-    assert "| `c` | <code>dict</code> | <code>dict</code> |  |" in whole
 
 
 def test_signatures_say_what_the_source_says() -> None:
@@ -290,10 +280,6 @@ def built(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_a_sound_site_has_no_problems(built: Path) -> None:
-    assert check.problems(built) == []
-
-
 @pytest.mark.parametrize("addition, problem", [
     ('<a href="c.html">c</a>', "no such file: c.html"),
     ('<a href="b.html#z">z</a>', "no such anchor: b.html#z"),
@@ -308,6 +294,7 @@ def test_a_sound_site_has_no_problems(built: Path) -> None:
     ("<p>```{mermaid}</p>", "not rendered: ```{mermaid}"),
 ])
 def test_the_checker_names_what_is_wrong(built: Path, addition: str, problem: str) -> None:
+    assert check.problems(built) == []
     (built / "index.html").write_text(GOOD + addition, encoding="utf-8")
     assert f"index.html: {problem}" in check.problems(built)
 
