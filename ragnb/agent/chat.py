@@ -70,11 +70,11 @@ class Chat:
     read: Callable[[str], str]                  # Shows a prompt and reads a line; `EOFError` at the end
     show: Callable[[str], Any]                  # Shows a text as it is, without a line end of its own
     history: Conversation | None = None         # A new one when None
-    on_turn: Callable[[Conversation], Any] = lambda history: None   # Called when a turn was added, or all were cleared
+    on_turn: Callable[[Conversation], Any] | None = None    # Called when a turn was added, or all were cleared
     last: AgentState | None = None              # The turn before
 
     def __post_init__(self) -> None:
-        self.history = self.history or Conversation()
+        self.history, self.on_turn = self.history or Conversation(), self.on_turn or (lambda history: None)
 
     def ask(
         self,
