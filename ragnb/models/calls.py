@@ -119,7 +119,8 @@ class CallCache:
             found = list(filter(None, map(_answer_of, lines)))
             if self._read_to == 0 and len(lines) > 1 and not found:
                 self._tail = b""
-                raise InputError(f"{str(self.path)!r} is not a cache of answers: none of its {len(lines)} lines holds one")
+                told = f"none of its {len(lines)} lines holds one"
+                raise InputError(f"{str(self.path)!r} is not a cache of answers: {told}")
             self.damaged += len(lines) - len(found)
             self._read_to += len(whole) + len(end)
             self._answers.update(found)

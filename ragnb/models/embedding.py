@@ -99,7 +99,8 @@ class _Learned:
         "Write `ngram_idf.npy`, `ngram_axes.npy`, `ngram_steps.npy` and `ngram_overlap.npy`."
         at = np.flatnonzero(self.idf)      # positions and values if that is shorter; float32 is exact below 2**24
         packed = np.array([at, self.idf[at]], np.float32) if 2 * len(at) < len(self.idf) else self.idf
-        arrays = {"idf": packed, "axes": self.axes.found, "steps": self.axes.steps, "overlap": self.axes.overlap.astype(np.float16)}
+        arrays = {"idf": packed, "axes": self.axes.found, "steps": self.axes.steps,
+                  "overlap": self.axes.overlap.astype(np.float16)}
         for name, array in arrays.items():
             np.save(folder / f"ngram_{name}.npy", np.array(array), allow_pickle=False)  # copied before the write
 
@@ -219,7 +220,8 @@ class NgramEmbedding(LocalEmbedding):
         record, folder = self.describe(), Path(folder)
         folder.mkdir(parents=True, exist_ok=True)
         self._learned.write(folder)
-        _write_json(folder / "embedding.json", record | {"overlap": _digest(self._learned.axes.overlap.astype(np.float16))})
+        overlap = _digest(self._learned.axes.overlap.astype(np.float16))
+        _write_json(folder / "embedding.json", record | {"overlap": overlap})
 
     @classmethod
     def load(cls, folder: str | Path) -> NgramEmbedding:

@@ -303,7 +303,8 @@ def openai_like(
         settings["default_headers"] = headers
     home = {"__module__": stock.__module__}
     kind = types.new_class(stock.__name__, (HidesKeys, stock), exec_body=lambda names: names.update(home))
-    return kind(api_base=place, reuse_client=False, **settings, **openai_clients(settings["timeout"], most or MOST_BYTES))
+    clients = openai_clients(settings["timeout"], most or MOST_BYTES)
+    return kind(api_base=place, reuse_client=False, **settings, **clients)
 
 # %% ../../nbs/10_models/06_llm.ipynb #6d795e33
 def _openai_like_llm(model: str, base_url: str | None, options: dict[str, Any]) -> Any:

@@ -190,8 +190,9 @@ def _check_answer(model: str, window: int, pieces: Sequence[Any], cut: bool) -> 
     if not last.get("done"):
         raise ConnectionError(f"the answer of the model {model!r} broke off")
     if cut:
-        raise PromptCutError(f"the model {model!r} has read {last['prompt_eval_count']:,} tokens of a longer prompt, all "
-                             f"that its window (num_ctx) of {window:,} holds: use a larger one, or less context")
+        read = last["prompt_eval_count"]
+        raise PromptCutError(f"the model {model!r} has read {read:,} tokens of a longer prompt, all that its "
+                             f"window (num_ctx) of {window:,} holds: use a larger one, or less context")
     if any((m.get("content") or "").strip() or m.get("tool_calls") for m in messages):
         return
     why = f"(done_reason {last.get('done_reason')})"
