@@ -398,11 +398,9 @@ class Agent:
         Step (rewrite, route, plan, grade, answer, judge) -> its own model or its name, or None for its rule.
     max_attempts : int
         Most plans for one question, 1 to 10.
-    timeout : float, optional
-        Seconds for a whole run; no limit when None.
     **settings
-        Of `AgentParts`: routes (the last is taken where nothing decides), ask_user, n_queries, top_k, prompt,
-        step_timeout.
+        `timeout`, seconds for a whole run, and those of `AgentParts`: routes (the last is taken where nothing decides),
+        ask_user, n_queries, top_k, prompt, step_timeout.
 
     Raises
     ------
@@ -412,9 +410,9 @@ class Agent:
 
     @checked
     def __init__(self, library: Library | str | Path, llm: str | Any | None = None,
-                 models: Mapping[str, Any] | None = None, *, max_attempts: int = 2, timeout: float | None = None,
-                 **settings: Any) -> None:
+                 models: Mapping[str, Any] | None = None, *, max_attempts: int = 2, **settings: Any) -> None:
         self.library = library if isinstance(library, Library) else Library.open(library)
+        timeout = settings.pop("timeout", None)
         self.flow = AgentFlow(AgentParts(self.library, llm, models, **settings), timeout)
         self.max_attempts = AgentState.ask("?", None, max_attempts).max_attempts
 
