@@ -14,7 +14,6 @@ the sets among them, of 100 times as many characters. A document longer than a p
 """
 from __future__ import annotations
 
-import argparse
 import json
 import random
 import time
@@ -24,11 +23,11 @@ from pathlib import Path
 
 import numpy as np
 
+from common import ROOT, arguments
 from ragnb.evaluation.comparison import Run, RunPlan, run_strategies
 from ragnb.evaluation.datasets import Dataset, load_dataset
 from ragnb.evaluation.strategy import resolve_strategies
 
-ROOT = Path(__file__).resolve().parent.parent
 SETS = ("sample", "korquad", "tydiqa_ko", "ko_statutes", "squad2", "covidqa", "chroma_chunking", "tatqa")
 BUDGETS = (500, 1_000, 4_000)
 STRATEGIES = ("default", "split=chunks:400/0 retrieve=bm25 policy=none", "split=chunks:400/0 retrieve=hybrid policy=none",
@@ -99,15 +98,12 @@ def values(run: Run, name: str) -> np.ndarray:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sets", default=",".join(SETS), help="separated by commas")
-    parser.add_argument("--sizes", default="1,all", help="times the text of the set, separated by commas; all: everything in one index")
-    parser.add_argument("--strategies", default=";".join(STRATEGIES), help="separated by semicolons")
-    parser.add_argument("--part", type=int, help="characters of each set that are asked about; whole sets by default")
-    parser.add_argument("--limit", type=int, default=100, help="questions a set")
-    parser.add_argument("--work", type=Path, default=ROOT / "out" / "balance")
-    parser.add_argument("--out", type=Path, help="where the JSON goes; balance.json in --work by default")
-    args = parser.parse_args()
+    args = arguments(__doc__, sets=(",".join(SETS), "separated by commas"),
+                     sizes=("1,all", "times the text of the set, separated by commas; all: everything in one index"),
+                     strategies=(";".join(STRATEGIES), "separated by semicolons"),
+                     part=(int, "characters of each set that are asked about; whole sets by default"),
+                     limit=(100, "questions a set"), work=ROOT / "out" / "balance",
+                     out=(Path, "where the JSON goes; balance.json in --work by default"))
     strategies = resolve_strategies(args.strategies.split(";"))
     sets = whole_sets = [named(name, 10**9 if args.part else args.limit) for name in args.sets.split(",")]
     if args.part:

@@ -7,24 +7,21 @@ In brackets the paired difference to the first row, with its 95 % bootstrap inte
 """
 from __future__ import annotations
 
-import argparse
 import json
-import os
 import re
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 import bm25s
 import numpy as np
 import rank_bm25
 from tqdm import tqdm
 
+from common import DATA, arguments
 from ragnb.evaluation.measures import measure_ids
 from ragnb.retrieval.bm25 import PositiveOkapi
 
-ROOT = Path(__file__).resolve().parent.parent
 Tokens = Sequence[Sequence[str]]
 Scorer = Callable[[Sequence[str]], np.ndarray]
 
@@ -49,7 +46,7 @@ WAYS: dict[str, Callable[[Tokens, float, float], Scorer]] = {
 
 def read(name: str) -> tuple[list[str], Tokens, dict[str, list[str]], dict[str, dict[str, int]]]:
     """Document ids and tokens, query tokens, relevance judgements."""
-    folder = Path(os.environ.get("RAGNB_DATA", ROOT.parent / "shared" / "data")) / name
+    folder = DATA / name
     if not folder.is_dir():
         sys.exit(f"evaluation set {name!r} is not there; set RAGNB_DATA to the folder that holds it")
     documents, queries = ([json.loads(x) for x in (folder / f"{f}.jsonl").open(encoding="utf-8")] for f in ("corpus", "queries"))
@@ -83,11 +80,7 @@ def compare(name: str, k1: float, b: float) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", nargs="+", default=["cranfield", "vaswani_npl"])
-    parser.add_argument("--k1", type=float, default=1.5)
-    parser.add_argument("--b", type=float, default=0.75)
-    args = parser.parse_args()
+    args = arguments(__doc__, data=["cranfield", "vaswani_npl"], k1=1.5, b=0.75)
     for name in args.data:
         compare(name, args.k1, args.b)
 

@@ -10,10 +10,8 @@ AURC: area under the risk-coverage curve; the share of unanswered questions amon
 """
 from __future__ import annotations
 
-import argparse
 import hashlib
 import json
-import os
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -23,6 +21,7 @@ import numpy as np
 from llama_index.core import Document, VectorStoreIndex
 from llama_index.core.node_parser import SentenceSplitter
 
+from common import DATA, MODELS, ROOT, arguments
 from ragnb.evaluation.datasets import Dataset, load_dataset, load_questions, Question
 from ragnb.indexing.update import index_documents
 from ragnb.models.embedding import resolve_embedding
@@ -32,9 +31,6 @@ from ragnb.pipeline.pipeline import Pipeline
 from ragnb.retrieval.hybrid import WordRetriever
 from ragnb.retrieval.scoring import Signs
 
-ROOT = Path(__file__).resolve().parent.parent
-DATA = Path(os.environ.get("RAGNB_DATA", ROOT.parent / "shared" / "data"))
-MODELS = Path(os.environ.get("RAGNB_MODELS", ROOT.parent / "shared" / "models"))
 QUESTIONS = ROOT / "benchmarks/questions"
 SETS = ("sample", "korquad", "tydiqa_ko", "ko_statutes", "squad2", "covidqa", "tatqa", "chroma_chunking", "anthropic_codebases")
 HELD = ("kept", "lay")   # What became of the documents of a question that can be answered
@@ -252,12 +248,9 @@ def of_package(rows: list[Row]) -> dict[str, list[Any]]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sets", default=",".join(SETS), help="separated by commas")
-    parser.add_argument("--work", type=Path, default=ROOT / "out" / "chance")
-    parser.add_argument("--out", type=Path, help="store the results as JSON")
-    parser.add_argument("--held-out", action="store_true", help="the held-out questions over the sample, with the model and cut-off of the package")
-    args = parser.parse_args()
+    args = arguments(__doc__, sets=(",".join(SETS), "separated by commas"), work=ROOT / "out" / "chance",
+                     out=(Path, "store the results as JSON"),
+                     held_out=(False, "the held-out questions over the sample, with the model and cut-off of the package"))
     if args.held_out:
         return print("documents: questions, answered, note though answered, note and not answered:", of_package(rows_of("sample_held_out", args.work)))
     sets = {name: rows_of(name, args.work) for name in args.sets.split(",")}

@@ -9,7 +9,6 @@ Vectors are kept in --cache, so that a run that was interrupted goes on.
 """
 from __future__ import annotations
 
-import argparse
 import hashlib
 import json
 import os
@@ -26,14 +25,14 @@ from typing import Any, NamedTuple
 import numpy as np
 from tqdm import tqdm
 
+from common import MODELS, ROOT, arguments
 from ragnb.evaluation.comparison import paired_test
 from ragnb.context.builders import PassageRanking
 from ragnb.evaluation.datasets import Dataset, Question, load_dataset
 from ragnb.evaluation.measures import Evaluation, evaluate
 from ragnb.documents.span import InputError, Passage, Span, n_characters, shared, union
 
-ROOT = Path(__file__).resolve().parent.parent
-MODEL = Path(os.environ.get("RAGNB_MODELS", ROOT.parent / "shared" / "models")) / "minilm"
+MODEL = MODELS / "minilm"
 SEPARATORS = ("\n\n", "\n", ".", "?", "!", " ", "")  # Of the report; each stays at the head of what follows it
 SETTINGS = ((250, 125), (250, 0), (200, 0), (800, 400), (400, 200), (400, 0))  # (size, overlap); the report has the first three for MiniLM
 BUDGETS = (1_000, 2_000, 4_000, 8_000, 16_000)
@@ -321,7 +320,8 @@ def run(dataset: Dataset, cache: Path) -> dict[str, Any]:
         budgets = {"at_budgets": ours[made.name], "at_budgets_exact": score_budgets(made.chunks, dataset, order)}
         out.append({**describe(made, texts, tokens, pieces), "same_with_hnsw": same_with_hnsw(vectors, queries, order), "scores": score_chunking(made, dataset, order),
                     **{k: e.to_dict()["budgets"] for k, e in budgets.items()}})
-    return {"dataset": dataset.summary(), "embedding": model.describe(), "chunkings": out, "tests": _tests(ours)}
+    about = {"name": dataset.name, "version": dataset.version, "documents": len(texts), "questions": len(asked)}
+    return {"dataset": about, "embedding": model.describe(), "chunkings": out, "tests": _tests(ours)}
 
 
 def _tests(ours: dict[str, Evaluation]) -> list[dict[str, Any]]:
@@ -335,11 +335,9 @@ def _tests(ours: dict[str, Evaluation]) -> list[dict[str, Any]]:
 
 def main() -> None:
     """Run, print the table, store the result."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--omega", action="store_true", help="only precision omega, for every tokenizer")
-    parser.add_argument("--out", type=Path, default=ROOT / "nbs" / "studies" / "results" / "chroma_protocol.json")
-    parser.add_argument("--cache", type=Path, default=Path(tempfile.gettempdir()) / "ragnb-chroma", help="folder of the vectors")
-    args = parser.parse_args()
+    args = arguments(__doc__, omega=(False, "only precision omega, for every tokenizer"),
+                     out=ROOT / "nbs" / "studies" / "results" / "chroma_protocol.json",
+                     cache=(Path(tempfile.gettempdir()) / "ragnb-chroma", "folder of the vectors"))
     dataset = load_dataset("chroma_chunking")
     if args.omega:
         return show_omega(dataset)

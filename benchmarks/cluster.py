@@ -24,13 +24,12 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-from cluster_data import document, foreign_body, foreign_lines, kind, PER_DOCUMENT, texts, vectors
+from cluster_data import document, foreign_body, foreign_lines, kind, Known, PER_DOCUMENT, texts, vectors
+from common import arguments, cpu_of, ROOT, server
 from llama_index.core.base.base_retriever import BaseRetriever
-from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 
 from ragnb.expansion.chunk_expanders import NeighborChunkExpander
@@ -40,8 +39,7 @@ from ragnb.expansion.policy import neighbors
 from ragnb.retrieval.cluster_store import ClusterStore, rows_body
 from ragnb.storage.opensearch import vector_field
 
-HERE = Path(__file__).resolve().parent.parent
-TOOL, RESULTS = HERE / "tools/opensearch.py", HERE / "nbs/studies/results/one_machine.json"
+RESULTS = ROOT / "nbs/studies/results/one_machine.json"
 LOADING = {"index": {"refresh_interval": "-1", "translog.flush_threshold_size": "6gb"}}
 
 
@@ -56,7 +54,7 @@ def store_of(args: argparse.Namespace, size: int) -> ClusterStore:
     if args.graph:
         graph = {"method": vector_field(args.dims)["method"] | {"parameters": dict(zip(("m", "ef_construction"), args.graph))}}
     settings = {"number_of_replicas": 0, "index.translog.flush_threshold_size": "6gb"}
-    return ClusterStore(f"opensearch://{args.url.partition('://')[2]}/bench{size}", settings=settings, vector=graph, tokenizer=split)
+    return ClusterStore(f"opensearch://{args.url}/bench{size}", settings=settings, vector=graph, tokenizer=split)
 
 
 def theirs(size: int) -> str:
@@ -253,19 +251,6 @@ def ways_to_expand(store: ClusterStore, foreign: str, args: argparse.Namespace) 
     return {name: (requests_of(store, name, way, args), way) for name, way in ways.items()}
 
 
-def cpu_of(client: Any, way: Callable[[Any], Any], questions: list[Any]) -> float:
-    """CPU milliseconds a question, of the server and of this process: what a busy machine does not change."""
-    def used() -> float:
-        time.sleep(1.1)     # the server looks once a second
-        nodes = client.nodes.stats(metric="process")["nodes"].values()
-        return sum(node["process"]["cpu"]["total_in_millis"] for node in nodes) + 1_000 * time.process_time()
-
-    start = used()
-    for question in questions:
-        way(question)
-    return round((used() - start) / len(questions), 1)
-
-
 def percentiles(times: list[float]) -> dict[str, float]:
     """Milliseconds; the first tenth warms the server up."""
     kept = sorted(times[len(times) // 10:])
@@ -286,26 +271,12 @@ def expand(args: argparse.Namespace) -> None:
                 wrong += name == "ours: keyed reads" and any(f"d{int(p.doc_id[1:]):07d}" != p.doc_id or p.text not in "".join(
                     texts(int(p.doc_id[1:]))) for p in found.passages)
         client = store_of(args, size).rows.client
-        cpu = {name: cpu_of(client, way, list(hits_of(size, args.hits, 20, 8))) for name, (_, way) in ways.items()}
+        cpu = {name: round(sum(cpu_of(client, way, list(hits_of(size, args.hits, 20, 8)))), 1) for name, (_, way) in ways.items()}
         save(args, "expand", [{"chunks": size, "index": name.partition(":")[0], "way": name, "requests": ways[name][0], **percentiles(took),
                                "cpu": cpu[name], "questions": len(took), "wrong": wrong} for name, took in times.items()])
 
 
 # --- retrieval ------------------------------------------------------------------------------------------------------
-
-
-class Known(BaseEmbedding):
-    """Gives each question the vector that was drawn for it."""
-    vectors: dict[str, list[float]] = {}
-
-    def _get_query_embedding(self, query: str) -> list[float]:
-        return self.vectors[query]
-
-    async def _aget_query_embedding(self, query: str) -> list[float]:
-        return self.vectors[query]
-
-    def _get_text_embedding(self, text: str) -> list[float]:
-        raise AssertionError("texts come with their vectors")
 
 
 def asked(args: argparse.Namespace, size: int, seed: int = 11) -> Known:
@@ -346,11 +317,11 @@ def timed(ways: dict[str, Callable[[str], Any]], questions: list[str]) -> tuple[
     return times, found
 
 
-def retrieved(args: argparse.Namespace, size: int, index: str, ways: dict[str, Callable[[str], Any]], model: Known, client: Any) -> None:
+def retrieved(args: argparse.Namespace, size: int, index: str, ways: dict[str, Callable[[str], Any]], model: Known, client: Any | None) -> None:
     """Time the ways; of the vectors, how many of the ten nearest are found."""
     questions = list(model.vectors)
     times, found = timed(ways, questions)
-    cpu = {name: cpu_of(client, way, questions[:20]) for name, way in ways.items()}
+    cpu = {name: round(sum(cpu_of(client, way, questions[:20])), 1) for name, way in ways.items()}
     true = nearest(args, size, model)
     recall = statistics.mean(len(t & set(f[:10])) / 10 for t, f in zip(true, found["vectors"]))
     save(args, "search", [{"chunks": size, "index": index, "way": name, **percentiles(took), "cpu": cpu[name], "questions": len(took),
@@ -378,11 +349,6 @@ def search(args: argparse.Namespace) -> None:
         retrieved(args, size, "cluster", ways, model, store.rows.client)
 
 
-class NoServer:
-    """Uses no CPU."""
-    nodes = type("Nodes", (), {"stats": lambda self, metric: {"nodes": {}}})()
-
-
 def local(args: argparse.Namespace) -> None:
     """The same in memory."""
     from ragnb.retrieval.bm25 import Bm25Retriever
@@ -397,7 +363,7 @@ def local(args: argparse.Namespace) -> None:
         bm25 = Bm25Retriever(words, str.split, top_k=10)
         both = {"bm25": Bm25Retriever(words, str.split, top_k=100), "vector": VectorRetriever(store, model, 100)}
         ways = {"words": bm25.retrieve, "vectors": lambda q: store.search(model.vectors[q], 10), "hybrid": HybridRetriever(both, 10).retrieve}
-        retrieved(args, size, "local", ways, model, NoServer())
+        retrieved(args, size, "local", ways, model, None)
 
 
 def drop(args: argparse.Namespace) -> None:
@@ -410,26 +376,14 @@ def drop(args: argparse.Namespace) -> None:
 
 def main() -> None:
     """The command."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     whats = {"build": build, "bulk": bulk, "expand": expand, "search": search, "local": local, "drop": drop}
-    parser.add_argument("what", choices=whats)
-    parser.add_argument("--url", help="of a server; by default the one that make opensearch has started")
-    parser.add_argument("--sizes", type=int, nargs="+", default=[10_000, 100_000], help="chunks; multiples of 2,000")
-    parser.add_argument("--indexes", nargs="+", choices=["ours", "theirs"], default=["ours", "theirs"])
-    parser.add_argument("--rounds", type=int, default=3, help="bulk: how often both are measured")
-    parser.add_argument("--dims", type=int, default=384)
-    parser.add_argument("--hits", type=int, default=5)
-    parser.add_argument("--window", type=int, default=5)
-    parser.add_argument("--questions", type=int, default=100)
-    parser.add_argument("--graph", type=int, nargs=2, metavar=("M", "EF"), help="build: edges and candidates of the graph of vectors")
-    parser.add_argument("--save", action="store_true", help=f"note what was measured in {RESULTS.relative_to(HERE)}")
-    parser.add_argument("--one", choices=["ours", "theirs"], help=argparse.SUPPRESS)
-    args = parser.parse_args()
-    if not args.url:
-        told = subprocess.run([sys.executable, str(TOOL), "url"], capture_output=True, text=True)
-        args.url = told.stdout.strip().split(",")[0]
-    if not args.url and args.what != "local":
-        sys.exit("no server: make opensearch, or --url")
+    args = arguments(
+        __doc__, what=list(whats), url=("", "host and port of a server; by default the one that make opensearch has started"),
+        sizes=([10_000, 100_000], "chunks; multiples of 2,000"), indexes=["ours", "theirs"], rounds=(3, "bulk: how often both are measured"), dims=384,
+        hits=5, window=5, questions=100, graph=([int], "build: edges and candidates of the graph of vectors"),
+        save=(False, f"note what was measured in {RESULTS.relative_to(ROOT)}"), one=("", "build: one index in this process"))
+    if args.what != "local":
+        args.url = args.url.partition("://")[2] or args.url or server()
     whats[args.what](args)
 
 

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.schema import NodeRelationship, RelatedNodeInfo, TextNode
 
 from ragnb.documents.span import Outline, Span
@@ -65,6 +66,20 @@ def document(n: int, dims: int, per_document: int = PER_DOCUMENT) -> tuple[list[
         nodes.append(TextNode(id_=f"{doc_id}#c{i}", text=text, start_char_idx=span.start, end_char_idx=span.end,
                               metadata=metadata, embedding=vector, relationships=of))
     return nodes, Outline(doc_id, per_document * SIZE, {"c": spans}, pages=pages, metadata={"doc_type": kind(n)})
+
+
+class Known(BaseEmbedding):
+    """Gives each text the vector that was drawn for it."""
+    vectors: dict[str, list[float]] = {}
+
+    def _get_query_embedding(self, query: str) -> list[float]:
+        return self.vectors[query]
+
+    async def _aget_query_embedding(self, query: str) -> list[float]:
+        return self.vectors[query]
+
+    def _get_text_embedding(self, text: str) -> list[float]:
+        return self.vectors[text]
 
 
 # --- the same, as another program writes it (fields of seed 000) -----------------------------------------------------

@@ -24,8 +24,9 @@ from pathlib import Path
 from typing import Any
 
 from cluster_kill import cluster, tool
+from common import arguments, ROOT
 
-sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "indexing"))
+sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests" / "indexing")]
 
 from test_cluster_readers import Busy, lost, N, write   # noqa: E402
 
@@ -122,12 +123,7 @@ def part(name: str, place: str, docs: Path, nodes: list[Path], again: Any, args:
 
 def main() -> None:
     """The command."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seconds", type=float, default=20)
-    parser.add_argument("--parts", nargs="+", default=["follow", "kill", "stop", "refuse", "two"])
-    parser.add_argument("--heap", default="512m", help="of each node")
-    parser.add_argument("--out", type=Path)
-    args = parser.parse_args()
+    args = arguments(__doc__, seconds=20, parts=["follow", "kill", "stop", "refuse", "two"], heap=("512m", "of each node"), out=Path)
     with cluster(args.heap) as (hosts, nodes, again), tempfile.TemporaryDirectory() as folder:
         place, docs = f"opensearch://{hosts}/faults", Path(folder) / "docs"
         update_index(write(docs, 1), place, show_progress=False)

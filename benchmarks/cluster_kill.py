@@ -27,6 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from cluster_data import document, texts
+from common import arguments, keep_row, ROOT
 from llama_index.core.schema import NodeWithScore
 
 from ragnb.documents.span import Address, parse_address
@@ -39,11 +40,10 @@ from ragnb.pipeline.pipeline import Pipeline
 from ragnb.retrieval.cluster_store import ClusterStore
 from ragnb.storage.opensearch import cluster_place, open_client
 
-HERE = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(HERE / "tools"))
+sys.path.insert(0, str(ROOT / "tools"))
 import opensearch as tool  # noqa: E402
 
-RESULTS = HERE / "nbs/studies/results/one_machine_kill.json"
+RESULTS = ROOT / "nbs/studies/results/one_machine_kill.json"
 DIMS, PER, STATIC = 32, 20, 40       # Numbers of a vector; chunks of a document; documents that stay as they are
 
 
@@ -230,12 +230,8 @@ def index_load(hosts: str, args: argparse.Namespace, kill: Callable, again: Call
 
 def main() -> None:
     """The command."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--kinds", nargs="+", choices=["store", "index"], default=["store", "index"])
-    parser.add_argument("--seconds", type=float, default=60)
-    parser.add_argument("--heap", default="512m", help="of each node")
-    parser.add_argument("--save", action="store_true", help=f"note what was seen in {RESULTS.relative_to(HERE)}")
-    args = parser.parse_args()
+    args = arguments(__doc__, kinds=["store", "index"], seconds=60.0, heap=("512m", "of each node"),
+                     save=(False, f"note what was seen in {RESULTS.relative_to(ROOT)}"))
     for kind in args.kinds:
         with cluster(args.heap) as (hosts, nodes, again):
             kill = partial(lambda node: os.kill(tool.alive(node), signal.SIGKILL), nodes[2])
@@ -246,9 +242,7 @@ def main() -> None:
                "documents": n, "lost": len(lost), "nodes_at_the_end": health["number_of_nodes"], "status": health["status"], "longest_s": {k: round(v, 1) for k, v in load.longest.items()}}
         print(json.dumps(row, ensure_ascii=False), *dict.fromkeys([*load.errors[:8], *load.wrong[:8], *lost[:8]]), sep="\n", flush=True)
         if args.save:
-            held = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else []
-            held = [*(r for r in held if r["kind"] != kind), row]
-            RESULTS.write_text("[\n" + ",\n".join(json.dumps(r, ensure_ascii=False) for r in held) + "\n]\n", encoding="utf-8")
+            keep_row(RESULTS, row, ("kind",))
 
 
 if __name__ == "__main__":

@@ -8,7 +8,6 @@ killed at a random moment of a change (SIGKILL; stored seed). `--out` replaces t
 """
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import random
@@ -20,7 +19,9 @@ import time
 from collections import Counter
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "indexing"))
+from common import arguments, keep_row, ROOT
+
+sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests" / "indexing")]
 
 from test_cluster_readers import N, lost, readers, write   # noqa: E402
 
@@ -50,11 +51,7 @@ def change(docs: Path, place: str, edition: int, draw: random.Random) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--questions", type=int, default=1_000)
-    parser.add_argument("--seed", type=int, default=29)
-    parser.add_argument("--out", type=Path)
-    args = parser.parse_args()
+    args = arguments(__doc__, questions=1_000, seed=29, out=Path)
     hosts = [url.partition("://")[2] for url in os.environ["RAGNB_OPENSEARCH"].split(",")]
     place, draw, kinds = f"opensearch://{','.join(hosts)}/readers", random.Random(args.seed), Counter()
     with tempfile.TemporaryDirectory() as folder:
@@ -69,9 +66,7 @@ def main() -> None:
                  "after": sum(bool(lost(opened[0], n)) for n in range(N))}
     print(json.dumps(facts, ensure_ascii=False), *wrong[:5], sep="\n")
     if args.out:
-        held = json.loads(args.out.read_text(encoding="utf-8")) if args.out.exists() else []
-        rows = sorted([*(row for row in held if row["nodes"] != len(hosts)), facts], key=lambda row: row["nodes"])
-        args.out.write_text("[\n" + ",\n".join(map(json.dumps, rows)) + "\n]\n", encoding="utf-8")
+        keep_row(args.out, facts, ("nodes",))
 
 
 if __name__ == "__main__":

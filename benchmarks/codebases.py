@@ -6,9 +6,7 @@ Pass@k as its authors measure it: the share of a question's gold chunks among th
 """
 from __future__ import annotations
 
-import argparse
 import json
-import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,13 +14,13 @@ from pathlib import Path
 import numpy as np
 from tqdm import tqdm
 
+from common import DATA, MODELS, arguments
 from ragnb.retrieval.bm25 import PositiveOkapi
 from ragnb.models.embedding import resolve_embedding
 from ragnb.retrieval.hybrid import rrf
 from ragnb.documents.span import Span
 from ragnb.documents.text import word_tokens_batch
 
-ROOT = Path(__file__).resolve().parent.parent
 CUTOFFS = (5, 10, 20)
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 
@@ -102,11 +100,7 @@ def dense(vectors: np.ndarray, around: Sequence[tuple[int, int]], questions: np.
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, default=Path(os.environ.get("RAGNB_DATA", ROOT.parent / "shared" / "data")))
-    parser.add_argument("--embed", default="ngram,onnx:" + str(Path(os.environ.get("RAGNB_MODELS", ROOT.parent / "shared" / "models")) / "minilm"))
-    parser.add_argument("--windows", default="1,3,7", help="chunks of the scales")
-    args = parser.parse_args()
+    args = arguments(__doc__, data=DATA, embed="ngram,onnx:" + str(MODELS / "minilm"), windows=("1,3,7", "chunks of the scales"))
     sizes = [int(w) for w in args.windows.split(",")]
     files, chunks, asked = load(args.data / "anthropic_codebases")
     gold = [g for _, g in asked]

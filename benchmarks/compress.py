@@ -5,13 +5,13 @@
 """
 from __future__ import annotations
 
-import argparse
 import random
 import tempfile
 from pathlib import Path
 
 from tqdm import tqdm
 
+from common import ROOT, arguments
 from ragnb.context.compress import compress_passages
 from ragnb.context.builders import PassageRanking, cut_passage
 from ragnb.evaluation.datasets import load_questions
@@ -20,7 +20,6 @@ from ragnb.indexing.update import index_documents
 from ragnb.pipeline.pipeline import Pipeline
 from ragnb.documents.span import Span, n_characters, shared
 
-ROOT = Path(__file__).resolve().parent.parent
 COLUMNS = ("compressed", "compressed, hits first", "best passages, whole", "each cut around its hit", "each cut from its head (seed 002)")
 
 
@@ -30,13 +29,9 @@ def recall(places, evidence):
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, help="the sample corpus when not given")
-    parser.add_argument("--questions", type=int, default=200, help="drawn with a fixed seed")
-    parser.add_argument("--shares", default="0.2,0.4,0.6")
-    parser.add_argument("--policy", default="neighbors:2")
-    parser.add_argument("--documents", type=int, help="the first so many documents, and the questions about them")
-    args = parser.parse_args()
+    args = arguments(__doc__, data=(Path, "the sample corpus when not given"), questions=(200, "drawn with a fixed seed"),
+                     shares="0.2,0.4,0.6", policy="neighbors:2",
+                     documents=(int, "the first so many documents, and the questions about them"))
     corpus, asked = (args.data / "corpus.jsonl", args.data / "queries.jsonl") if args.data else (ROOT / "data" / "corpus", ROOT / "data" / "questions")
     everything = list(read_documents(corpus, []))
     documents = everything[:args.documents]

@@ -5,24 +5,22 @@
 """
 from __future__ import annotations
 
-import argparse
-import os
 import random
 import tempfile
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from tqdm import tqdm
 
+from common import DATA, ROOT, arguments
 from ragnb.context.builders import RankedContextBuilder
 from ragnb.evaluation.datasets import load_questions
 from ragnb.documents.files import read_documents
 from ragnb.documents.span import Passage
 from ragnb.indexing.update import update_index
-from ragnb.evaluation.judging import ORDERS, evidence_positions, freeze_contexts, lay_out, position_summary, shuffled
+from ragnb.evaluation.datasets import Question
+from ragnb.evaluation.judging import ORDERS, evidence_positions, freeze_contexts, lay_out, position_summary
 from ragnb.pipeline.pipeline import Pipeline
-
-ROOT = Path(__file__).resolve().parent.parent
 
 
 def insert_at_middle(passages: Sequence[Passage]) -> list[Passage]:
@@ -33,32 +31,45 @@ def insert_at_middle(passages: Sequence[Passage]) -> list[Passage]:
     return ordered
 
 
+def shuffled(passages: Sequence[Passage]) -> list[Passage]:
+    "An order by chance, the same for the same passages: the baseline of every other."
+    mixed = list(passages)
+    random.Random("0 " + " ".join(p.id for p in passages)).shuffle(mixed)
+    return mixed
+
+
+def order_rows(
+    found: Mapping[str, Sequence[Passage]],  # Question -> passages, best first
+    questions: Sequence[Question],
+    budgets: Sequence[int] = (2_000, 4_000, 8_000),
+) -> Iterator[dict[str, Any]]:
+    "Where the evidence stands when the same passages are laid out in different orders."
+    for budget in budgets:
+        builder = RankedContextBuilder(budget)
+        frozen = freeze_contexts(found.__getitem__, questions, builder)
+        size = round(sum(len(f.passages) for f in frozen) / len(frozen), 1)
+        for name, order in (ORDERS | {"seed 001, literally": insert_at_middle, "shuffled": shuffled}).items():
+            places = evidence_positions([lay_out(f.passages, order, builder) for f in frozen], questions)
+            yield {"budget": budget, "order": name, "passages": size, **position_summary(places)}
+
+
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, default=Path(os.environ.get("RAGNB_DATA", ROOT.parent / "shared" / "data")) / "korquad")
-    parser.add_argument("--sample", action="store_true", help="measure on data/ of this repository")
-    parser.add_argument("--questions", type=int, default=500, help="drawn with a fixed seed")
-    parser.add_argument("--budgets", default="2000,4000,8000")
-    parser.add_argument("--policy", default="neighbors:1")
-    args = parser.parse_args()
+    args = arguments(__doc__, data=DATA / "korquad",
+                     sample=(False, "measure on data/ of this repository"), questions=(500, "drawn with a fixed seed"),
+                     budgets="2000,4000,8000", policy="neighbors:1")
     corpus, asked = (ROOT / "data" / "corpus", ROOT / "data" / "questions") if args.sample else (args.data / "corpus.jsonl", args.data / "queries.jsonl")
     questions = load_questions(asked, {d.id_: d.text for d in read_documents(corpus, [])})
     if len(questions) > args.questions:
         questions = random.Random(0).sample(questions, args.questions)
-    orders = ORDERS | {"seed 001, literally": insert_at_middle, "shuffled": shuffled(0)}
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         index, _ = update_index(corpus, folder, parser="parent-child")
         pipeline = Pipeline.from_index(index, policy=args.policy, budget=None)
         found = {q.query: pipeline.passages(q.query) for q in tqdm(questions, desc="ask")}
     print(f"{len(questions)} questions, policy {args.policy}\n")
     print("| characters | passages | evidence absent | in the best passage | order | first third | middle | last third | characters from the nearer end |\n" + "|---" * 9 + "|")
-    for budget in map(int, args.budgets.split(",")):
-        builder = RankedContextBuilder(budget)
-        frozen = freeze_contexts(found.__getitem__, questions, builder)
-        size = sum(len(f.passages) for f in frozen) / len(frozen)
-        for name, order in orders.items():
-            s = position_summary(evidence_positions([lay_out(f.passages, order, builder) for f in frozen], questions))
-            print(f"| {budget:,} | {size:.1f} | {s['absent']} | {s['best_passage']:.3f} | {name} | {s['first']:.3f} | {s['middle']:.3f} | {s['last']:.3f} | {s['from_end']:,} |", flush=True)
+    for r in order_rows(found, questions, [*map(int, args.budgets.split(","))]):
+        print(f"| {r['budget']:,} | {r['passages']:.1f} | {r['absent']} | {r['best_passage']:.3f} | {r['order']} | {r['first']:.3f} "
+              f"| {r['middle']:.3f} | {r['last']:.3f} | {r['from_end']:,} |", flush=True)
 
 
 if __name__ == "__main__":

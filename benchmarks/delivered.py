@@ -13,7 +13,6 @@ another. Sets are looked for below RAGNB_DATA (default ../shared/data).
 """
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import re
@@ -23,14 +22,13 @@ from pathlib import Path
 
 import numpy as np
 
+from common import DATA, ROOT, arguments
 from ragnb.evaluation.comparison import RunPlan, run_strategies
 from ragnb.evaluation.datasets import load_dataset
 from ragnb.evaluation.measures import Evaluation
 from ragnb.evaluation.strategy import resolve_strategies
 
-ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "nbs/studies/results/delivered.json"
-DATA = Path(os.environ.get("RAGNB_DATA", ROOT.parent / "shared" / "data"))
 SETS = ("tydiqa_ko", "korquad", "ko_statutes", "squad2", "covidqa", "tatqa", "chroma_chunking", "anthropic_codebases")
 BUDGETS = (500, 1_000, 4_000)
 
@@ -61,13 +59,8 @@ def room(found: Evaluation) -> dict[str, list[float]]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sets", default=",".join(SETS), help="separated by commas")
-    parser.add_argument("--limit", type=int, default=100, help="questions a set")
-    parser.add_argument("--before", type=Path, help="a checkout of 44e0156")
-    parser.add_argument("--work", type=Path, default=ROOT / "out" / "delivered")
-    parser.add_argument("--out", type=Path, default=RESULTS)
-    args = parser.parse_args()
+    args = arguments(__doc__, sets=(",".join(SETS), "separated by commas"), limit=(100, "questions a set"),
+                     before=(Path, "a checkout of 44e0156"), work=ROOT / "out" / "delivered", out=RESULTS)
     known = {s["dataset"]: s["before"] for s in json.loads(args.out.read_text(encoding="utf-8"))["sets"]} if args.out.exists() else {}
     sets, n_within, shown = [], 0, " | ".join(f"{b:,}: before, delivered (spans)" for b in BUDGETS)
     print(f"| set | n | {shown} |\n|---|---|" + "---|" * len(BUDGETS))

@@ -9,13 +9,12 @@ Retrieval, expansion and context are those of `Library.open`; no model is asked.
 """
 from __future__ import annotations
 
-import argparse
 import tempfile
 from dataclasses import replace
-from pathlib import Path
 
 from llama_index.core.schema import Document
 
+from common import arguments, ROOT
 from ragnb.agent.library import Library, library_pipeline
 from ragnb.documents.span import Passage
 from ragnb.evaluation.comparison import compare
@@ -23,7 +22,6 @@ from ragnb.evaluation.datasets import load_dataset
 from ragnb.evaluation.measures import evaluate
 from ragnb.indexing.update import index_documents
 
-SAMPLE = Path(__file__).resolve().parents[1] / "data"
 
 
 def diary(documents: dict[str, Document]) -> Document:
@@ -56,11 +54,8 @@ def measure(name: str, documents: list[Document], questions: dict[str, list], bu
 
 def main() -> None:
     """Print one table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--budget", type=int, default=4_000)
-    parser.add_argument("--shares", nargs="*", type=float, default=[0.3, 0.4, 0.5, 0.6, 0.75])
-    args = parser.parse_args()
-    sample = load_dataset(SAMPLE)
+    args = arguments(__doc__, budget=4_000, shares=[0.3, 0.4, 0.5, 0.6, 0.75])
+    sample = load_dataset(ROOT / "data")
     two = [q for q in sample.questions if q.mode == "all" and len(q.evidence) > 1]
     machines = [q for q in sample.questions if q.query_id.startswith("mt-")]
     questions, documents = {"two places": two, "maintenance": machines}, list(sample.documents.values())

@@ -7,9 +7,8 @@
 """
 from __future__ import annotations
 
-import argparse
 import json
-import os
+import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -21,10 +20,10 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.preprocessing import normalize
 from tqdm import tqdm
 
+from common import arguments, DATA
 from ragnb.models.embedding import NgramEmbedding, OnnxEmbedding
 from ragnb.models.ngrams import count_ngrams, inverse_frequency, mix_bits
 
-DATA = Path(os.environ.get("RAGNB_DATA", Path(__file__).resolve().parent.parent.parent / "shared" / "data"))
 SETS = {"korquad": ("korquad", ()), "crowded": ("korquad", ("tydiqa_ko", "ko_statutes")), "tydiqa_ko": ("tydiqa_ko", ("korquad",)), "squad2": ("squad2", ())}
 N_QUERIES = 2000  # About, evenly spaced
 Embed = Callable[[list[str]], "np.ndarray | sp.csr_matrix"]
@@ -200,15 +199,10 @@ def scale(n: int) -> None:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sets", nargs="+", choices=SETS, default=["korquad", "crowded", "squad2"])
-    parser.add_argument("--only", nargs="+", default=[], metavar="CANDIDATE", help="names as in the table")
-    parser.add_argument("--onnx", metavar="FOLDER", help="also measure this ONNX sentence embedder")
-    parser.add_argument("--growth", action="store_true", help="text added after fitting")
-    parser.add_argument("--scale", type=int, metavar="N", help="time N chunks")
-    args = parser.parse_args()
+    args = arguments(__doc__, sets=(["korquad", "crowded", "squad2"], f"of {', '.join(SETS)}"), only=([], "names as in the table"),
+                     onnx=(str, "folder of an ONNX sentence embedder to measure, too"), growth=(False, "text added after fitting"), scale=(int, "time so many chunks"))
     if not DATA.is_dir():
-        parser.exit(2, f"no evaluation data in {DATA}; set RAGNB_DATA\n")
+        sys.exit(f"no evaluation data in {DATA}; set RAGNB_DATA")
     if args.growth:
         growth()
     elif args.scale:

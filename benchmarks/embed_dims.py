@@ -9,12 +9,12 @@ points to 1,024 numbers from 16,384 columns. Vectors of the index are rounded to
 """
 from __future__ import annotations
 
-import argparse
 from unittest.mock import patch
 
 import numpy as np
 from score_rules import BUDGETS, recalls, SETS
 
+from common import arguments
 from ragnb.chunking.units import UnitNodeParser
 from ragnb.documents.text import word_tokens_batch
 from ragnb.evaluation.datasets import load_dataset
@@ -92,12 +92,9 @@ def kept(name: str, limit: int) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sets", default=",".join(SETS))
-    parser.add_argument("--sizes", default=";".join(list(SIZES)[:3]), help="separated by ';', the first is compared with")
-    parser.add_argument("--limit", type=int, default=200, help="questions a set")
-    parser.add_argument("--kept", action="store_true", help="vectors alone, by their first numbers")
-    args = parser.parse_args()
+    args = arguments(__doc__, sets=",".join(SETS),
+                     sizes=(";".join(list(SIZES)[:3]), "separated by ';', the first is compared with"),
+                     limit=(200, "questions a set"), kept=(False, "vectors alone, by their first numbers"))
     if args.kept:
         print("| set | questions | first numbers | success@5 | success@20 |\n|---|--:|--:|--:|--:|")
         for name in args.sets.split(","):

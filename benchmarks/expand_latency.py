@@ -8,7 +8,6 @@ vector store, so it gets an in-memory docstore, and Haystack's window retriever 
 """
 from __future__ import annotations
 
-import argparse
 import json
 import logging
 import platform
@@ -24,6 +23,7 @@ import numpy as np
 from llama_index.core.schema import NodeRelationship, NodeWithScore, RelatedNodeInfo, TextNode
 from tqdm import tqdm
 
+from common import arguments, ROOT
 from ragnb import __version__
 from ragnb.expansion.expander import Expander
 from ragnb.expansion.policy import neighbors
@@ -195,15 +195,10 @@ def drawn(store: ChromaStore, n_chunks: int, n_hits: int, rng: random.Random) ->
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--chunks", default="20000,100000")
-    parser.add_argument("--hits", default="5,20,80")
-    parser.add_argument("--window", type=int, default=5)
-    parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--keyed", action="store_true", help="ours and its reads alone; nothing is held in memory")
-    parser.add_argument("--folder", type=Path, help="keep the indexes here, and use those that are there")
-    parser.add_argument("--store", type=Path, default=Path(__file__).resolve().parent.parent / "nbs" / "studies" / "results" / "expand_latency.json")
-    args = parser.parse_args()
+    args = arguments(__doc__, chunks="20000,100000", hits="5,20,80", window=5, rounds=3,
+                     keyed=(False, "ours and its reads alone; nothing is held in memory"),
+                     folder=(Path, "keep the indexes here, and use those that are there"),
+                     store=ROOT / "nbs" / "studies" / "results" / "expand_latency.json")
     logging.getLogger("ragnb").setLevel(logging.WARNING)
     rows: dict[tuple[int, int], dict[str, tuple[float, int]]] = {}
     names: list[str] = []

@@ -7,25 +7,22 @@ beside all products.
 """
 from __future__ import annotations
 
-import argparse
-import os
 import tempfile
 import time
-from pathlib import Path
 
 import numpy as np
 
+from common import arguments, DATA
 from ragnb.chunking.units import UnitNodeParser
 from ragnb.documents.files import read_documents
 from ragnb.indexing.update import fit_pieces
 from ragnb.models.embedding import NgramEmbedding
 
-DATA = Path(os.environ.get("RAGNB_DATA", Path(__file__).resolve().parents[2] / "shared" / "data")) / "ko_statutes"
 
 
 def unit_vectors() -> np.ndarray:
     """A vector of length 1 for each unit."""
-    documents = list(read_documents(DATA, []))
+    documents = list(read_documents(DATA / "ko_statutes", []))
     model, parser = NgramEmbedding(), UnitNodeParser()
     model.fit(fit_pieces(documents))
     found = np.asarray(model.embed([node.text for d in documents for node in parser.parse(d)[0]]), np.float32)
@@ -35,10 +32,7 @@ def unit_vectors() -> np.ndarray:
 def main() -> None:
     """The command."""
     import chromadb
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--ef", type=int, nargs="+", default=[64, 100, 200])
-    parser.add_argument("--questions", type=int, default=400)
-    args = parser.parse_args()
+    args = arguments(__doc__, ef=[64, 100, 200], questions=400)
     vectors, rng = unit_vectors(), np.random.default_rng(0)
     asked = vectors[rng.integers(0, len(vectors), args.questions)]
     asked = asked + rng.normal(scale=0.03, size=asked.shape).astype(np.float32)

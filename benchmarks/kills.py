@@ -13,10 +13,10 @@ libraries are imported once.
 """
 from __future__ import annotations
 
-import argparse
 import contextlib
 import io
 import json
+import multiprocessing
 import os
 import random
 import resource
@@ -26,11 +26,13 @@ import subprocess
 import sys
 import tempfile
 import time
-import traceback
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import Any
 
+from common import arguments
 from llama_index.core.embeddings import MockEmbedding
 
 from ragnb.cli import main as command
@@ -102,31 +104,25 @@ def run(kind: str, source: Path, folder: Path) -> None:
         update_index(source, folder, embed=toy(), force=kind == "force", show_progress=False)
 
 
-def forked(function: Callable[[], None], kill_after: float | None = None) -> int:
-    """Run a function in a child, killed after some seconds; its exit code, negative for a signal."""
-    pid = os.fork()
-    if pid == 0:
-        code = 1
-        try:
-            function()
-            code = 0
-        except BaseException:
-            traceback.print_exc()
-        finally:
-            sys.stdout.flush()
-            os._exit(code)
+def forked(*functions: Callable[[], Any], kill_after: float | None = None) -> list[int]:
+    """Run functions at once, each in a child, killed after some seconds; their exit codes, negative for a signal."""
+    children = [multiprocessing.get_context("fork").Process(target=function) for function in functions]
+    for child in children:
+        child.start()
     if kill_after is not None:
         time.sleep(kill_after)
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
-    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    for child in children:
+        if kill_after is not None:
+            child.kill()
+        child.join()
+    return [child.exitcode for child in children]
 
 
 def told(function: Callable[[], str]) -> str:
     """What a function returns in a child: this process never opens an index, which makes forks safe."""
     with tempfile.NamedTemporaryFile() as file:
-        code = forked(lambda: Path(file.name).write_text(function(), encoding="utf-8") and None)
-        return Path(file.name).read_text(encoding="utf-8") if code == 0 else f"failed with {code}"
+        code, = forked(lambda: Path(file.name).write_text(function(), encoding="utf-8"))
+        return f"failed with {code}" if code else Path(file.name).read_text(encoding="utf-8")
 
 
 def kills(work: Path, n: int, seed: int) -> Counter:
@@ -140,17 +136,17 @@ def kills(work: Path, n: int, seed: int) -> Counter:
         if kind != "new":
             shutil.copytree(work / "seed", place)
         before, start = told(lambda: seen(place)), time.monotonic()
-        assert forked(lambda: run(kind, work / "docs", place)) == 0
+        assert forked(lambda: run(kind, work / "docs", place)) == [0]
         took[kind], want[kind] = time.monotonic() - start, (before, told(lambda: seen(place)))
     for number in range(n):
         kind, place = KINDS[number % 4], work / "killed"
         shutil.rmtree(place, ignore_errors=True)
         if kind != "new":
             shutil.copytree(work / "seed", place)
-        count[f"{kind} killed"] += forked(lambda: run(kind, work / "docs", place), some.uniform(0, took[kind])) < 0
+        count[f"{kind} killed"] += forked(lambda: run(kind, work / "docs", place), kill_after=some.uniform(0, took[kind])) < [0]
         found = told(lambda: seen(place))
         count[f"{kind}: {'as before' if found == want[kind][0] else 'as after' if found == want[kind][1] else 'WRONG'}"] += 1
-        code = forked(lambda: run(kind, work / "docs", place))
+        code, = forked(lambda: run(kind, work / "docs", place))
         count["finished right" if code == 0 and told(lambda: seen(place)) == want[kind][1] else "finished WRONG"] += 1
     return count
 
@@ -183,19 +179,7 @@ def readers(work: Path, seconds: float) -> Counter:
                 count["of the second state"] += found == known[1]
         (work / name).write_text(json.dumps(count))
 
-    children = []
-    for job in (change, lambda: ask(True, "stays"), lambda: ask(False, "anew")):
-        if (pid := os.fork()) == 0:
-            code = 1
-            try:
-                job()
-                code = 0
-            except BaseException:
-                traceback.print_exc()
-            finally:
-                os._exit(code)
-        children.append(pid)
-    codes = [os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) for pid in children]
+    codes = forked(change, lambda: ask(True, "stays"), lambda: ask(False, "anew"))
     count = Counter({"WRONG exits": sum(map(bool, codes)), "updates": int((work / "updates").read_text())})
     for name in ("stays", "anew"):
         count.update({f"{name}: {k}": n for k, n in json.loads((work / name).read_text()).items()})
@@ -248,16 +232,8 @@ def writers(work: Path, n: int) -> Counter:
         forked(lambda: run("new", work / name, work / "whole"))
     for number in range(n):
         shutil.rmtree(folder, ignore_errors=True)
-        pids = []
-        for name in "ab" if number % 2 else "aa":
-            if (pid := os.fork()) == 0:
-                code = 1
-                with contextlib.suppress(BaseException):
-                    update_index(work / name, folder, embed=toy(), show_progress=False, wait=60)
-                    code = 0
-                os._exit(code)
-            pids.append(pid)
-        codes = [os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) for pid in pids]
+        codes = forked(*(partial(update_index, work / name, folder, embed=toy(), show_progress=False, wait=60)
+                         for name in ("ab" if number % 2 else "aa")))
         held = told(lambda: " ".join(Index.open(folder, toy()).store.doc_ids())).split()
         right = codes == [0, 0] and len(held) == (24 if number % 2 else 12)
         count["both are there" if right else f"WRONG {codes} {len(held)}"] += 1
@@ -323,7 +299,7 @@ def full(work: Path) -> Counter:
             os.setgid(65534)
             os.setuid(65534)
             (out / "said").write_text(f"{seen(work / 'seed') == before} {update_told(work / 'docs', work / 'seed')}")
-        code = forked(nobody)
+        code, = forked(nobody)
         line = (out / "said").read_text() if code == 0 else f"failed with {code}"
         count[f"a folder of somebody else: {'read, and told' if line.startswith('True') and 'cannot' in line else f'WRONG {line}'}"] += 1
     return count
@@ -337,16 +313,7 @@ def cache(work: Path, processes: int = 4, each: int = 100) -> Counter:
             mine.put(f"{p}-{i}", f"답 {p} {i} " + "가" * (i * 37 % 500), name=f"{p}-{i}")
             assert mine.get(f"{p}-{i}") is not None
 
-    pids = []
-    for p in range(processes):
-        if (pid := os.fork()) == 0:
-            code = 1
-            with contextlib.suppress(BaseException):
-                put(p)
-                code = 0
-            os._exit(code)
-        pids.append(pid)
-    codes, whole = [os.waitpid(pid, 0)[1] for pid in pids], CallCache(work / "answers.jsonl")
+    codes, whole = forked(*(partial(put, p) for p in range(processes))), CallCache(work / "answers.jsonl")
     lost = sum(whole.get(f"{p}-{i}") is None for p in range(processes) for i in range(each))
     return Counter({"answers": processes * each, "WRONG: lost": lost, "WRONG: torn": whole.damaged, "WRONG: exits": sum(map(bool, codes))})
 
@@ -354,14 +321,7 @@ def cache(work: Path, processes: int = 4, each: int = 100) -> Counter:
 if __name__ == "__main__":
     if "full" in sys.argv and os.getuid() == 0 and "RAGNB_MOUNTS" not in os.environ:    # again, where mounts are seen by nobody else
         os.execvpe("unshare", ["unshare", "-m", sys.executable, *sys.argv], os.environ | {"RAGNB_MOUNTS": "own"})
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("kills", "readers", "flips", "writers", "full", "cache"))
-    parser.add_argument("--kills", type=int, default=200)
-    parser.add_argument("--minutes", type=float, default=25)
-    parser.add_argument("--flips", type=int, default=500)
-    parser.add_argument("--pairs", type=int, default=20)
-    parser.add_argument("--seed", type=int, default=1)
-    args = parser.parse_args()
+    args = arguments(__doc__, what=("kills", "readers", "flips", "writers", "full", "cache"), kills=200, minutes=25.0, flips=500, pairs=20, seed=1)
     # loading the analyser would be most of a run
     texts.analysed = TextMemo(lambda given: (texts.Analysis([0], tuple(text.split())) for text in given))
     texts.load_kiwi().tokenize(QUESTIONS[0])    # it still reads the questions: loaded here, not in every child

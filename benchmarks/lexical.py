@@ -11,13 +11,13 @@ the best units under a budget of characters, success@5 says that one of the firs
 """
 from __future__ import annotations
 
-import argparse
 import sys
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
+from common import arguments
 from llama_index.core.schema import MetadataMode, TextNode
 from tqdm import tqdm
 
@@ -201,12 +201,8 @@ def compare_headers(data: Path, budgets: Sequence[int]) -> None:
 
 def main() -> None:
     """Run one of the three."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("tokens", "fields", "headers"))
-    parser.add_argument("--data", nargs="+", help="evaluation sets; a folder for `headers`")
-    parser.add_argument("--questions", type=int, help="a seeded sample of so many; 0: all")
-    parser.add_argument("--budgets", type=int, nargs="+", help="characters")
-    args = parser.parse_args()
+    args = arguments(__doc__, what=("tokens", "fields", "headers"), data=([], "evaluation sets; a folder for `headers`"),
+                     questions=(int, "a seeded sample of so many; 0: all"), budgets=([int], "characters"))
     if args.what == "tokens":
         n_questions = 1_200 if args.questions is None else args.questions
         compare_tokens(args.data or ["korquad", "tydiqa_ko", "ko_statutes"], n_questions, (args.budgets or [500])[0])

@@ -6,12 +6,12 @@ The last column counts the pairs of strategies that differ by 0.03 or more on th
 """
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable, Sequence
 from itertools import combinations
 
 from tqdm import tqdm
 
+from common import arguments
 from ragnb.retrieval.bm25 import Bm25Retriever
 from ragnb.context.builders import PassageRanking
 from ragnb.evaluation.datasets import Dataset, Question, load_dataset
@@ -75,11 +75,7 @@ def agreement(
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sets", default="squad2,korquad")
-    parser.add_argument("--n", type=int, default=300)
-    parser.add_argument("--budgets", default="300,1000")
-    args = parser.parse_args()
+    args = arguments(__doc__, sets="squad2,korquad", n=300, budgets="300,1000")
     budgets = [int(b) for b in args.budgets.split(",")]
     for name in args.sets.split(","):
         dataset = load_dataset(name)

@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 from llama_index.core.schema import MetadataMode
 
+from common import ROOT, arguments
 from ragnb.chunking.units import UnitNodeParser
 from ragnb.evaluation.datasets import Dataset, load_dataset, load_questions
 from ragnb.evaluation.delivered import spans_within
@@ -35,7 +36,6 @@ from ragnb.models.embedding import describe_embedding, NgramEmbedding, resolve_e
 from ragnb.models.local import LocalEmbedding
 from ragnb.models.vectors import embed_texts, VectorCache
 
-ROOT = Path(__file__).resolve().parent.parent
 QUESTIONS = ROOT / "benchmarks/questions"
 RESULTS = ROOT / "nbs/studies/results/meaning.json"
 SETS = ("sample", "lay", "tydiqa_ko", "ko_statutes", "squad2")
@@ -161,15 +161,10 @@ def cost(n: int = 1_000) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sets", default=",".join(SETS), help="separated by commas; also lay_held_out")
-    parser.add_argument("--limit", type=int, default=100, help="questions of a set below RAGNB_DATA")
-    parser.add_argument("--most", type=int, default=1_200, help="units of a set below RAGNB_DATA")
-    parser.add_argument("--onnx", metavar="FOLDER", help="also measure this ONNX sentence embedder")
-    parser.add_argument("--work", type=Path, default=ROOT / "out" / "meaning")
-    parser.add_argument("--out", type=Path, default=RESULTS)
-    parser.add_argument("--cost", action="store_true", help="time and size only")
-    args = parser.parse_args()
+    args = arguments(__doc__, sets=(",".join(SETS), "separated by commas; also lay_held_out"),
+                     limit=(100, "questions of a set below RAGNB_DATA"), most=(1_200, "units of a set below RAGNB_DATA"),
+                     onnx=(str, "also measure this ONNX sentence embedder"), work=ROOT / "out" / "meaning", out=RESULTS,
+                     cost=(False, "time and size only"))
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     if args.cost:
         return cost()

@@ -10,8 +10,8 @@ removed afterwards. LlamaIndex gets our units as nodes, our embedding and Chroma
 """
 from __future__ import annotations
 
-import argparse
 import json
+import multiprocessing
 import os
 import resource
 import sys
@@ -21,16 +21,17 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-RESULTS = Path(__file__).resolve().parents[1] / "nbs/studies/results/index_growth.json"
-DATA = Path(os.environ.get("RAGNB_DATA", Path(__file__).resolve().parents[2] / "shared" / "data")) / "ko_statutes"
+from common import arguments, DATA, keep_row, ROOT
+
+RESULTS = ROOT / "nbs/studies/results/index_growth.json"
 
 
 def statutes() -> list[tuple[str, str]]:
     """Name and text of each statute."""
     from ragnb.documents.files import read_documents
-    found = [(Path(d.id_).stem, d.text) for d in read_documents(DATA, []) if len(d.text) > 1_000]
+    found = [(Path(d.id_).stem, d.text) for d in read_documents(DATA / "ko_statutes", []) if len(d.text) > 1_000]
     if not found:
-        raise SystemExit(f"no statutes in {DATA}: set RAGNB_DATA")
+        raise SystemExit(f"no statutes in {DATA / 'ko_statutes'}: set RAGNB_DATA")
     return found
 
 
@@ -53,22 +54,24 @@ def write_corpus(folder: Path, size: int) -> int:
 
 def apart(work: Callable[[Any], Any], prepare: Callable[[], Any] = lambda: None) -> tuple[float, float, Any]:
     """Do some work in a child: CPU seconds without what was prepared, peak of its memory in MB, and its result."""
-    read, write = os.pipe()
-    pid = os.fork()
-    if pid == 0:
+    def measured() -> None:
         ready = prepare()
         start = sum(os.times()[:2])
         result = work(ready)
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-        with os.fdopen(write, "w") as out:
-            json.dump([sum(os.times()[:2]) - start, peak, result], out)
-        os._exit(0)
-    os.close(write)
-    with os.fdopen(read) as lines:
-        text = lines.read()
-    if os.waitpid(pid, 0)[1]:
-        raise SystemExit("a part failed")
-    return tuple(json.loads(text))
+        told.send((sum(os.times()[:2]) - start, peak, result))
+
+    fork = multiprocessing.get_context("fork")
+    here, told = fork.Pipe(duplex=False)
+    child = fork.Process(target=measured)
+    child.start()
+    told.close()
+    try:
+        return here.recv()
+    except EOFError:
+        raise SystemExit("a part failed") from None
+    finally:
+        child.join()
 
 
 def unit_nodes(source: Path) -> Iterator[tuple[list[Any], Any]]:
@@ -155,10 +158,7 @@ def growth(sizes: list[int], systems: list[str]) -> None:
                 weight = bytes_of(work / "ragnb") if system == "ragnb" else result if system == "llamaindex" else None
                 row = {"units": size, "system": system, "cpu_s": round(seconds, 1), "characters": characters, "peak_mb": round(peak), "bytes": weight}
                 print(json.dumps(row), flush=True)
-                held = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else []
-                held = [r for r in held if (r["units"], r["system"]) != (size, system)] + [row]
-                held.sort(key=lambda r: (r["units"], r["system"]))
-                RESULTS.write_text("[\n" + ",\n".join(map(json.dumps, held)) + "\n]\n", encoding="utf-8")
+                keep_row(RESULTS, row, ("units", "system"))
 
 
 def full(megabytes: float) -> None:
@@ -213,12 +213,8 @@ def stream(megabytes: float) -> int:
 
 def main() -> int:
     """Measure one way."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=("full", "growth", "stream"))
-    parser.add_argument("--mb", type=float)
-    parser.add_argument("--units", default="10000,30000,100000", help="growth: sizes")
-    parser.add_argument("--systems", default="ragnb,kiwi,embedding,llamaindex", help="growth: which to measure, in this order")
-    args = parser.parse_args()
+    args = arguments(__doc__, what=("full", "growth", "stream"), mb=float, units=("10000,30000,100000", "growth: sizes"),
+                     systems=("ragnb,kiwi,embedding,llamaindex", "growth: which to measure, in this order"))
     if args.what == "growth":
         return growth(list(map(int, args.units.split(","))), args.systems.split(",")) or 0
     return full(args.mb or 10) or 0 if args.what == "full" else stream(args.mb or 500)

@@ -16,21 +16,17 @@ The default strategy with n-grams. Each quote of a question's evidence that the 
 """
 from __future__ import annotations
 
-import argparse
 import json
-import os
 from collections import Counter
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from common import DATA, ROOT, arguments
 from ragnb.evaluation.datasets import Evidence, load_dataset, Question
 from ragnb.evaluation.delivered import delivered_spans
 from ragnb.evaluation.strategy import build_system, IndexCache, System
 
-ROOT = Path(__file__).resolve().parent.parent
-DATA = Path(os.environ.get("RAGNB_DATA", ROOT.parent / "shared" / "data"))
 BUDGETS = (500, 1_000, 4_000)
 CAUSES = ("cut", "near", "same document", "other document")
 
@@ -88,14 +84,10 @@ def tables(name: str, rows: list[dict[str, Any]], n: int) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sets", default="chroma_chunking,covidqa", help="separated by commas")
-    parser.add_argument("--limit", type=int, default=100, help="questions of a set")
-    parser.add_argument("--most", type=int, default=64_000, help="characters of the largest room that is tried")
-    parser.add_argument("--show", type=int, default=0, help="questions shown, of those missed at 1,000 characters")
-    parser.add_argument("--embed", default="ngram")
-    parser.add_argument("--cache", default=str(ROOT / "out" / "misses"))
-    args = parser.parse_args()
+    args = arguments(__doc__, sets=("chroma_chunking,covidqa", "separated by commas"), limit=(100, "questions of a set"),
+                     most=(64_000, "characters of the largest room that is tried"),
+                     show=(0, "questions shown, of those missed at 1,000 characters"), embed="ngram",
+                     cache=str(ROOT / "out" / "misses"))
     for name in args.sets.split(","):
         dataset = load_dataset(DATA / name).limit(args.limit)
         system = build_system("default", dataset, IndexCache(args.cache), embed=args.embed)

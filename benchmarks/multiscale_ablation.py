@@ -10,7 +10,6 @@ cites follows (`ragnb.documents.provisions`). `cut` leaves out what scores littl
 from __future__ import annotations
 
 import argparse
-import os
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -19,6 +18,7 @@ from typing import Any
 import numpy as np
 from tqdm import tqdm
 
+from common import DATA, MODELS
 from ragnb.evaluation.datasets import load_dataset
 from ragnb.models.embedding import resolve_embedding
 from ragnb.evaluation.measures import bootstrap_interval, evaluate
@@ -31,7 +31,6 @@ from ragnb.documents.provisions import cited_spans, look_up_question
 from ragnb.storage.store import embed_nodes
 from ragnb.documents.text import is_korean
 
-ROOT = Path(__file__).resolve().parents[2] / "shared"
 SETS = "korquad,tydiqa_ko,ko_statutes,squad2,covidqa,chroma_chunking"
 BUDGETS = (250, 500, 1_000, 2_000, 4_000)
 
@@ -108,8 +107,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("table", nargs="?", choices=["cut"], help="cut: what a cut by score saves and costs")
     parser.add_argument("--embed", help="ngram or onnx:FOLDER for all sets (default: ngram for Korean, minilm for English)")
-    parser.add_argument("--data", type=Path, default=Path(os.environ.get("RAGNB_DATA", ROOT / "data")))
-    parser.add_argument("--models", type=Path, default=Path(os.environ.get("RAGNB_MODELS", ROOT / "models")))
+    parser.add_argument("--data", type=Path, default=DATA)
+    parser.add_argument("--models", type=Path, default=MODELS)
     parser.add_argument("--sets", default=SETS)
     parser.add_argument("--limit", type=int, help="questions of a set, a fixed sample; all when left out")
     parser.add_argument("--parts", action="store_true", help="also leave out each part in turn")

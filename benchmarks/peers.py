@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import platform
 import time
 from collections.abc import Sequence
@@ -28,6 +27,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from common import MINILM, ROOT
 from ragnb import __version__
 from ragnb.evaluation.comparison import Run, RunPlan, holm, paired_test, run_strategies
 from ragnb.evaluation.datasets import load_dataset
@@ -36,8 +36,7 @@ from ragnb.evaluation.peers import PEERS
 from ragnb.evaluation.strategy import Strategy
 from ragnb.evaluation.tune import choose_by_halves, peer_grid, tuning_grid
 
-ROOT = Path(__file__).resolve().parent.parent
-EMBEDS = {"ngram": "ngram", "minilm": "onnx:" + str(Path(os.environ.get("RAGNB_MODELS", ROOT.parent / "shared" / "models")) / "minilm")}
+EMBEDS = {"ngram": "ngram", "minilm": MINILM}
 ENGLISH = ("squad2", "covidqa", "tatqa", "chroma_chunking", "anthropic_codebases")
 SETS = ("tydiqa_ko", "squad2", "covidqa", "korquad", "ko_statutes", "tatqa", "chroma_chunking", "anthropic_codebases", "ko_tax_tables")
 BUDGETS = (500, 1_000, 4_000)

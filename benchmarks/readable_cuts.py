@@ -9,11 +9,11 @@ inside a sentence because it was cut, before and now. Vectors are kept in --work
 """
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 
 import numpy as np
 
+from common import ROOT, arguments
 from ragnb.chunking.units import UnitNodeParser
 from ragnb.documents.span import Span, n_characters, shared
 from ragnb.documents.text import sentence_spans, trim_span, word_tokens_batch
@@ -21,8 +21,6 @@ from ragnb.evaluation.datasets import Dataset, Question, load_dataset
 from ragnb.retrieval.multiscale import QUESTION_WORDS, MultiScaleRanking, UnitReader, pieces_by_score, take_readable, take_units, with_headers
 from ragnb.retrieval.unit_source import SHIFT
 from scored_set import build
-
-ROOT = Path(__file__).resolve().parent.parent
 
 
 def at_words(ranking: MultiScaleRanking, texts: dict[int, str], budget: int) -> dict[int, Span]:
@@ -84,12 +82,8 @@ def measure(dataset: Dataset, budgets: list[int], limit: int, work: Path) -> np.
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sets", default="squad2,tydiqa_ko")
-    parser.add_argument("--limit", type=int, default=300, help="questions a set, the same at every run")
-    parser.add_argument("--budgets", default="250,500,1000")
-    parser.add_argument("--work", type=Path, default=ROOT / "out" / "vectors")
-    args = parser.parse_args()
+    args = arguments(__doc__, sets="squad2,tydiqa_ko", limit=(300, "questions a set, the same at every run"),
+                     budgets="250,500,1000", work=ROOT / "out" / "vectors")
     budgets = [int(b) for b in args.budgets.split(",")]
     for name in args.sets.split(","):
         found = measure(load_dataset(name), budgets, args.limit, args.work)

@@ -15,13 +15,12 @@ Of the sample, the questions whose evidence stands in two places or more, all of
 """
 from __future__ import annotations
 
-import argparse
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Mapping
 from math import log
-from pathlib import Path
 
+from common import arguments, ROOT
 from ragnb.agent.library import Library
 from ragnb.agent.tools import ReadingTools
 from ragnb.documents.span import Address, covering, parse_address
@@ -34,7 +33,6 @@ from ragnb.indexing.update import index_documents
 from ragnb.pipeline.pipeline import Pipeline
 from ragnb.retrieval.multiscale import QUESTION_WORDS
 
-SAMPLE = Path(__file__).resolve().parents[1] / "data"
 Wish = tuple[Address, str]     # A chunk that was read, and the direction beyond it
 Choose = Callable[[ReadingTools, list[Wish]], "Wish | None"]   # Of the edges that were not tried yet; None: search again
 
@@ -132,15 +130,10 @@ def measure(name: str, dataset: Dataset, budgets: list[int], cuts: list[float]) 
 
 def main() -> None:
     """Print one table."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sets", default="sample,tydiqa_ko")
-    parser.add_argument("--limit", type=int, default=150, help="questions a set")
-    parser.add_argument("--budgets", nargs="*", type=int, default=[1_000, 2_000, 4_000])
-    parser.add_argument("--cuts", nargs="*", type=float, default=[0.3, 0.45])
-    args = parser.parse_args()
+    args = arguments(__doc__, sets="sample,tydiqa_ko", limit=(150, "questions a set"), budgets=[1_000, 2_000, 4_000], cuts=[0.3, 0.45])
     print("| set | questions | budget | reader | evidence recall | to one shot |\n|---|--:|--:|---|--:|---|")
     for name in args.sets.split(","):
-        dataset = load_dataset(SAMPLE if name == "sample" else name)
+        dataset = load_dataset(ROOT / "data" if name == "sample" else name)
         if name == "sample":
             two = [q for q in dataset.questions if q.mode == "all" and len(q.evidence) > 1]
             dataset = type(dataset)(dataset.name, dataset.documents, two)

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -19,6 +18,7 @@ from pathlib import Path
 from llama_index.core import Document
 from tqdm.auto import tqdm
 
+from common import DATA
 from ragnb.documents.catalogue import Catalogue, catalogue_of, catalogue_records
 from ragnb.documents.provisions import cited_spans, look_up_question
 from ragnb.documents.citations import find_citations
@@ -150,7 +150,7 @@ def main() -> None:
     """Print the tables and the misses."""
     import tempfile
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    default = Path(os.environ.get("RAGNB_DATA", Path(__file__).resolve().parents[2] / "shared" / "data")) / "ko_statutes"
+    default = DATA / "ko_statutes"
     parser.add_argument("folder", nargs="?", type=Path, default=default, help="Folder with corpus.jsonl and queries.jsonl")
     folder = parser.parse_args().folder
     corpus, rows = read(folder, "corpus.jsonl"), read(folder, "queries.jsonl")

@@ -2,7 +2,6 @@
 
     python benchmarks/retrieval_speed.py                                             # all at 10,000 and 100,000 chunks
     python benchmarks/retrieval_speed.py --systems multi-scale,hybrid --chunks 1000000
-    python benchmarks/retrieval_speed.py --bytes FOLDER                              # of an index instead: bytes by part
 
 Chunks are 25 words drawn by Zipf's law, in documents of 40, with a random unit vector of 384 numbers around one of 200 topics. A question is eight words of a chunk, and a vector
 near that chunk's; embedding it is not timed. Every system gets the same nodes and runs in a process of its own, all in memory; memory is what the process grew by from before the
@@ -10,7 +9,6 @@ index was built, nodes included, and its peak. Each question ends with texts in 
 """
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import resource
@@ -23,7 +21,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from llama_index.core.base.embeddings.base import BaseEmbedding
+from cluster_data import Known
+from common import arguments
 from llama_index.core.schema import TextNode
 from tqdm import tqdm
 
@@ -31,20 +30,6 @@ from ragnb.documents.span import Outline, Span
 
 PER_DOCUMENT, WORDS, DIMS, BATCH = 40, 25, 384, 10_000
 SYSTEMS = ("multi-scale", "multi-scale-saved", "hybrid", "llamaindex-fusion")
-
-
-class Known(BaseEmbedding):
-    """Gives each question the vector that was drawn for it."""
-    vectors: dict[str, list[float]] = {}
-
-    def _get_query_embedding(self, query: str) -> list[float]:
-        return self.vectors[query]
-
-    async def _aget_query_embedding(self, query: str) -> list[float]:
-        return self.vectors[query]
-
-    def _get_text_embedding(self, text: str) -> list[float]:
-        raise AssertionError("texts come with their vectors")
 
 
 def batches(n_chunks: int, questions: dict[str, list[float]]) -> Iterator[tuple[list[TextNode], list[Outline]]]:
@@ -127,30 +112,9 @@ def measure(system: str, n_chunks: int, n_questions: int) -> dict[str, Any]:
     return {"system": system, "chunks": n_chunks, "build": built, "p50": float(np.percentile(times, 50)), "p95": float(np.percentile(times, 95)), "memory": memory() - before, "peak": peak}
 
 
-def print_bytes(folder: Path) -> None:
-    """Bytes of an index folder by part, the largest first."""
-    parts = {"data_level0.bin": "Chroma: vectors with their graph", "chroma.sqlite3": "Chroma: texts, metadata, outlines",
-             "ngram_axes.npy": "embedding: axes", "ngram_steps.npy": "embedding: axes", "ngram_overlap.npy": "embedding: overlap", "ngram_idf.npy": "embedding: weights of n-grams",
-             "vectors.npy": "units: vectors", "codes.npy": "units: vectors", "signs.npy": "units: vectors", "stream.npy": "units: words in their order"}
-    sizes: dict[str, int] = {}
-    for file in (f for f in folder.rglob("*") if f.is_file()):
-        part = parts.get(file.name, "all else")
-        sizes[part] = sizes.get(part, 0) + file.stat().st_size
-    print("| part | MB |\n|---|---|")
-    for part, size in [*sorted(sizes.items(), key=lambda item: -item[1]), ("all", sum(sizes.values()))]:
-        print(f"| {part} | {size / 1e6:.2f} |")
-
-
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--systems", default=",".join(SYSTEMS))
-    parser.add_argument("--chunks", default="10000,100000", help=f"multiples of {BATCH:,}")
-    parser.add_argument("--questions", type=int, default=100)
-    parser.add_argument("--bytes", type=Path, metavar="FOLDER", help="instead: what an index folder consists of")
-    parser.add_argument("--one", action="store_true", help=argparse.SUPPRESS)
-    args = parser.parse_args()
-    if args.bytes:
-        return print_bytes(args.bytes)
+    args = arguments(__doc__, systems=",".join(SYSTEMS), chunks=("10000,100000", f"multiples of {BATCH:,}"), questions=100,
+                     one=(False, "in this process, as JSON"))
     if args.one:
         return print(json.dumps(measure(args.systems, int(args.chunks), args.questions)))
     print("| chunks | system | build s | p50 ms | p95 ms | memory MiB | peak MiB |\n|---|---|---|---|---|---|---|", flush=True)

@@ -17,12 +17,12 @@ import json
 import os
 import tempfile
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from kiwipiepy import Kiwi
 
+from common import arguments
 from meaning import BUDGETS, GivenIndexes, kept, load, QUESTIONS, ROOT
 from ragnb.evaluation.datasets import Dataset
 from ragnb.evaluation.measures import bootstrap_interval, Evaluation, make_row
@@ -114,14 +114,9 @@ def lines(dataset: Dataset, cache: GivenIndexes, args: argparse.Namespace, is_la
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sets", default="lay,sample,tydiqa_ko,ko_statutes", help="separated by commas; also lay_held_out")
-    parser.add_argument("--embed", default="ngram", choices=["ngram", "e5"])
-    parser.add_argument("--only", default="", metavar="WORD", help="besides the default only lines with this in their name")
-    parser.add_argument("--near", type=float, default=.6, help="least cosine of a neighbour")
-    parser.add_argument("--most", type=int, default=3, help="neighbours of a word")
-    parser.add_argument("--work", type=Path, default=ROOT / "out" / "meaning")
-    args = parser.parse_args()
+    args = arguments(__doc__, sets=("lay,sample,tydiqa_ko,ko_statutes", "separated by commas; also lay_held_out"), embed=("ngram", "ngram or e5"),
+                     only=("", "besides the default only lines with this in their name"), near=(.6, "least cosine of a neighbour"),
+                     most=(3, "neighbours of a word"), work=ROOT / "out" / "meaning")
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     print("| set | n | asked | " + " | ".join(f"{b:,}" for b in BUDGETS) + " | mean, difference (95 % CI) |\n|---|--:|---|" + "--:|" * len(BUDGETS) + "---|")
     for name in args.sets.split(","):

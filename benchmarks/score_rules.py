@@ -10,9 +10,7 @@ the variance of the differences within each set) and with each set left out in t
 """
 from __future__ import annotations
 
-import argparse
 import json
-import os
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
@@ -22,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from common import MINILM, ROOT, arguments
 from ragnb.documents.span import n_characters, shared
 from ragnb.documents.text import word_tokens_batch
 from ragnb.evaluation.datasets import Question, load_dataset
@@ -30,7 +29,6 @@ from ragnb.retrieval.scoring import adjusted_totals, B, clipped_z_scores, lucene
 from ragnb.retrieval.unit_source import REPEATS, SCALES, SHIFT, UnitSource
 from scored_set import build, FIVE, KOREAN, ScoredSet
 
-ROOT = Path(__file__).resolve().parent.parent
 SETS = {"korquad": None, "tydiqa_ko": None, "ko_statutes": None, "squad2": None, "covidqa": None, "chroma_chunking": None, "tatqa": None}
 BUDGETS = (250, 500, 1_000, 2_000, 4_000)
 ALL = (1, 1, 1, 1, 1)   # Weights of the five scales; the default leaves one out
@@ -185,15 +183,11 @@ def summary(measured: dict[str, dict[str, np.ndarray]]) -> dict[str, Any]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sets", default=",".join(SETS))
-    parser.add_argument("--limit", type=int, help="questions a set, the same at every run; all when left out")
-    parser.add_argument("--english", default="onnx:" + str(Path(os.environ.get("RAGNB_MODELS", ROOT.parent / "shared" / "models")) / "minilm"))
-    parser.add_argument("--keep", type=Path, default=ROOT / "out" / "vectors")
-    parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--resume", action="store_true", help="take sets that an earlier run has measured from --keep")
-    parser.add_argument("--store", action="store_true", help="write nbs/studies/results/score_rules.json")
-    args = parser.parse_args()
+    args = arguments(__doc__, sets=",".join(SETS), limit=(int, "questions a set, the same at every run; all when left out"),
+                     english=MINILM,
+                     keep=ROOT / "out" / "vectors", workers=2,
+                     resume=(False, "take sets that an earlier run has measured from --keep"),
+                     store=(False, "write nbs/studies/results/score_rules.json"))
     with ProcessPoolExecutor(args.workers) as pool:
         jobs = [pool.submit(measured_once, n, args.limit or SETS[n], args.keep, args.english, args.resume) for n in args.sets.split(",")]
         measured = dict(job.result() for job in jobs)

@@ -8,13 +8,11 @@ the recall of its evidence at 4,000 characters, and for both folders how many ch
 """
 from __future__ import annotations
 
-import argparse
-import os
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 
+from common import DATA, arguments
 from ragnb import sample_data
 from ragnb.chunking.units import UnitNodeParser
 from ragnb.evaluation.datasets import Dataset, load_dataset
@@ -60,13 +58,8 @@ def measure(dataset: Dataset, n_documents: int, limit: int, cut: float) -> dict[
 
 def main() -> None:
     """Measure each set at each size of folder."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--sets", default="sample")
-    parser.add_argument("--documents", default="3,5")
-    parser.add_argument("--limit", type=int, default=100)
-    parser.add_argument("--cut", type=float, default=0.3)
-    args = parser.parse_args()
-    data = Path(os.environ.get("RAGNB_DATA", Path(__file__).resolve().parent.parent.parent / "shared" / "data"))
+    args = arguments(__doc__, sets="sample", documents="3,5", limit=100, cut=0.3)
+    data = DATA
     for name in args.sets.split(","):
         dataset = load_dataset(sample_data() if name == "sample" else data / name)
         for n in map(int, args.documents.split(",")):

@@ -11,23 +11,19 @@ chonkie is not a requirement: `pip install --target .chonkie chonkie`, then `PYT
 """
 from __future__ import annotations
 
-import argparse
 import json
-import os
 import statistics
 import sys
 import time
 from collections.abc import Callable
-from pathlib import Path
 
 from llama_index.core.node_parser import NodeParser, SentenceSplitter
 from llama_index.core.schema import Document
 from tqdm import tqdm
 
+from common import DATA, ROOT, arguments
 import ragnb.documents.text
 from ragnb.chunking.structure import HeadingNodeParser, StructureNodeParser, TableNodeParser, TextNodeParser
-
-ROOT = Path(__file__).resolve().parent.parent
 
 
 class Clock:
@@ -49,7 +45,7 @@ def read(name: str, n_characters: int) -> list[Document]:
     if name == "sample":
         texts = [p.read_text(encoding="utf-8") for p in sorted((ROOT / "data" / "corpus").rglob("*.*")) if p.suffix in (".md", ".txt") and p.parent.name != "english"]
     else:
-        folder = Path(os.environ.get("RAGNB_DATA", ROOT.parent / "shared" / "data")) / name
+        folder = DATA / name
         if not folder.is_dir():
             sys.exit(f"evaluation set {name!r} is not there; set RAGNB_DATA, or use --data sample")
         texts = [json.loads(line)["text"] for line in (folder / "corpus.jsonl").open(encoding="utf-8")]
@@ -97,15 +93,10 @@ def splitters(size: int, overlap: int) -> dict[str, Callable[[list[Document]], i
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", default="sample", help="sample, or the name of an evaluation set")
-    parser.add_argument("--characters", type=int, default=1_000_000, help="text to split, in all")
-    parser.add_argument("--one", action="store_true", help="join the text into one document")
-    parser.add_argument("--pieces", type=int, help="cut the text into documents of about so many characters")
-    parser.add_argument("--size", type=int, default=1500)
-    parser.add_argument("--overlap", type=int, default=150)
-    parser.add_argument("--repeats", type=int, default=3, help="the median counts")
-    given = parser.parse_args()
+    given = arguments(__doc__, data=("sample", "sample, or the name of an evaluation set"),
+                      characters=(1_000_000, "text to split, in all"), one=(False, "join the text into one document"),
+                      pieces=(int, "cut the text into documents of about so many characters"), size=1500, overlap=150,
+                      repeats=(3, "the median counts"))
     documents = read(given.data, given.characters)
     if given.one:
         documents = [Document(text="\n\n".join(d.text for d in documents), id_="one.md")]

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import time
 from pathlib import Path
 
 from tqdm.auto import tqdm
 
+from common import DATA
 from ragnb.documents.statutes import parse_statute
 from ragnb.documents.text import trim_span
 
@@ -47,7 +47,7 @@ def misses(result: dict) -> list[str]:
 def main() -> None:
     """Print the table and the misses."""
     parser = argparse.ArgumentParser(description=__doc__)
-    default = Path(os.environ.get("RAGNB_DATA", Path(__file__).resolve().parents[2] / "shared" / "data")) / "ko_statutes" / "corpus.jsonl"
+    default = DATA / "ko_statutes" / "corpus.jsonl"
     parser.add_argument("corpus", nargs="?", type=Path, default=default, help="JSON lines with title, text and articles (start, end)")
     rows = [json.loads(line) for line in parser.parse_args().corpus.read_text(encoding="utf-8").splitlines()]
     results = [compare(row) for row in tqdm(rows, desc="statutes")]

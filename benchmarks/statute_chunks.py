@@ -6,14 +6,12 @@ The first row needs `pip install langchain-text-splitters`; without it the row i
 """
 from __future__ import annotations
 
-import argparse
-import os
-from pathlib import Path
 
 import numpy as np
 from llama_index.core.schema import MetadataMode, TextNode
 from tqdm import tqdm
 
+from common import DATA, arguments
 from ragnb.retrieval.bm25 import PositiveOkapi
 from ragnb.evaluation.datasets import load_questions
 from ragnb.evaluation.measures import evaluate
@@ -62,11 +60,7 @@ def passages(nodes: list[TextNode], mode: MetadataMode, questions: list, top_k: 
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, default=Path(os.environ.get("RAGNB_DATA", "../shared/data")) / "ko_statutes")
-    parser.add_argument("--budgets", default="500,1000,2000")
-    parser.add_argument("--top-k", type=int, default=30, help="hits laid out before the cut to a budget")
-    args = parser.parse_args()
+    args = arguments(__doc__, data=DATA / "ko_statutes", budgets="500,1000,2000", top_k=(30, "hits laid out before the cut to a budget"))
     budgets = [int(b) for b in args.budgets.split(",")]
     documents = list(read_documents(args.data / "corpus.jsonl", []))
     questions = load_questions(args.data / "queries.jsonl", {d.id_: d.text for d in documents})

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import platform
 import re
 import sys
@@ -20,20 +19,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from context_order import insert_at_middle
+from context_order import order_rows
+from common import MINILM, ROOT
 from ragnb import __version__
 from ragnb.evaluation.comparison import Run, RunPlan, paired_test, run_strategies, to_records, write_results
-from ragnb.context.builders import RankedContextBuilder
 from ragnb.evaluation.datasets import Dataset, load_dataset
 from ragnb.expansion.policies import adaptive
 from ragnb.expansion.policy import register_policy
-from ragnb.evaluation.judging import ORDERS, evidence_positions, freeze_contexts, lay_out, position_summary, shuffled
 from ragnb.expansion.segments import best_segments
 from ragnb.evaluation.peers import PEERS as ALL_PEERS
 from ragnb.evaluation.strategy import IndexCache, Strategy, build_system, make_grid, resolve_strategies
 
-ROOT = Path(__file__).resolve().parent.parent
-MINILM = "onnx:" + str(Path(os.environ.get("RAGNB_MODELS", ROOT.parent / "shared" / "models")) / "minilm")
 ENGLISH = ("squad2", "covidqa", "chroma_chunking")
 BUDGETS = (250, 500, 1_000, 2_000, 4_000)
 
@@ -152,14 +148,8 @@ def means(run: Run, kept: Sequence[str]) -> dict[str, dict]:
 def orders(dataset: Dataset, embed: str, cache: Path) -> list[dict]:
     """Where the evidence stands when the same passages are laid out in different orders."""
     pipeline = build_system("hybrid", dataset, IndexCache(cache), embed=embed).source
-    found, out = {q.query: pipeline.expander.expand(pipeline.find(q.query).hits, q.query).passages for q in dataset.questions}, []
-    for budget in (2_000, 4_000, 8_000):
-        builder = RankedContextBuilder(budget)
-        frozen = freeze_contexts(found.__getitem__, dataset.questions, builder)
-        for name, order in (ORDERS | {"seed 001, literally": insert_at_middle, "shuffled": shuffled(0)}).items():
-            places = evidence_positions([lay_out(f.passages, order, builder) for f in frozen], dataset.questions)
-            out.append({"budget": budget, "order": name, "passages": round(sum(len(f.passages) for f in frozen) / len(frozen), 1), **position_summary(places)})
-    return out
+    found = {q.query: pipeline.expander.expand(pipeline.find(q.query).hits, q.query).passages for q in dataset.questions}
+    return list(order_rows(found, dataset.questions))
 
 
 def main() -> None:

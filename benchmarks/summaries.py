@@ -4,9 +4,7 @@
 """
 from __future__ import annotations
 
-import argparse
 import json
-import os
 import random
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -18,6 +16,7 @@ import numpy as np
 from llama_index.core.schema import Document, NodeWithScore, QueryBundle
 from tqdm import tqdm
 
+from common import DATA, arguments
 from ragnb.retrieval import hierarchical
 from ragnb.retrieval.bm25 import PositiveOkapi
 from ragnb.evaluation.datasets import Question, load_questions
@@ -29,7 +28,6 @@ from ragnb.chunking.summaries import Section, summarise_sections, word_weights
 from ragnb.retrieval.hierarchical import HierarchicalRetriever, Layer, SectionTree, build_tree
 from ragnb.documents.text import sentence_spans, word_tokens, word_tokens_batch
 
-ROOT = Path(__file__).resolve().parent.parent
 CUTOFFS = (1, 5, 20)
 
 
@@ -147,13 +145,7 @@ def passages(hits: Sequence[NodeWithScore], budget: int) -> list[Passage]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, default=Path(os.environ.get("RAGNB_DATA", ROOT.parent / "shared" / "data")))
-    parser.add_argument("--sets", default="squad2,korquad")
-    parser.add_argument("--questions", type=int, default=400)
-    parser.add_argument("--embed", default="ngram")
-    parser.add_argument("--budget", type=int, default=1_000)
-    args = parser.parse_args()
+    args = arguments(__doc__, data=DATA, sets="squad2,korquad", questions=400, embed="ngram", budget=1_000)
     hierarchical.word_tokens = lru_cache(maxsize=None)(word_tokens)  # a question is analysed once
     for name in args.sets.split(","):
         documents, questions = load(args.data / name, args.questions)

@@ -11,13 +11,12 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from llama_index.core.schema import BaseNode, TextNode
 
+from common import arguments, MINILM, ROOT
 from ragnb.chunking.units import UnitNodeParser
 from ragnb.documents.files import read_documents
 from ragnb.documents.span import Outline
@@ -26,7 +25,6 @@ from ragnb.evaluation.datasets import Dataset, load_dataset, load_questions
 from ragnb.evaluation.measures import evaluate
 from scored_set import build
 
-ROOT = Path(__file__).resolve().parent.parent
 SETS, SAMPLE, BUDGETS = ("tatqa", "ko_tax_tables", "sample"), ROOT / "data", (500, 1_000, 4_000)
 VARIANTS: dict[str, tuple[str, str, bool]] = {   # Name -> what searches the header, which part of it, is it read after the best row?
     "nothing of headers": ("", "", False),
@@ -87,12 +85,9 @@ def measured(dataset: Dataset, variant: str, args: argparse.Namespace) -> list[n
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sets", default=",".join(SETS))
-    parser.add_argument("--limit", type=int, help="questions a set; all when left out")
-    parser.add_argument("--english", help="embedding of tatqa: onnx:FOLDER, ngram or none; MiniLM when left out", default="onnx:" + str(Path(os.environ.get("RAGNB_MODELS", ROOT.parent / "shared" / "models")) / "minilm"))
-    parser.add_argument("--keep", type=Path, default=ROOT / "out" / "vectors", help="folder of vectors made before")
-    args = parser.parse_args()
+    args = arguments(__doc__, sets=",".join(SETS), limit=(int, "questions a set; all when left out"),
+                     english=(MINILM, "embedding of tatqa: onnx:FOLDER, ngram or none"),
+                     keep=(ROOT / "out" / "vectors", "folder of vectors made before"))
     rows: list[dict[str, Any]] = []
     for name in args.sets.split(","):
         dataset, base = loaded(name).limit(args.limit), None
@@ -104,7 +99,7 @@ def main() -> None:
             rows.append({"set": name, "questions": len(values[0]), "variant": variant, "cells": cells})
             told = "  ".join(f"{c['recall']:.3f} ({100 * c['difference']:+.1f} [{100 * c['ci'][0]:+.1f}, {100 * c['ci'][1]:+.1f}])" for c in cells)
             print(f"{name:<14} {variant:<50} {told}", flush=True)
-    if args.sets == ",".join(SETS) and not args.limit and args.english == parser.get_default("english"):
+    if args.sets == ",".join(SETS) and not args.limit and args.english == MINILM:
         short = json.loads(json.dumps(rows), parse_float=lambda x: round(float(x), 5))
         text = '{"command": "python benchmarks/tables.py", "rows": [\n' + ",\n".join(map(json.dumps, short)) + "\n]}\n"
         (ROOT / "nbs" / "studies" / "results" / "tables.json").write_text(text, encoding="utf-8")

@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from common import arguments
 from ragnb.evaluation.comparison import Run, RunPlan, run_strategies
 from ragnb.evaluation.datasets import Dataset, Question, load_dataset, load_jsonl, write_questions
 from ragnb.evaluation.tune import choose, tune, tuning_grid
@@ -32,11 +33,7 @@ def order(
     return hashlib.sha256(name.encode()).digest()
 
 
-def sample(
-    dataset: Dataset,
-    n_documents: int,
-    n_questions: int,
-) -> Dataset:
+def sample(dataset: Dataset, n_documents: int, n_questions: int) -> Dataset:
     "Some documents that questions are about, and some of their questions."
     asked = sorted({e.doc_id for q in dataset.questions for e in q.evidence}, key=order)[:n_documents]
     documents = {i: d for i, d in dataset.documents.items() if i in asked}
@@ -104,14 +101,9 @@ def measure(
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sets", default=SETS)
-    parser.add_argument("--documents", type=int, default=60, help="of each set, at most")
-    parser.add_argument("--questions", type=int, default=300, help="of each set, at most; one half tunes, the other measures")
-    parser.add_argument("--made", type=int, default=30)
-    parser.add_argument("--keep", help="folder for files, indexes and runs, to go on with")
-    parser.add_argument("--progress", action="store_true")
-    args = parser.parse_args()
+    args = arguments(__doc__, sets=SETS, documents=(60, "of each set, at most"),
+                     questions=(300, "of each set, at most; one half tunes, the other measures"), made=30,
+                     keep=(str, "folder for files, indexes and runs, to go on with"), progress=False)
     head = " | ".join(f"regret at {b:,}" for b in BUDGETS)
     print(f"| set | questions | grid | budgets | {head} |\n|{'---|' * (4 + len(BUDGETS))}")
     with tempfile.TemporaryDirectory() as temporary:

@@ -6,6 +6,7 @@ import inspect
 import os
 import re
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
@@ -18,6 +19,7 @@ settings.load_profile("ragnb")
 os.environ["RAGNB_LANG"] = "en"   # on any machine
 ROOT = Path(__file__).resolve().parent.parent
 SAMPLE = ROOT / "data"
+sys.path.append(str(ROOT / "benchmarks"))   # some tests are of a benchmark
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:

@@ -33,6 +33,7 @@ from ..retrieval.missing_words import index_words, missing_words
 from ..retrieval.hybrid import Hits
 from ..retrieval.rerank import LLMReranker
 from ..context.conversation import Conversation
+from ..context.sources import answer_refs
 from ..pipeline.answer import Answer
 from ..pipeline.chance import absent_notes, chance_of, likeliest
 from ..pipeline.pipeline import for_window, noted
@@ -351,7 +352,8 @@ class AgentFlow(Workflow):
     async def expand(self, ctx: RunContext, ev: Expanding) -> Answering | Planning | Finished:
         "Read around the first five hits by document type; the rest is passed through."
         state, answer = ev.state, await asyncio.to_thread(self.parts.read, ev.state)
-        state.refs, state.note = await asyncio.to_thread(answer.refs, 5), answer.note
+        found = await asyncio.to_thread(answer_refs, answer.context)
+        state.refs, state.note = [ref.as_dict() for ref in found[:5]], answer.note
         stats = asdict(answer.expansion.stats)
         state.record("expand", "done", ", ".join(f"{k} {v}" for k, v in stats.items() if v))
         return _next(ctx, state, Answering if state.refs else _again(state, "not_in_documents"))

@@ -419,27 +419,21 @@ def read_results(
 
 
 def to_records(
-    runs: Sequence[Run] | str | Path,   # Runs, or a `results.json`, or its folder
+    runs: Sequence[Run],
 ) -> list[dict[str, Any]]:  # For `pandas.DataFrame`: what each strategy finds and what it costs
     "One flat record a strategy."
-    if isinstance(runs, (str, Path)):
-        results = read_results(runs)
-        n, strategies = max(1, results["n_questions"]), results["strategies"]
-    else:
-        n, strategies = len(runs[0].evaluation.rows) or 1 if runs else 1, {r.strategy.name: r.to_dict() for r in runs}
     records = []
-    for name, result in strategies.items():
-        record, at = {"strategy": name}, result["budgets"]
-        delivered = {b: means["delivered_recall"] for b, means in at.items() if "delivered_recall" in means}
-        record |= {f"delivered@{b}": round(value, 4) for b, value in delivered.items()}
-        record |= {f"recall@{b}": round(means["evidence_recall"], 4) for b, means in at.items()}
-        record |= {m: round(v, 4) for m, v in result["measures"].items()}
-        if at:
-            means = at[max(at, key=int)]
-            record |= {k: round(means[k], 4) for k in ("precision", "iou", "containment", "duplicated")}
-            record["characters"] = round(means["characters"])
-        costs = {"reads": round(result["store_reads"] / n, 3), "milliseconds": round(1000 * result["seconds"] / n, 2)}
-        records.append(record | costs | {"llm_calls": round(result["llm_calls"] / n, 3)})
+    for run in runs:
+        e, n, budgets = run.evaluation, len(run.evaluation.rows) or 1, run.evaluation.budgets
+        shown = {"delivered": "delivered_recall"} if e.measure == "delivered_recall" else {}
+        found = {f"{name}@{b}": e.mean(measure, b)
+                 for name, measure in (shown | {"recall": "evidence_recall"}).items() for b in budgets}
+        found |= run.measures
+        found |= {k: e.mean(k) for k in ("precision", "iou", "containment", "duplicated") if budgets}
+        record = {"strategy": run.strategy.name} | {k: round(v, 4) for k, v in found.items()}
+        record |= {"characters": round(e.mean("characters"))} if budgets else {}
+        costs = {"reads": round(run.reads / n, 3), "milliseconds": round(1000 * run.seconds / n, 2)}
+        records.append(record | costs | {"llm_calls": round(run.llm_calls / n, 3)})
     return records
 
 # %% ../../nbs/90_evaluation/05_comparison.ipynb #13cb5022

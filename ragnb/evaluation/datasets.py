@@ -10,7 +10,6 @@ import json
 import os
 import re
 import unicodedata
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -26,10 +25,7 @@ __all__ = ['Evidence', 'Question', 'quote_places', 'find_quote', 'question_recor
 
 # %% ../../nbs/90_evaluation/01_datasets.ipynb #035a9f81
 from ..documents.atomic import write_atomically
-from ragnb.documents.files import (
-    ID_KEYS, keep_metadata, n_skipped, PAGE_BREAK, Problem, read_documents, record_id,
-    record_to_document
-)
+from ..documents.files import n_skipped, Problem, read_documents, record_id, record_to_document
 from ..documents.forms import plain_text, reading_form
 from ..documents.halves import read_json
 from ..documents.markup import counted
@@ -113,9 +109,6 @@ def write_questions(
     write_atomically(Path(path), "".join(lines))
     return Path(path)
 
-# %% ../../nbs/90_evaluation/01_datasets.ipynb #acf10287
-_NOT_WRITTEN = ("file_name", "page_starts", "text", "content", "pages", "metadata", *ID_KEYS)
-
 # %% ../../nbs/90_evaluation/01_datasets.ipynb #fae917f9
 @dataclass(frozen=True)
 class Dataset:
@@ -134,11 +127,6 @@ class Dataset:
     def texts(self) -> dict[str, str]:
         "Document id -> text."
         return {i: d.text for i, d in self.documents.items()}
-
-    @cached_property
-    def kinds(self) -> dict[str, int]:
-        "Kind of question -> number of questions, most frequent first."
-        return dict(Counter(q.kind for q in self.questions).most_common())
 
     @property
     def version(self) -> str:  # 12 hexadecimal digits
@@ -165,40 +153,6 @@ class Dataset:
         kept = {q.query_id for q in sorted(self.questions, key=key)[:n]}
         qrels = self.qrels and {i: judged for i, judged in self.qrels.items() if i in kept}
         return replace(self, questions=[q for q in self.questions if q.query_id in kept], qrels=qrels)
-
-    def summary(self) -> dict[str, Any]:  # JSON-able
-        "What is in the set, for the head of a report."
-        lengths = sorted(len(e.span) for q in self.questions for e in q.evidence)
-        return {
-            "name": self.name, "version": self.version,
-            "documents": len(self.documents), "characters": sum(map(len, self.texts.values())),
-            "questions": len(self.questions), "kinds": self.kinds,
-            "all_needed": sum(q.mode == "all" and len(q.evidence) > 1 for q in self.questions),
-            "evidence_characters": lengths[len(lengths) // 2] if lengths else 0,   # median of one piece
-            "judgements": sum(map(len, (self.qrels or {}).values())),
-            "notes": list(self.notes),
-        }
-
-    def save(
-        self,
-        folder: str | Path,  # Made when it is not there
-    ) -> Path:               # The folder, for `load_dataset`
-        "Write `corpus.jsonl`, `queries.jsonl` and, with qrels, `qrels.tsv`."
-        folder, lines = Path(folder), []
-        folder.mkdir(parents=True, exist_ok=True)
-        for document in self.documents.values():
-            text: dict[str, Any] = {"text": document.text}
-            if starts := document.metadata.get("page_starts"):
-                ends = [s - len(PAGE_BREAK) for s in starts[1:]] + [None]
-                text = {"pages": [document.text[a:b] for a, b in zip(starts, ends)]}
-            kept = {k: v for k, v in keep_metadata(document.metadata).items() if k not in _NOT_WRITTEN}
-            lines.append(json.dumps({"doc_id": document.id_} | text | kept, ensure_ascii=False) + "\n")
-        write_atomically(folder / "corpus.jsonl", "".join(lines))
-        write_questions(folder / "queries.jsonl", self.questions)
-        if self.qrels is not None:
-            lines = [f"{q}\t{d}\t{score}\n" for q, judged in self.qrels.items() for d, score in judged.items()]
-            write_atomically(folder / "qrels.tsv", "".join(["query-id\tcorpus-id\tscore\n", *lines]))
-        return folder
 
 # %% ../../nbs/90_evaluation/01_datasets.ipynb #61b5a04b
 def _settle(found: Sequence[Problem], problems: list[Problem] | None) -> None:

@@ -5,13 +5,12 @@
 # %% ../../nbs/90_evaluation/11_explore.ipynb #30457ce1
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 # %% auto #0
-__all__ = ['POLICIES', 'BUDGETS', 'Setting', 'make_pipeline', 'Column', 'Explorer', 'explore']
+__all__ = ['POLICIES', 'BUDGETS', 'make_pipeline', 'compared', 'explore']
 
 # %% ../../nbs/90_evaluation/11_explore.ipynb #215d6ebe
 from ..documents.markup import card, counted, render, short
@@ -24,194 +23,87 @@ from ..pipeline.pipeline import Pipeline
 from ..pipeline.trace_data import trace
 
 # %% ../../nbs/90_evaluation/11_explore.ipynb #657d961e
-@dataclass(frozen=True)
-class Setting:
-    "What one column asks with."
-    retriever: str = "auto"    # See `resolve_retriever`; "as given" for that of a pipeline
-    policy: str = "auto"       # See `resolve_policy`; "auto" is what fits the retriever, or the pipeline's own
-    budget: int = 2_000        # Characters of the context, >= 1
-
-
 def make_pipeline(
     source: Pipeline | Index,
-    setting: Setting,
-) -> Pipeline:                # `InputError` for a retriever that the index has no parts for
+    retriever: str = "auto",   # See `resolve_retriever`; a pipeline keeps its own
+    policy: str = "auto",      # See `resolve_policy`; "auto" is what fits the retriever, or the pipeline's own
+    budget: int = 2_000,       # Characters of the context, >= 1
+) -> Pipeline:                 # `InputError` for a retriever that the index has no parts for
     "Make the pipeline of a setting, without a model."
     if isinstance(source, Index):
-        policy = None if setting.policy == "auto" else setting.policy
-        return Pipeline.from_index(source, retriever=setting.retriever, policy=policy, budget=setting.budget)
+        given = {} if policy == "auto" else {"policy": policy}
+        return Pipeline.from_index(source, retriever=retriever, budget=budget, **given)
     expander = source.expander
-    if setting.policy != "auto":
-        expander = replace(expander, policy=resolve_policy(setting.policy))
-    builder = replace(source.builder, budget=setting.budget, tokenizer="characters")
+    if policy != "auto":
+        expander = replace(expander, policy=resolve_policy(policy))
+    builder = replace(source.builder, budget=budget, tokenizer="characters")
     return replace(source, expander=expander, builder=builder, llm=None)
 
 # %% ../../nbs/90_evaluation/11_explore.ipynb #064d8438
-def _ipywidgets() -> Any:
-    "ipywidgets, or an error that says how to get it."
+def _side(source: Pipeline | Index, question: str, setting: tuple[str, str, int]) -> tuple[str, Answer | None, str]:
+    "Ask with a setting: the error or '', the answer, and its trace as HTML."
     try:
-        import ipywidgets
-    except ImportError as error:
-        raise InputError("explore needs ipywidgets: pip install 'ragnb[widgets]'") from error
-    return ipywidgets
+        pipeline = make_pipeline(source, *setting)
+        answer = pipeline.ask(question)
+    except (RagnbError, ValueError) as error:
+        return short(error, 300), None, ""
+    return "", answer, trace(answer, store=pipeline.expander.store).fragment(12_000, 2)
 
 
-def _retrievers(source: Pipeline | Index) -> list[str]:
-    "Retrievers that a source can be asked with."
-    if isinstance(source, Pipeline):
-        return ["as given"]
-    return [*(["multi-scale"] if source.has_units else []), "hybrid", "bm25", "vector"]
+def _passage_card(answer: Answer, other: Answer | None) -> str:
+    "Lay out the passages of an answer, with marks at those that the other side does not have."
+    rows, theirs = [], answer.passages if other is None else other.passages
+    for n, p in enumerate(answer.passages[:8], 1):
+        seen = any(q.doc_id == p.doc_id and q.span.overlap(p.span) for q in theirs)
+        rows.append((n, f"{place_label(p)}: {short(p.text, 140)}", "" if seen else "only here"))
+    size = counted(sum(len(p.span) for p in answer.passages), "character")
+    return card(f"{counted(len(answer.passages), 'passage')}, {size}", rows=rows)
 
 # %% ../../nbs/90_evaluation/11_explore.ipynb #9b9ef565
+def compared(
+    source: Pipeline | Index,
+    question: str,                             # '' for none
+    settings: list[tuple[str, str, int]],      # Retriever, policy and budget of each side
+) -> str:                                      # HTML
+    "Ask a question with two settings, and lay out what each of them found."
+    if not question:
+        return render("evaluation/explore.html", question="No question: type one, or explore(index, 'a question').",
+                      sides=[])
+    (lost, left, seen), (gone, right, read) = (_side(source, question, setting) for setting in settings)
+    heads = [f"{name}: {r}, policy {p}, budget {b:,}" for name, (r, p, b) in zip("AB", settings)]
+    sides = [(heads[0], lost, left and _passage_card(left, right), seen),
+             (heads[1], gone, right and _passage_card(right, left), read)]
+    return render("evaluation/explore.html", question=question, sides=sides)
+
+# %% ../../nbs/90_evaluation/11_explore.ipynb #3745aa62
 POLICIES: tuple[str, ...] = (
     "auto", "none", "neighbors:1", "neighbors:3", "neighbors:5", "parent", "section", "adaptive")
 BUDGETS: tuple[int, ...] = (500, 1_000, 2_000, 4_000, 8_000)   # Characters
 
 
-class Column:
-    "The knobs of one side, and what it found: `answer`, or `problem`."
-
-    def __init__(
-        self,
-        source: Pipeline | Index,
-        name: str,                        # For screen readers and the switch below
-        retriever: str,
-    ) -> None:
-        w = _ipywidgets()
-        wide = {"layout": w.Layout(width="auto"), "style": {"description_width": "5.5rem"}}
-        self.source, self.name, self._made = source, name, {}
-        self.answer, self.problem = None, ""
-        self.retriever = w.Dropdown(options=_retrievers(source), value=retriever, description="retriever", **wide)
-        self.policy = w.Dropdown(options=list(POLICIES), value=POLICIES[0], description="policy", **wide)
-        self.budget = w.SelectionSlider(options=[(f"{b:,}", b) for b in BUDGETS], value=2_000, description="budget",
-                                        continuous_update=False, **wide)
-        self.knobs = (self.retriever, self.policy, self.budget)
-        head = w.Label(name, style={"font_weight": "bold"})
-        self.box = w.VBox([head, *self.knobs], layout=w.Layout(flex="1 1 18rem", min_width="16rem"))
-
-    @property
-    def setting(self) -> Setting:
-        "What the knobs say."
-        return Setting(self.retriever.value, self.policy.value, self.budget.value)
-
-    def ask(self, question: str) -> None:
-        "Ask with the setting of the knobs; nothing is found without a question."
-        self.answer, self.problem = None, ""
-        if not question:
-            return
-        try:
-            if self.setting not in self._made:
-                self._made[self.setting] = make_pipeline(self.source, self.setting)
-            self.answer = self._made[self.setting].ask(question)
-        except (RagnbError, ValueError) as error:
-            self.problem = short(error, 300)
-
-    @property
-    def head(self) -> str:
-        "Name and setting."
-        s = self.setting
-        return f"{self.name}: {s.retriever}, policy {s.policy}, budget {s.budget:,}"
-
-    def found(self, other: Answer | None) -> tuple[str, str, str]:
-        "Head, problem, and the card of what was found, with marks at what the other side does not have."
-        if self.answer is None:
-            return self.head, self.problem, ""
-        rows, passages = [], self.answer.passages
-        for n, p in enumerate(passages[:8], 1):
-            theirs = passages if other is None else other.passages
-            seen = any(q.doc_id == p.doc_id and q.span.overlap(p.span) for q in theirs)
-            rows.append((n, f"{place_label(p)}: {short(p.text, 140)}", "" if seen else "only here"))
-        size = counted(sum(len(p.span) for p in passages), "character")
-        return self.head, self.problem, card(f"{counted(len(passages), 'passage')}, {size}", rows=rows)
-
-    def told(self) -> str:
-        "Text: the first sources of what was found, one a line."
-        if self.answer is None:
-            return f"{self.head}: {self.problem or 'nothing was asked'}"
-        passages = self.answer.passages
-        size = counted(sum(len(p.span) for p in passages), "character")
-        places = [f"  {short(place_label(p))}: {short(p.text, 70)}" for p in passages[:3]]
-        rest = [f"  and {counted(len(passages) - 3, 'passage')} more"] if len(passages) > 3 else []
-        return "\n".join([f"{self.head}: {counted(len(passages), 'passage')}, {size}", *places, *rest])
-
-# %% ../../nbs/90_evaluation/11_explore.ipynb #3745aa62
-_STILL = "The knobs need JupyterLab, or another notebook with ipywidgets; what was found when the cell ran:"
-_NOTHING = "No question: give one, explore(index, 'a question'), or type it where the knobs are shown."
-
-
-class Explorer:
-    "A question, two settings side by side, and the trace of one; `view` is the knobs, `found()` what they find."
-
-    def __init__(
-        self,
-        source: Pipeline | Index,
-        question: str = "",        # Asked at once when it is not empty
-    ) -> None:
-        w = _ipywidgets()
-        names = _retrievers(source)
-        self.left = Column(source, "A", names[0])
-        self.right = Column(source, "B", names[min(1, len(names) - 1)])
-        if len(names) == 1:
-            self.right.policy.value = "neighbors:3"
-        self.question = w.Text(value=question, placeholder="질문 / question", continuous_update=False,
-                               layout=w.Layout(flex="1 1 auto", width="auto"))
-        self.button = w.Button(description="Ask", button_style="primary", layout=w.Layout(width="5rem"))
-        self.side = w.ToggleButtons(options=["A", "B"], description="trace of", style={"button_width": "3rem"})
-        sides = w.Box([self.left.box, self.right.box], layout=w.Layout(display="flex", flex_flow="row wrap"))
-        self.view = w.VBox([w.HBox([self.question, self.button]), sides, self.side])
-        self._shown = ""           # The output below the knobs, once there is one
-        for knob in (self.question, *self.left.knobs, *self.right.knobs):
-            knob.observe(lambda change: self.ask(), "value")
-        self.button.on_click(lambda button: self.ask())
-        self.side.observe(self._show, "value")
-        self.ask()
-
-    def ask(self) -> None:
-        "Ask both sides, and show what they found."
-        question = self.question.value.strip()
-        for column in (self.left, self.right):
-            column.ask(question)
-        self._show()
-
-    def trace(self) -> str:
-        "HTML: the trace of the side that is chosen; '' when it found nothing."
-        column = self.left if self.side.value == "A" else self.right
-        if column.answer is None:
-            return ""
-        pipeline = column._made[column.setting]
-        return trace(column.answer, store=pipeline.expander.store).fragment(12_000, 2)
-
-    def found(self) -> str:
-        "HTML without knobs: what both sides found, and the trace of one."
-        question = self.question.value.strip()
-        sides = [self.left.found(self.right.answer), self.right.found(self.left.answer)] if question else []
-        return render("evaluation/explore.html", question=question or _NOTHING, sides=sides, trace=self.trace())
-
-    def _show(self, change: Any = None) -> None:
-        "Write what was found over the output below the knobs."
-        if self._shown:
-            from IPython.display import update_display
-            update_display(self._bundle(), display_id=self._shown, raw=True)
-
-    def _bundle(self) -> dict[str, str]:
-        return {"text/html": self.found(), "text/plain": repr(self)}
-
-    def _ipython_display_(self) -> None:
-        from IPython.display import display
-        self._shown = self._shown or uuid4().hex
-        display({**self.view._repr_mimebundle_(), "text/plain": _STILL}, raw=True)
-        display(self._bundle(), display_id=self._shown, raw=True)
-
-    def __repr__(self) -> str:
-        question = self.question.value.strip()
-        told = [self.left.told(), self.right.told()] if question else [_NOTHING]
-        return "\n".join([f"Explorer({short(question)!r})", *told])
-
-# %% ../../nbs/90_evaluation/11_explore.ipynb #20349a39
 def explore(
     source: Pipeline | Index | str | Path,   # An index or its folder; or a pipeline, whose retriever is kept
     question: str = "",                      # Asked at once when it is not empty
-) -> Explorer:                               # Shows itself in a notebook; `InputError` without ipywidgets
+) -> None:                                   # Displays itself; `InputError` without ipywidgets
     "Try settings by hand in a notebook, live."
+    try:
+        import ipywidgets as w
+    except ImportError as error:
+        raise InputError("explore needs ipywidgets: pip install 'ragnb[widgets]'") from error
+    from IPython.display import display, HTML
     opened = source if isinstance(source, (Pipeline, Index)) else Index.open(source)
-    return Explorer(opened, question)
+    names = ["as given"] if isinstance(opened, Pipeline) else [
+        *(["multi-scale"] if opened.has_units else []), "hybrid", "bm25", "vector"]
+    asked = w.Text(question, placeholder="질문 / question", continuous_update=False, layout=w.Layout(width="auto"))
+    knobs = [[w.Dropdown(options=names, value=names[min(n, len(names) - 1)], description="retriever"),
+              w.Dropdown(options=POLICIES, value="neighbors:3" if n and len(names) == 1 else "auto",
+                         description="policy"),
+              w.SelectionSlider(options=[(f"{b:,}", b) for b in BUDGETS], value=2_000, description="budget",
+                                continuous_update=False)] for n in (0, 1)]
+
+    def found() -> Any:
+        return HTML(compared(opened, asked.value.strip(), [tuple(k.value for k in side) for side in knobs]))
+    display(w.VBox([asked, w.HBox([w.VBox([w.Label(name), *side]) for name, side in zip("AB", knobs)])]))
+    shown = display(found(), display_id=True)
+    for knob in (asked, *knobs[0], *knobs[1]):
+        knob.observe(lambda change: shown and shown.update(found()), "value")

@@ -5,20 +5,15 @@
 # %% ../../nbs/90_evaluation/14_judging.ipynb #7037c1f2
 from __future__ import annotations
 
-import random
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field, fields, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from llama_index.core.bridge.pydantic import Field
-from llama_index.core.llms import LLM, LLMMetadata
-
 # %% auto #0
-__all__ = ['Order', 'ORDERS', 'EVALUATORS', 'FrozenContext', 'lay_out', 'freeze_contexts', 'shuffled', 'evidence_positions',
-           'position_summary', 'Calls', 'CountedLLM', 'Answered', 'make_evaluators', 'Judgement', 'JudgeReport',
-           'answer_questions', 'judge_answers', 'AnswerComparison', 'compare_prompts', 'compare_orders']
+__all__ = ['Order', 'ORDERS', 'EVALUATORS', 'FrozenContext', 'lay_out', 'freeze_contexts', 'evidence_positions',
+           'position_summary', 'Answered', 'make_evaluators', 'Judgement', 'JudgeReport', 'judge_answers',
+           'AnswerComparison', 'compare_prompts', 'compare_orders']
 
 # %% ../../nbs/90_evaluation/14_judging.ipynb #409aa499
 from ..documents.span import InputError, Passage
@@ -78,17 +73,6 @@ ORDERS: dict[str, Order] = {
     "best last": lambda passages: list(passages)[::-1],
 }
 
-# %% ../../nbs/90_evaluation/14_judging.ipynb #7cfabcb3
-def shuffled(
-    seed: int = 0,  # Another number, another order
-) -> Order:         # The order depends on the seed and on the passages, not on the questions asked before
-    "An order by chance: the baseline of every other."
-    def order(passages: Sequence[Passage]) -> list[Passage]:
-        mixed = list(passages)
-        random.Random(f"{seed} " + " ".join(p.id for p in passages)).shuffle(mixed)
-        return mixed
-    return order
-
 # %% ../../nbs/90_evaluation/14_judging.ipynb #c58e5f05
 def evidence_positions(
     contexts: Sequence[Context],     # One for each question
@@ -132,66 +116,6 @@ def position_summary(
     best = round(sum(r["rank"] == 1 for r in here) / n, 3)
     counts = {"pieces": len(here), "absent": len(rows) - len(here)}
     return counts | shares | {"from_end": from_end, "best_passage": best}
-
-# %% ../../nbs/90_evaluation/14_judging.ipynb #12c367d5
-@dataclass(frozen=True)
-class Calls:
-    "What a model was asked."
-    calls: int = 0
-    failures: int = 0         # Calls that raised
-    characters_in: int = 0    # Of the prompts
-    characters_out: int = 0   # Of the answers; streams are not counted
-
-# %% ../../nbs/90_evaluation/14_judging.ipynb #a94e7858
-def _counted(method: str, sent: str) -> Any:
-    "A method of `CountedLLM` that calls the model inside; `sent` is the name of what is sent to it."
-    def ask(self: CountedLLM, *args: Any, **kwargs: Any) -> Any:
-        with self._noted(args[0] if args else kwargs[sent]) as replies:
-            replies.append(getattr(self.inner, method)(*args, **kwargs))
-        return replies[0]
-
-    async def ask_async(self: CountedLLM, *args: Any, **kwargs: Any) -> Any:
-        with self._noted(args[0] if args else kwargs[sent]) as replies:
-            replies.append(await getattr(self.inner, method)(*args, **kwargs))
-        return replies[0]
-    return ask_async if method.startswith("a") else ask
-
-
-class CountedLLM(LLM):
-    "An LLM that counts its calls, and the characters in and out."
-    inner: Any = Field(description="The LLM that does the work")
-    done: list = Field(default_factory=list, exclude=True)  # (characters in, characters out or None when it failed)
-
-    def __init__(self, inner: str | Any, **kwargs: Any) -> None:
-        inner = resolve_llm(inner)
-        names = ("system_prompt", "query_wrapper_prompt", "output_parser", "messages_to_prompt", "completion_to_prompt")
-        shared = {n: value for n in names if (value := getattr(inner, n, None)) is not None}
-        super().__init__(inner=inner, **shared | kwargs)
-
-    @property
-    def metadata(self) -> LLMMetadata:
-        return self.inner.metadata
-
-    @contextmanager
-    def _noted(self, sent: Any) -> Iterator[list[Any]]:
-        "Note what is sent, and the reply that the block adds to the list; none when it raises."
-        size, said = len(sent) if isinstance(sent, str) else sum(len(m.content or "") for m in sent), None
-        try:
-            yield (replies := [])
-            message = getattr(replies[0], "message", None)
-            said = len(getattr(replies[0], "text", None) or getattr(message, "content", None) or "")
-        finally:
-            self.done.append((size, said))
-
-    chat, achat = _counted("chat", "messages"), _counted("achat", "messages")
-    complete, acomplete = _counted("complete", "prompt"), _counted("acomplete", "prompt")
-    stream_chat, astream_chat = _counted("stream_chat", "messages"), _counted("astream_chat", "messages")
-    stream_complete, astream_complete = _counted("stream_complete", "prompt"), _counted("astream_complete", "prompt")
-
-    def count(self) -> Calls:
-        "The calls so far."
-        out = [o for _, o in self.done]
-        return Calls(len(out), out.count(None), sum(i for i, _ in self.done), sum(filter(None, out)))
 
 # %% ../../nbs/90_evaluation/14_judging.ipynb #eaa07f88
 @dataclass(frozen=True)
@@ -263,11 +187,9 @@ def _judge(name: str, evaluator: Any, answered: Answered) -> Judgement:
 # %% ../../nbs/90_evaluation/14_judging.ipynb #b7078e13
 @dataclass(frozen=True)
 class JudgeReport:
-    "Answers, judgements, and what both cost."
+    "Answers and their judgements."
     answers: list[Answered]
     judgements: list[Judgement]
-    answerer: Calls = field(default_factory=Calls)
-    judge: Calls = field(default_factory=Calls)
 
     def scores(
         self,
@@ -284,77 +206,59 @@ class JudgeReport:
 
     def summary(self) -> dict[str, dict[str, float]]:
         "For each evaluator: answers judged, failed, mean score, share that passes."
-        own: dict[str, list[Judgement]] = {}
-        for judgement in self.judgements:
-            own.setdefault(judgement.evaluator, []).append(judgement)
         out = {}
-        for name, judgements in own.items():
-            good = [j for j in judgements if j.score is not None]
+        for name in dict.fromkeys(j.evaluator for j in self.judgements):
+            own = [j for j in self.judgements if j.evaluator == name]
+            good = [j for j in own if j.score is not None]
             n = len(good) or 1
-            out[name] = {"judged": len(good), "failed": len(judgements) - len(good),
+            out[name] = {"judged": len(good), "failed": len(own) - len(good),
                          "mean": round(sum(j.score for j in good) / n, 3),
                          "passing": round(sum(bool(j.passing) for j in good) / n, 3)}
         return out
 
 # %% ../../nbs/90_evaluation/14_judging.ipynb #e2c51b51
-def answer_questions(
-    pipeline: Any,                  # `Pipeline` with a model, or anything with `.ask(question)` and `.llm`
-    questions: Sequence[Question],  # Each is asked once
-    show_progress: bool = False,    # Show a bar
-) -> tuple[list[Answered], Calls]:  # One for each question, failures with their `error`
-    "Let a pipeline answer, and count its calls."
-    from tqdm.auto import tqdm
-    if getattr(pipeline, "llm", None) is None:
-        raise InputError("the pipeline has no model, so there are no answers to judge: pass llm to it")
-    counted = CountedLLM(pipeline.llm)
-    pipeline, answers = replace(pipeline, llm=counted), []
-    for q in tqdm(questions, desc="answer", disable=not show_progress):
-        try:
-            said = pipeline.ask(q.query)
-            answers.append(_answered(q, said.text, said.context.text))
-        except Exception as error:
-            context = getattr(getattr(getattr(error, "answer", None), "context", None), "text", "")
-            answers.append(_answered(q, "", context, f"{type(error).__name__}: {error}"))
-    return answers, counted.count()
+def _asked(pipeline: Any, question: Question) -> Answered:
+    "Let a pipeline answer a question; a failure becomes a part of the record."
+    try:
+        said = pipeline.ask(question.query)
+        return _answered(question, said.text, said.context.text)
+    except Exception as error:
+        context = getattr(getattr(getattr(error, "answer", None), "context", None), "text", "")
+        return _answered(question, "", context, f"{type(error).__name__}: {error}")
 
-# %% ../../nbs/90_evaluation/14_judging.ipynb #42a6d678
-def _given(answers: Sequence[Any], questions: Sequence[Question]) -> list[Answered]:
-    "Answers that are there already: `Answered`, or `Answer` of a pipeline, one for each question."
-    if len(answers) != len(questions):
-        got = f"{len(answers)} answers, {len(questions)} questions"
-        raise InputError(f"judge_answers needs one answer for each question, got {got}")
-    records = []
-    for q, a in zip(questions, answers):
-        kept = isinstance(a, Answered)
-        if (a.query if kept else a.question) != q.query:
-            raise InputError(f"the answer given for question {q.query_id!r} answers another question")
-        if not kept and not a.generated:
-            raise InputError(f"no model wrote the answer to question {q.query_id!r}: it is the passages themselves")
-        records.append(a if kept else _answered(q, a.text, a.context.text))
-    return records
+
+def _given(answer: Any, question: Question) -> Answered:
+    "An answer that is there already: `Answered`, or the `Answer` of a pipeline."
+    kept = isinstance(answer, Answered)
+    if (answer.query if kept else answer.question) != question.query:
+        raise InputError(f"the answer given for question {question.query_id!r} answers another question")
+    if not kept and not answer.generated:
+        raise InputError(f"no model wrote the answer to question {question.query_id!r}: it is the passages themselves")
+    return answer if kept else _answered(question, answer.text, answer.context.text)
 
 # %% ../../nbs/90_evaluation/14_judging.ipynb #e7b27cbb
 def judge_answers(
     source: Any,                    # A `Pipeline` with a model, or one `Answered` or `Answer` for each question
     questions: Sequence[Question],  # In the order of the answers
     llm: str | Any,                 # The judge, see `resolve_llm`; better not the answerer
-    evaluators: Sequence[str] | Mapping[str, Any] = EVALUATORS,  # Names, or name -> `BaseEvaluator` (not counted)
+    evaluators: Sequence[str] | Mapping[str, Any] = EVALUATORS,  # Names, or name -> `BaseEvaluator`
     show_progress: bool = False,    # Show bars
 ) -> JudgeReport:                   # Failures are recorded in it, not raised
     "Answer every question and let a model judge the answers."
     from tqdm.auto import tqdm
-    judge = CountedLLM(llm)
-    asked = dict(evaluators) if isinstance(evaluators, Mapping) else make_evaluators(judge, evaluators)
+    asked = dict(evaluators) if isinstance(evaluators, Mapping) else make_evaluators(llm, evaluators)
     if hasattr(source, "ask"):
-        answers, calls = answer_questions(source, questions, show_progress)
+        if getattr(source, "llm", None) is None:
+            raise InputError("the pipeline has no model, so there are no answers to judge: pass llm to it")
+        answers = [_asked(source, q) for q in tqdm(questions, desc="answer", disable=not show_progress)]
+    elif len(source) != len(questions):
+        got = f"{len(source)} answers, {len(questions)} questions"
+        raise InputError(f"judge_answers needs one answer for each question, got {got}")
     else:
-        answers, calls = _given(source, questions), Calls()
-    todo = []
-    for answer in answers:
-        names = [] if answer.error else [n for n in asked if answer.reference or n != "correctness"]
-        todo += [(name, asked[name], answer) for name in names]
-    judgements = [_judge(*job) for job in tqdm(todo, desc="judge", disable=not show_progress)]
-    return JudgeReport(answers, judgements, calls, judge.count())
+        answers = [*map(_given, source, questions)]
+    todo = [(name, evaluator, a) for a in answers for name, evaluator in asked.items()
+            if not a.error and (a.reference or name != "correctness")]
+    return JudgeReport(answers, [_judge(*job) for job in tqdm(todo, desc="judge", disable=not show_progress)])
 
 # %% ../../nbs/90_evaluation/14_judging.ipynb #d36c9d33
 @dataclass(frozen=True)
@@ -396,18 +300,17 @@ def _compare(
 ) -> AnswerComparison:
     "Answer and judge variants: name -> template, and the text of each context."
     from tqdm.auto import tqdm
-    questions, reports = [f.question for f in frozen], {}
+    llm, questions, reports = resolve_llm(llm), [f.question for f in frozen], {}
     for name, (template, contexts) in variants.items():
-        prompt, model, answers = prompt_template(template), CountedLLM(llm), []
+        prompt, answers = prompt_template(template), []
         for q, context in tqdm([*zip(questions, contexts)], desc="answer", disable=not show_progress):
             said, error = "", ""
             try:
-                said = model.predict(prompt, context_str=context, query_str=q.query)
+                said = llm.predict(prompt, context_str=context, query_str=q.query)
             except Exception as failed:
                 error = f"{type(failed).__name__}: {failed}"
             answers.append(_answered(q, said, context, error))
-        report = judge_answers(answers, questions, judge, evaluators, show_progress)
-        reports[name] = replace(report, answerer=model.count())
+        reports[name] = judge_answers(answers, questions, judge, evaluators, show_progress)
     return AnswerComparison(reports)
 
 # %% ../../nbs/90_evaluation/14_judging.ipynb #d28505b8

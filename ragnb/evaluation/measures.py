@@ -269,15 +269,6 @@ class Evaluation:
         ci = [round(x, 3) for x in mean_interval(self.values(budget=budget))]
         return {"questions": len(self.rows), self.measure: means.pop(self.measure), "ci": ci, **means}
 
-    def by_kind(
-        self,
-        name: str | None = None,    # `measure` when None
-        budget: int | None = None,
-    ) -> dict[str, float]:          # Kind of question -> mean
-        "A mean for every kind of question."
-        values, kinds = self.values(name, budget), np.array([r.kind for r in self.rows])
-        return {str(k): float(np.nanmean(values[kinds == k])) for k in sorted(set(kinds.tolist()))}
-
     def to_dict(
         self,
     ) -> dict[str, Any]:   # {"budgets": {"1000": {"delivered_recall": …, "delivered_ci": …, "evidence_recall": …, …}}}

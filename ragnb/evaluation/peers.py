@@ -45,13 +45,6 @@ from ..expansion.segments import best_runs
 from ..context.builders import PassageRanking
 
 # %% ../../nbs/90_evaluation/13_peers.ipynb #2e74a486
-def _starts(text: str, piece: str, low: int, high: int) -> Iterator[int]:
-    "Every place in `low..high` where a piece begins."
-    at = text.find(piece, low, high + len(piece))
-    while at >= 0:
-        yield at
-        at = text.find(piece, at + 1, high + len(piece))
-
 def _nearest(text: str, piece: str, near: int) -> int:
     "The place of a piece that is nearest to `near`; -1 when there is none."
     before, after = text.rfind(piece, 0, near + len(piece)), text.find(piece, near)
@@ -82,45 +75,23 @@ def locate(
     whole = piece.strip("\ufffd")
     return locate(text, whole, near) if whole != piece else None
 
-# %% ../../nbs/90_evaluation/13_peers.ipynb #05bf3617
-_MOST_CHAINS = 256  # places of one piece that are followed at once
+# %% ../../nbs/90_evaluation/13_peers.ipynb #98891b21
 _SPACE = re.compile(r"\s*")
 
-def _follow(text: str, chains: Mapping[int, Any], length: int | None, piece: str) -> dict[int, int | None]:
-    "The places a piece can have after the places of the piece before (of `length` characters); each with that place."
-    if length is None:
-        return {at: None for at in _starts(text, piece, 0, _SPACE.match(text).end())}
-    out: dict[int, int | None] = {}
-    for start in chains:
-        for at in _starts(text, piece, start + 1, _SPACE.match(text, start + length).end()):
-            if at + len(piece) > start + length:
-                out[at] = start
-    return {at: out[at] for at in sorted(out)[-_MOST_CHAINS:]}
 
-# %% ../../nbs/90_evaluation/13_peers.ipynb #98891b21
 def align(
     text: str,              # What a splitter was given
     pieces: Sequence[str],  # What it made of it, in order; may overlap
 ) -> list[Span | None]:     # `text` at the span is the piece, but for white space; None when the text has no such piece
     "Find the pieces of a text."
-    layers: list[tuple[int, dict[int, int | None]]] = []   # (length, place -> place of the piece before)
-    out: list[Span | None] = [None] * len(pieces)
-    kept: list[int] = []
-    for i, piece in enumerate(pieces):
-        length, chains = layers[-1] if layers else (None, {})
-        places = _follow(text, chains, length, piece) if piece else {}
-        if not places:
-            span = locate(text, piece, _SPACE.match(text, max(chains) + length).end() if layers else 0)
-            if span is None:
-                continue
-            places, piece = {span.start: None}, span.of(text)
-        layers.append((len(piece), places))
-        kept.append(i)
-    at: int | None = None
-    for i, (length, places) in zip(reversed(kept), reversed(layers)):
-        at = max(places) if at is None else at
-        out[i] = Span(at, at + length)
-        at = places[at]
+    out: list[Span | None] = []
+    last = Span(0, 0)   # The piece before
+    for piece in pieces:
+        limit = _SPACE.match(text, last.end).end()
+        at = text.rfind(piece, last.start + bool(last), limit + len(piece)) if piece else -1
+        span = Span(at, at + len(piece)) if at >= 0 and at + len(piece) > last.end else locate(text, piece, limit)
+        last = span or last
+        out.append(span)
     return out
 
 # %% ../../nbs/90_evaluation/13_peers.ipynb #ad745740
@@ -130,7 +101,6 @@ class PeerPiece:
     doc_id: str               # Of its document
     text: str                 # As the library holds it
     span: Span | None         # Its place in the document; None when it is not there
-    misplaced: bool = False   # The library's own offset is missing or points elsewhere
 
 # %% ../../nbs/90_evaluation/13_peers.ipynb #17b3d236
 class PeerHit(NamedTuple):
@@ -148,20 +118,15 @@ class PeerSystem:
     texts: Mapping[str, str]                   # Document id -> text
     pieces: Mapping[str, PeerPiece]            # Id -> piece
     ask: Callable[[str], Iterable[PeerHit]]    # Question -> results, best first
-    count: Callable[[], int]                   # Store reads so far
+    count: Callable[[], int]                   # Store reads so far, as the library makes them
     outlines: Mapping[str, Outline] = field(default_factory=dict)   # Document id -> its title, file and pages
     unmapped: int = 0                          # Returned texts that are not in their document
     llm_calls: int = 0                         # No peer is given a model
 
     @property
     def reads(self) -> int:  # Grows with every question
-        "Store reads so far, as the library makes them."
+        "Store reads so far."
         return self.count()
-
-    @property
-    def misplaced(self) -> int:  # At most `len(pieces)`
-        "Pieces whose own offset is missing or points elsewhere."
-        return sum(piece.misplaced for piece in self.pieces.values())
 
     def rank(
         self,
@@ -230,7 +195,6 @@ class _Corpus(NamedTuple):
     texts: dict[str, str]
     embed_model: Any
     fill: int
-    as_shipped: bool
     titles: Mapping[str, str]   # Document id -> title, for peers that see it
 
     def titled(self, doc_id: str, text: str) -> str:
@@ -294,7 +258,7 @@ def _setting(text: str) -> Any:
 
 # %% ../../nbs/90_evaluation/13_peers.ipynb #04b5c60c
 def _corpus(
-    documents: Sequence[Document], embed_model: Any, fill: int, as_shipped: bool, titles: bool = False
+    documents: Sequence[Document], embed_model: Any, fill: int, titles: bool = False
 ) -> _Corpus:
     "Check what a peer is to be built from."
     kept: dict[str, Document] = {}
@@ -310,7 +274,7 @@ def _corpus(
     if fill < 1:
         raise InputError(f"fill must be >= 1, got {fill}")
     seen = {i: str(d.metadata["title"]) for i, d in kept.items() if titles and d.metadata.get("title")}
-    return _Corpus(list(kept.values()), {i: d.text for i, d in kept.items()}, embed_model, fill, as_shipped, seen)
+    return _Corpus(list(kept.values()), {i: d.text for i, d in kept.items()}, embed_model, fill, seen)
 
 # %% ../../nbs/90_evaluation/13_peers.ipynb #87711142
 def build_peer(
@@ -318,7 +282,6 @@ def build_peer(
     documents: Sequence[Document],  # Ids are unique; those without text are left out
     embed_model: Any = None,        # LlamaIndex `BaseEmbedding`, fitted; not used where words alone decide
     fill: int = 4000,               # Characters that the results are to fill: the largest budget
-    as_shipped: bool = False,       # Keep the library's in-memory store, for timing; the results are the same
     **settings: Any,                # Of the peer, see `PEERS[name].settings`; `top_k` for all
 ) -> PeerSystem:                    # `InputError` for an unknown name or setting, or a library that is not installed
     "Build another library's system over a corpus."
@@ -329,7 +292,7 @@ def build_peer(
     settings = peer.settings | settings
     if wrong := [k for k in SWITCHES if settings.get(k) not in (None, True, False)]:
         raise InputError(f"{wrong[0]} is on or left out, got {settings[wrong[0]]!r}")
-    corpus = _corpus(documents, embed_model, fill, as_shipped, bool(settings["titles"]))
+    corpus = _corpus(documents, embed_model, fill, bool(settings["titles"]))
     try:
         built = peer.build(corpus, **{k: v for k, v in settings.items() if k != "titles"})
     except InputError:
@@ -352,7 +315,6 @@ class _Cut(NamedTuple):
     doc_id: str
     parent: str | None    # Id of the piece it was cut from; None: the document
     text: str
-    start: int | None     # What the library says
 
 def _place(cuts: Iterable[_Cut], texts: Mapping[str, str]) -> dict[str, PeerPiece]:
     "Align the pieces of every document, and those of a piece inside that piece; parents come before children."
@@ -367,7 +329,7 @@ def _place(cuts: Iterable[_Cut], texts: Mapping[str, str]) -> dict[str, PeerPiec
         spans = align(base.of(texts[doc_id]), [cut.text for cut in group])
         for cut, span in zip(group, spans):
             span = span and Span(base.start + span.start, base.start + span.end)
-            out[cut.id] = PeerPiece(doc_id, cut.text, span, span is None or cut.start != span.start)
+            out[cut.id] = PeerPiece(doc_id, cut.text, span)
     return out
 
 # %% ../../nbs/90_evaluation/13_peers.ipynb #21600f16
@@ -382,7 +344,7 @@ def _node_pieces(nodes: Iterable[BaseNode], corpus: _Corpus) -> dict[str, PeerPi
     "The pieces that nodes are."
     def cut(node: BaseNode) -> _Cut:
         parent = node.parent_node.node_id if node.parent_node else None
-        return _Cut(node.node_id, node.ref_doc_id, parent, node.get_content(), node.start_char_idx)
+        return _Cut(node.node_id, node.ref_doc_id, parent, node.get_content())
     return _place(map(cut, nodes), corpus.texts)
 
 # %% ../../nbs/90_evaluation/13_peers.ipynb #9cd234a0
@@ -432,16 +394,11 @@ def _index(nodes: Sequence[BaseNode], corpus: _Corpus, stored: Sequence[BaseNode
     if corpus.embed_model is None:
         raise InputError("this peer needs an embed_model, got None")
     docstore = _CountingDocstore()
-    vectors = SimpleVectorStore() if corpus.as_shipped else _MatrixStore()
-    storage = StorageContext.from_defaults(docstore=docstore, vector_store=vectors)
+    storage = StorageContext.from_defaults(docstore=docstore, vector_store=_MatrixStore())
     docstore.add_documents(stored or nodes)
     index = VectorStoreIndex(nodes, storage_context=storage, embed_model=corpus.embed_model)
     docstore.reads = 0
     return index
-
-def _reads(index: VectorStoreIndex) -> Callable[[], int]:
-    "Count the nodes that were read so far."
-    return lambda: index.docstore.reads
 
 # %% ../../nbs/90_evaluation/13_peers.ipynb #8e64e710
 def _found(hits: Iterable[NodeWithScore]) -> list[PeerHit]:
@@ -497,10 +454,6 @@ class _Search(NamedTuple):
     language: str | None = None
     weights: list[float] | None = None   # Of vectors and of words
 
-    def least(self) -> int:
-        "Hits to ask for, at least."
-        return 10 if self.retriever == "hybrid" else 2
-
     def over(
         self, nodes: Sequence[BaseNode], corpus: _Corpus, top_k: int, stored: Sequence[BaseNode] = ()
     ) -> tuple[BaseRetriever, VectorStoreIndex]:
@@ -517,6 +470,17 @@ class _Search(NamedTuple):
                     "use_async": False, "retriever_weights": self.weights}
         return QueryFusionRetriever([by_vector, by_words], **settings), index
 
+    def built(
+        self, nodes: Sequence[BaseNode], pieces: dict[str, PeerPiece], corpus: _Corpus, top_k: int | None,
+        lengths: Iterable[int], after: Callable[..., Callable[[str], Iterable[NodeWithScore]]] | None = None,
+        stored: Sequence[BaseNode] = (), least: int | None = None,
+    ) -> _Built:
+        "A peer over nodes; `after` makes of its retriever and index what is asked, `lengths` are of a hit's text."
+        k = _enough(top_k, lengths, corpus.fill, least or (10 if self.retriever == "hybrid" else 2))
+        search, index = self.over(nodes, corpus, k, stored)
+        ask = after(search, index) if after else search.retrieve
+        return _Built(pieces, lambda question: _found(ask(question)), k, lambda: index.docstore.reads)
+
 # %% ../../nbs/90_evaluation/13_peers.ipynb #8eeb5a13
 _SIZES = [f"chunk_size={size},chunk_overlap=20" for size in (128, 256, 512)]
 _CHUNKS = {"chunk_size": None, "chunk_overlap": None}
@@ -528,12 +492,12 @@ def _build_chunks(
 ) -> _Built:
     "LlamaIndex's retriever over chunks of its default splitter."
     (nodes, pieces), search = _split(corpus, chunk_size, chunk_overlap), _Search(retriever, **how)
-    k = _enough(top_k, (len(p.text) for p in pieces.values()), corpus.fill, search.least())
-    if retriever == "bm25":   # needs no vectors
-        found = _bm25(corpus, nodes, k, search.language, search.words)
-        return _Built(pieces, lambda question: _found(found.retrieve(question)), k)
-    found, index = search.over(nodes, corpus, k)
-    return _Built(pieces, lambda question: _found(found.retrieve(question)), k, _reads(index))
+    lengths = [len(p.text) for p in pieces.values()]
+    if retriever != "bm25":
+        return search.built(nodes, pieces, corpus, top_k, lengths)
+    k = _enough(top_k, lengths, corpus.fill, 2)   # needs no vectors
+    found = _bm25(corpus, nodes, k, search.language, search.words)
+    return _Built(pieces, lambda question: _found(found.retrieve(question)), k)
 
 
 _peer("llamaindex-bm25", "llama-index-retrievers-bm25", "Retrievers / BM25 Retriever",
@@ -582,13 +546,10 @@ def _build_sentence_window(
     nodes, key = parser.get_nodes_from_documents(corpus.documents), parser.window_metadata_key
     windows = {node.node_id: node.metadata[key] for node in nodes}
     pieces = _windows(_node_pieces(nodes, corpus), parser.window_size, corpus.texts, windows)
-    how = _Search(retriever, words)
-    k = _enough(top_k, map(len, windows.values()), corpus.fill, how.least())
-    search, index = how.over(nodes, corpus, k)
     replacement = MetadataReplacementPostProcessor(target_metadata_key=key)
-    def ask(question: str) -> list[PeerHit]:
-        return _found(replacement.postprocess_nodes(search.retrieve(question)))
-    return _Built(pieces, ask, k, _reads(index))
+    return _Search(retriever, words).built(
+        nodes, pieces, corpus, top_k, map(len, windows.values()),
+        lambda search, index: lambda question: replacement.postprocess_nodes(search.retrieve(question)))
 
 # %% ../../nbs/90_evaluation/13_peers.ipynb #9fd13414
 @_peer("llamaindex-auto-merging", "llama-index-core", "Retrievers / Auto Merging Retriever",
@@ -604,12 +565,11 @@ def _build_auto_merging(
         splitter.id_func = _numbered(corpus.documents)
     nodes = parser.get_nodes_from_documents(corpus.documents)
     leaves = get_leaf_nodes(nodes)
-    k = _enough(top_k, (2 * len(node.get_content()) for node in leaves), corpus.fill, 6)   # merging brings the rest
-    search, index = _Search(retriever, words).over(leaves, corpus, k, nodes)
     settings = _given(simple_ratio_thresh=simple_ratio_thresh)
-    merging = AutoMergingRetriever(search, index.storage_context, **settings)
-    pieces = _node_pieces(nodes, corpus)
-    return _Built(pieces, lambda question: _found(merging.retrieve(question)), k, _reads(index))
+    return _Search(retriever, words).built(
+        leaves, _node_pieces(nodes, corpus), corpus, top_k, (2 * len(node.get_content()) for node in leaves),
+        lambda search, index: AutoMergingRetriever(search, index.storage_context, **settings).retrieve,
+        nodes, 6)   # merging adds the rest
 
 # %% ../../nbs/90_evaluation/13_peers.ipynb #59080354
 @_peer("llamaindex-prev-next", "llama-index-core", "Node postprocessors / Forward/Backward Augmentation",
@@ -622,13 +582,11 @@ def _build_prev_next(
 ) -> _Built:
     nodes, pieces = _split(corpus, chunk_size, chunk_overlap)
     around = num_nodes * (2 if mode == "both" else 1)   # nodes that a hit brings, as neighbors of hits are often hits
-    how = _Search(retriever, words)
-    k = _enough(top_k, (around * len(p.text) for p in pieces.values()), corpus.fill, how.least())
-    search, index = how.over(nodes, corpus, k)
-    walk = PrevNextNodePostprocessor(docstore=index.docstore, num_nodes=num_nodes, mode=mode)
-    def ask(question: str) -> list[PeerHit]:
-        return _found(walk.postprocess_nodes(search.retrieve(question)))
-    return _Built(pieces, ask, k, _reads(index))
+    def walked(search: BaseRetriever, index: VectorStoreIndex) -> Callable[[str], list[NodeWithScore]]:
+        walk = PrevNextNodePostprocessor(docstore=index.docstore, num_nodes=num_nodes, mode=mode)
+        return lambda question: walk.postprocess_nodes(search.retrieve(question))
+    return _Search(retriever, words).built(
+        nodes, pieces, corpus, top_k, (around * len(p.text) for p in pieces.values()), walked)
 
 # %% ../../nbs/90_evaluation/13_peers.ipynb #43c9ce54
 def _indexed(store: Any) -> Callable[[dict[str, Any] | None], list[Any]]:
@@ -652,12 +610,12 @@ def _indexed(store: Any) -> Callable[[dict[str, Any] | None], list[Any]]:
     return look_up
 
 # %% ../../nbs/90_evaluation/13_peers.ipynb #d42a1539
-def _haystack_store(documents: Sequence[Any], corpus: _Corpus, reads: Counter[str], spaced: bool = False) -> Any:
+def _haystack_store(documents: Sequence[Any], reads: Counter[str], spaced: bool = False) -> Any:
     "Haystack's in-memory store; `reads` counts its look-ups."
     from haystack.document_stores.in_memory import InMemoryDocumentStore
     store = InMemoryDocumentStore(shared=False, **({"bm25_tokenization_regex": r"\S+"} if spaced else {}))
     store.write_documents(list(documents))
-    look_up = store.filter_documents if corpus.as_shipped else _indexed(store)
+    look_up = _indexed(store)
     def counted(filters: dict[str, Any] | None = None) -> list[Any]:
         reads.update(reads=1)
         return look_up(filters)
@@ -679,7 +637,7 @@ def _haystack_pieces(documents: Iterable[Any], corpus: _Corpus) -> dict[str, Pee
         source = d.meta["source_id"]
         origin[d.id] = origin.get(source, source)
         parent = source if source in origin else None
-        cuts.append(_Cut(d.id, origin[d.id], parent, d.content, d.meta["split_idx_start"]))
+        cuts.append(_Cut(d.id, origin[d.id], parent, d.content))
     return _place(cuts, corpus.texts)
 
 # %% ../../nbs/90_evaluation/13_peers.ipynb #269c5e71
@@ -703,7 +661,7 @@ def _haystack_search(
     from haystack.components.retrievers import InMemoryBM25Retriever, InMemoryEmbeddingRetriever
     _check_retriever(how.retriever, how.words)
     known = {d.id: d for d in shown}
-    store = _haystack_store(_haystack_texts(shown, pieces, corpus, how), corpus, reads, bool(how.words))
+    store = _haystack_store(_haystack_texts(shown, pieces, corpus, how), reads, bool(how.words))
     by_words, by_vector = InMemoryBM25Retriever(store, top_k=k), InMemoryEmbeddingRetriever(store, top_k=k)
     def word_hits(question: str) -> list[Any]:
         asked = _spaced([question])[0] if how.words else question
@@ -734,7 +692,7 @@ def _build_haystack_window(
     chunks = DocumentSplitter(**split).run(_haystack_documents(corpus))["documents"]
     pieces = _windows(_haystack_pieces(chunks, corpus), window_size, corpus.texts, {})
     reads: Counter[str] = Counter()
-    store = _haystack_store(chunks, corpus, reads)
+    store = _haystack_store(chunks, reads)
     k = _enough(top_k, (len(p.text) for p in pieces.values()), corpus.fill, 10)
     windows = SentenceWindowRetriever(store, window_size=window_size)
     search = _haystack_search(chunks, pieces, corpus, _Search(retriever, words), k, reads)
@@ -764,7 +722,7 @@ def _build_haystack_merging(
     reads: Counter[str] = Counter()
     k = _enough(top_k, (2 * len(b.content) for b in leaves), corpus.fill, 10)
     search = _haystack_search(leaves, pieces, corpus, _Search(retriever, words), k, reads)
-    merging = HaystackMerging(_haystack_store(parents, corpus, reads), threshold=threshold)
+    merging = HaystackMerging(_haystack_store(parents, reads), threshold=threshold)
     def ask(question: str) -> list[PeerHit]:
         hits = search(question)
         merged = merging.run([h for h in hits if h.meta["__parent_id"]])["documents"]
@@ -781,14 +739,14 @@ def _build_chonkie(corpus: _Corpus, top_k: int | None, chunker: str, retriever: 
     cuts = []
     for i, text in corpus.texts.items():
         for n, chunk in enumerate(cutter.chunk(text)):
-            cuts.append(_Cut(str(Address(i, "c", n)), i, None, chunk.text, chunk.start_index))
+            cuts.append(_Cut(str(Address(i, "c", n)), i, None, chunk.text))
     k = _enough(top_k, (len(cut.text) for cut in cuts), corpus.fill, 10)
     nodes = [TextNode(id_=cut.id, text=corpus.titled(cut.doc_id, cut.text)) for cut in cuts]
     _check_retriever(retriever, None)
     search, counted = {"bm25": Bm25Retriever(nodes, top_k=k)}, {}
     if retriever != "bm25":
         index = _index(nodes, corpus)
-        search["vector"], counted["reads"] = index.as_retriever(similarity_top_k=k), _reads(index)
+        search["vector"], counted["reads"] = index.as_retriever(similarity_top_k=k), lambda: index.docstore.reads
     found = HybridRetriever(search, k) if retriever == "hybrid" else search[retriever]
     pieces = _place(cuts, corpus.texts)
     def ask(question: str) -> list[PeerHit]:
@@ -847,7 +805,7 @@ def _build_segments(
         for i, run, value in _segments(ranked, lengths, penalty, minimum):
             whole = spans[i][run[0]].hull(spans[i][run[-1]])
             yield PeerHit(str(Address(i, "c", run[0])), whole.of(corpus.texts[i]), value)
-    return _Built(pieces, ask, k, _reads(index))
+    return _Built(pieces, ask, k, lambda: index.docstore.reads)
 
 # %% ../../nbs/90_evaluation/13_peers.ipynb #ee04d113
 _AUTO = {"bm25": {}, "vector": {}, "hybrid-rrf": {}, "hybrid-cc": {"mode": "relative_score"}}   # Module -> fusion
@@ -881,4 +839,4 @@ def _build_autorag(
             near += ids[max(0, at - augment):at + augment + 1]
         scores = {i: float(rows[i] @ asked) for i in dict.fromkeys(near)}   # of unit length
         return [PeerHit(i, pieces[i].text, scores[i]) for i in sorted(scores, key=lambda i: -scores[i])]
-    return _Built(pieces, ask, k, _reads(index))
+    return _Built(pieces, ask, k, lambda: index.docstore.reads)

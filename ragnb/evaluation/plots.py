@@ -8,7 +8,6 @@ from __future__ import annotations
 import io
 import logging
 import math
-import re
 import unicodedata
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
@@ -22,7 +21,7 @@ import numpy as np
 __all__ = ['plot_recall', 'plot_position']
 
 # %% ../../nbs/90_evaluation/06_plots.ipynb #48d18d6f
-from ..documents.markup import counted
+from ..documents.markup import counted, short
 from ..documents.span import InputError
 
 # %% ../../nbs/90_evaluation/06_plots.ipynb #167acaeb
@@ -116,68 +115,11 @@ def _axes(ax: Any, height: float, n: int = 1) -> tuple[Any, list[Any]]:
     return figure, list(figure.subplots(n, 1, squeeze=False)[:, 0])
 
 # %% ../../nbs/90_evaluation/06_plots.ipynb #17208791
-def _settle(figure: Any, ax: Any) -> None:
-    "Lay a figure of ours out for good, so that what is placed now stays in place."
-    if ax is None:
-        figure.draw_without_rendering()
-        figure.set_layout_engine("none")
-
 def _saved(figure: Any, save: str | Path | None) -> Any:
     "Write a figure when a path is given; return it."
     if save is not None:
-        kind = _file_kind(save)
-        Path(save).write_bytes(_bytes(figure, kind))
+        Path(save).write_bytes(_bytes(figure, _file_kind(save)))
     return figure
-
-# %% ../../nbs/90_evaluation/06_plots.ipynb #0a3cd95e
-def _spread(wanted: Sequence[float], heights: Sequence[float], low: float, high: float) -> list[float]:
-    "Centres nearest to the wanted ones (ascending) at which labels do not touch, inside [low, high] if they fit."
-    from scipy.optimize import isotonic_regression
-    steps = np.concatenate([[0.0], np.cumsum([(a + b) / 2 for a, b in zip(heights, heights[1:])])])
-    even = isotonic_regression(np.asarray(wanted, float) - steps).x
-    top = max(low + heights[0] / 2, high - heights[-1] / 2 - steps[-1])
-    return [float(x) for x in np.clip(even, low + heights[0] / 2, top) + steps]
-
-# %% ../../nbs/90_evaluation/06_plots.ipynb #4a84dc79
-_BREAKS = re.compile(r"(?<=[\s,|+/&;×→])(?![\s,|+/&;×→])|(?<=[a-z])(?=[A-Z])")
-
-
-def _wrapped(name: str) -> str:
-    "A long name on several lines of 20 columns, broken after a space or a sign, or inside SuchAName."
-    def columns(text: str) -> int:
-        return len(text) + sum(unicodedata.east_asian_width(c) in "WF" for c in text)
-    lines = [""]
-    for part in _BREAKS.split(name):
-        if lines[-1] and columns(lines[-1] + part.rstrip()) > 20:
-            lines.append("")
-        for c in part:
-            if columns(lines[-1] + c) > 20:
-                lines.append("")
-            lines[-1] += c
-    return "\n".join(line.strip() for line in lines if line.strip()) or name
-
-# %% ../../nbs/90_evaluation/06_plots.ipynb #ce906882
-_Point = tuple[float, float, str, Mapping[str, Any]]   # x, y, label, style
-
-
-def _label_right(ax: Any, points: Sequence[_Point]) -> None:
-    "Write the labels of points at the right, each after its marker, and make room for them."
-    points, box, dpi = sorted(points, key=lambda p: (p[1], -p[0])), ax.get_window_extent(), ax.figure.dpi
-    inside, look = {"transform": ax.transAxes}, {"fontsize": 10, "family": _fonts(), "va": "center"}
-    texts = [ax.text(0, 0, label, linespacing=1.0, **look, **inside) for _, _, label, _ in points]
-    sizes = [text.get_window_extent(ax.figure.canvas.get_renderer()) for text in texts]
-    inch, scale = dpi / box.width, ax.xaxis.get_transform()
-    share = min(0.64, max(s.width for s in sizes) / box.width + 0.36 * inch)
-    low, high = scale.transform(ax.get_xlim())
-    ax.set_xlim(scale.inverted().transform((low, low + (high - low) / (1 - share))))
-    wanted = ax.transAxes.inverted().transform(ax.transData.transform([(x, y) for x, y, *_ in points]))[:, 1]
-    heights = [(s.height + 0.03 * dpi) / box.height for s in sizes]
-    mark = 1 - share + 0.22 * inch
-    for (x, y, _, style), text, at in zip(points, texts, _spread(wanted, heights, 0.01, 1.0)):
-        line = {"arrowstyle": "-", "color": style["color"], "lw": 0.7, "alpha": 0.7, "shrinkA": 3, "shrinkB": 4}
-        ax.annotate("", (x, y), (mark, at), textcoords="axes fraction", annotation_clip=False, arrowprops=line)
-        ax.plot([mark], [at], ms=5, clip_on=False, label="_key", **style | {"linestyle": "none"}, **inside)
-        text.set_position((mark + 0.08 * inch, at))
 
 # %% ../../nbs/90_evaluation/06_plots.ipynb #a61abadd
 def _sets(results: Any) -> dict[str, Mapping[str, Any]]:
@@ -212,24 +154,14 @@ def _curve(name: str, strategy: Mapping[str, Any], metric: str) -> list[dict[str
         raise InputError(f"strategy {name!r} has no 'budgets'")
     return points
 
-# %% ../../nbs/90_evaluation/06_plots.ipynb #48cd9ffb
-def _dress(ax: Any, xlabel: str, ylabel: str, title: str) -> None:
-    "Large text, a light grid, no box."
-    ax.set_xlabel(xlabel, fontsize=11)
-    ax.set_ylabel(ylabel, fontsize=11)
-    ax.tick_params(labelsize=10)
-    ax.grid(alpha=0.3, lw=0.6)
-    ax.spines[["top", "right"]].set_visible(False)
-    if title:
-        ax.set_title(_written(title), fontsize=12, family=_fonts(), loc="left")
-
 # %% ../../nbs/90_evaluation/06_plots.ipynb #caf92b4d
 def _recall_panel(ax: Any, curves: Mapping[str, list[dict[str, float]]], styles: Mapping[str, dict[str, Any]]) -> None:
-    "Lines, intervals and limits of one set, over a logarithmic axis with at most six plain numbers."
-    few = len(curves) <= 3
+    "Lines, intervals, limits and names of one set, over a logarithmic axis with at most six plain numbers."
+    from matplotlib.transforms import ScaledTranslation
+    few, known = len(curves) <= 3, {}
     for name, points in curves.items():
         at, value, low, high = (np.array([p[k] for p in points]) for k in ("characters", "value", "low", "high"))
-        ax.plot(at, value, label=name, lw=1.6, ms=6, **styles[name])
+        known[name], = ax.plot(at, value, label=name, lw=1.6, ms=6, **styles[name])
         colour = styles[name]["color"]
         if few and len(at) > 1:
             ax.fill_between(at, low, high, color=colour, alpha=0.13, lw=0)
@@ -248,6 +180,11 @@ def _recall_panel(ax: Any, curves: Mapping[str, list[dict[str, float]]], styles:
     kept = ticks[::-1][::math.ceil(len(ticks) / 6)][::-1]
     ax.set_xticks(kept, [f"{t:,.0f}" for t in kept])
     ax.minorticks_off()
+    order = sorted(curves, key=lambda name: -curves[name][-1]["value"])
+    below = ax.transAxes + ScaledTranslation(0, -0.5, ax.figure.dpi_scale_trans)   # half an inch, under the ticks
+    names = [short(_written(name), 44 if name.isascii() else 28) for name in order]   # as wide as the figure
+    ax.legend([known[name] for name in order], names, loc="upper left", bbox_to_anchor=(0, 0), bbox_transform=below,
+              frameon=False, borderpad=0, handlelength=3, prop={"family": _fonts(), "size": 10})
 
 # %% ../../nbs/90_evaluation/06_plots.ipynb #2138c247
 def plot_recall(
@@ -261,17 +198,17 @@ def plot_recall(
     metric = "delivered_recall" if all("delivered_recall" in row for row in rows) else "evidence_recall"
     curves = {s: {n: _curve(n, strategy, metric) for n, strategy in r["strategies"].items()} for s, r in sets.items()}
     names = list(dict.fromkeys(n for c in curves.values() for n in c))
-    styles, labels = {n: _style(i) for i, n in enumerate(names)}, {n: _wrapped(_written(n)) for n in names}
-    height = max(4.2, 0.17 * sum(label.count("\n") + 1.2 for label in labels.values()) + 1)   # for the labels
-    figure, axes = _axes(ax, len(sets) * height, len(sets))
+    styles = {name: _style(i) for i, name in enumerate(names)}
+    figure, axes = _axes(ax, len(sets) * (3.2 + 0.22 * len(names)), len(sets))
     for a, (s, r) in zip(axes, sets.items()):
-        _recall_panel(a, curves[s], styles)
         n = counted(r["n_questions"], "question") if r.get("n_questions") else ""
-        _dress(a, "characters of context", metric.replace("_", " "), ", ".join(filter(None, (s, n))))
-    _settle(figure, ax)
-    for a, s in zip(axes, sets):
-        ends = [(p[-1]["characters"], p[-1]["value"], labels[n], styles[n]) for n, p in curves[s].items()]
-        _label_right(a, ends)
+        a.set_xlabel("characters of context", fontsize=11)
+        a.set_ylabel(metric.replace("_", " "), fontsize=11)
+        a.set_title(_written(", ".join(filter(None, (s, n)))), fontsize=12, family=_fonts(), loc="left")
+        a.tick_params(labelsize=10)
+        a.grid(alpha=0.3, lw=0.6)
+        a.spines[["top", "right"]].set_visible(False)
+        _recall_panel(a, curves[s], styles)
     return _saved(figure, save)
 
 # %% ../../nbs/90_evaluation/06_plots.ipynb #c062accf
@@ -341,5 +278,4 @@ def plot_position(
         a.tick_params(labelsize=10)
         a.spines[["top", "right"]].set_visible(False)
     axes[-1].set_xlabel("position in the context (0 = its first character)", fontsize=11)
-    _settle(figure, ax)
     return _saved(figure, save)

@@ -297,13 +297,6 @@ class MadeQuestions:
         kinds = ", ".join(f"{c['made']} {kind}" for kind, c in self.counts.items() if c.get("made"))
         return f"MadeQuestions({counted(len(self.questions), 'question')}: {kinds or 'none'})"
 
-    def _repr_html_(self) -> str:
-        from ragnb.documents.markup import card
-        asked = "\n".join(q.query for q in self.questions[:20])
-        left = len(self.questions) - 20
-        return card(repr(self), [f"{left:,} more"] if left > 0 else [], text=asked)
-
-
 # %% ../../nbs/90_evaluation/08_questions.ipynb #25c35e9d
 def make_questions(
     documents: Dataset | Mapping[str, Document] | Iterable[Document],  # With different ids

@@ -25,7 +25,6 @@ from ..documents.span import check_fields, Passage, RagnbError, Span, try_addres
 from ..documents.text import sentence_spans, tokenizer, word_tokens_batch
 from ..models.llm import awithin, prompt_template, shorten, strip_thinking, ThoughtFilter, within
 from ..storage.store import ChunkReader
-from ..retrieval.arguments import check_counts
 from ..retrieval.hybrid import Hits
 from ..expansion.expander import Expansion
 from ragnb.context.builders import (
@@ -161,24 +160,6 @@ class Answer:
             return found and found[1]
 
         return [ref.as_dict() for ref in answer_refs(self.context, length, mark)]
-
-    def refs(self, n: int = 5, size: int = 1_200) -> list[dict[str, Any]]:
-        """Return references for a model and a judge: the first sources, each cut around its hit.
-
-        Parameters
-        ----------
-        n : int
-            Most sources, >= 1.
-        size : int
-            Most characters of a source's text, >= 1; a longer hit stays whole.
-
-        Returns
-        -------
-        list of dict
-            As in `sources`.
-        """
-        check_counts(1, n=n, size=size)
-        return [ref.as_dict() for ref in answer_refs(self.context, size)[:n]]
 
     def display(self, store: ChunkReader, page_window: int = 0, n_shown: int | None = 5) -> list[DisplayDoc]:
         """Return the whole pages to show below the answer, merged by document.

@@ -15,15 +15,14 @@ from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle, TextNode
 
 # %% auto #0
-__all__ = ['RESPONSE_MODES', 'CHAT_SETTINGS', 'ContextNode', 'context_nodes', 'JoinContextPostprocessor', 'order_steps',
-           'ContextRetriever', 'check_engine_settings']
+__all__ = ['RESPONSE_MODES', 'CHAT_SETTINGS', 'ContextNode', 'context_nodes', 'JoinContextPostprocessor', 'ContextRetriever',
+           'check_engine_settings']
 
 # %% ../../nbs/80_pipeline/04_engines.ipynb #74f39b21
 from ..documents.markup import one_line
 from ..documents.span import InputError
 from ..expansion.expander import passage_node
-from ..context.builders import Context, ContextBuilder, own_parts, RankedContextBuilder
-from ..context.reorder import LongContextReorderPostprocessor
+from ..context.builders import Context, own_parts
 
 # %% ../../nbs/80_pipeline/04_engines.ipynb #0c67c357
 class ContextNode(TextNode):
@@ -75,17 +74,6 @@ class JoinContextPostprocessor(BaseNodePostprocessor):
                 hit = NodeWithScore(node=node, score=hit.score)
             out.append(hit)
         return out
-
-# %% ../../nbs/80_pipeline/04_engines.ipynb #6e38920a
-def order_steps(
-    builder: ContextBuilder,
-) -> tuple[bool, list[BaseNodePostprocessor]]:  # Whether nodes come best first, and the steps that reorder them
-    "Choose how an engine puts the nodes of a context in the builder's order."
-    kind = type(builder)
-    usual = (kind.build, kind.layout) == (ContextBuilder.build, ContextBuilder.layout)
-    plain = usual and kind.order in (ContextBuilder.order, RankedContextBuilder.order)
-    reorders = plain and getattr(builder, "reorder", False)
-    return plain, [LongContextReorderPostprocessor(together="source_number")] if reorders else []
 
 # %% ../../nbs/80_pipeline/04_engines.ipynb #6861205a
 class ContextRetriever(BaseRetriever):

@@ -41,7 +41,7 @@ from ..indexing.folder_index import asked_skipped, Index, read_skipped
 from .answer import Answer, AnswerStream, awritten, numbered_passages, with_focus, written
 from .chance import absent_notes
 from ragnb.pipeline.engines import (
-    CHAT_SETTINGS, check_engine_settings, ContextRetriever, JoinContextPostprocessor, order_steps
+    CHAT_SETTINGS, check_engine_settings, ContextRetriever, JoinContextPostprocessor
 )
 from .specs import refuse_unused, resolve_parts
 
@@ -282,8 +282,8 @@ def _engine_parts(pipeline: Pipeline, llm: Any) -> dict[str, Any]:
     if model is None:
         raise InputError("an engine needs a model: pass llm")
     retriever = pipeline.as_retriever()
-    retriever.best_first, steps = order_steps(pipeline.builder)
-    return {"retriever": retriever, "llm": model, "node_postprocessors": [*steps, JoinContextPostprocessor()]}
+    retriever.best_first = False   # in the order of the context
+    return {"retriever": retriever, "llm": model, "node_postprocessors": [JoinContextPostprocessor()]}
 
 
 def _part_facts(pipeline: Any) -> dict[str, str]:

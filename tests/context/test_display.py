@@ -101,13 +101,6 @@ def test_each_document_is_judged_by_its_own_type():
         assert [d.doc_id for d in display_docs(passages, store)] == ["g" if word[0] == "g" else "m" for word in order]
 
 
-def test_merging_is_decided_by_document():
-    store = stored(manual("g", word="gee", doc_type="gcb"), manual("m", word="emm", doc_type="manual"))
-    passages = alone(store, "gee1표", "emm1표", "gee7표", "emm7표")
-    assert sorted(d.doc_id for d in display_docs(passages, store)) == ["g", "m"]
-    assert sorted(d.doc_id for d in display_docs(passages, store, merge=["GCB"])) == ["g", "m", "m"]
-
-
 @pytest.mark.parametrize("window", [0, 1, 2, 50])
 def test_pages_are_in_order_and_inside_the_document(window):
     document = manual()
@@ -131,14 +124,6 @@ def test_two_reads_for_any_number_of_documents(n_documents):
     docs = display_docs(passages, store, 1, n_shown=None)
     assert store.reads - before == 2 and len(docs) == n_documents and [d.rank for d in docs] == sorted(d.rank for d in docs)
     assert len(display_docs(passages, store)) == min(5, n_documents)
-
-
-def test_no_more_pages_than_allowed_and_those_around_the_hit():
-    store = stored(manual(n=30, doc_type="myservice"))
-    passages = alone(store, "manual20표")
-    at = passages[0].pages[0]
-    numbers = display_docs(passages, store, most=6)[0].numbers
-    assert len(numbers) == 6 and at in numbers and max(numbers) - min(numbers) == 5
 
 
 def test_documents_without_pages_and_unknown_ones():
@@ -198,17 +183,6 @@ def test_a_page_is_drawn(pdf):
     assert decoded(page_image(pdf, 1, 100))[:2] == (100, 50) and decoded(page_image(pdf, 2, 64))[:2] == (64, 128)
     assert set(decoded(page_image(pdf, 1, 16))[2]) == {255}, "white"
     assert decoded(page_image(pdf, 3, 100))[1] <= 16_001
-
-
-def test_colours_are_where_they_belong(tmp_path):
-    canvas = pytest.importorskip("reportlab.pdfgen.canvas")
-    made = canvas.Canvas(str(tmp_path / "red.pdf"), pagesize=(100, 100))
-    made.setFillColorRGB(1, 0, 0)
-    made.rect(0, 0, 100, 100, stroke=0, fill=1)
-    made.showPage()
-    made.save()
-    width, _, pixels = decoded(page_image(tmp_path / "red.pdf", 1, 20))
-    assert pixels[3 * (10 * width + 10):][:3] == b"\xff\0\0"
 
 
 def test_typed_errors_of_page_images(pdf, tmp_path):
@@ -314,8 +288,7 @@ HEAD = '{"ragnb": "conversation", "version": 2, "most_turns": 5, "most_passages"
     (HEAD + '{"question": "q", "answer": "a", "shown": [{"doc_id": "d"}]}', "line 2"),
     (HEAD + '{"question":"q","answer":"a","passages":[{"doc_id":"d","start":5,"end":2,"check":1,'
      + '"hits":[],"scores":[],"neighbors":[],"focus":null}]}', "line 2"),
-    ('{"ragnb": "conversation", "version": 2, "most_turns": "x", "most_passages": 5, "most_characters": 5}',
-     "line 1.*most_turns"),
+    ('{"ragnb": "conversation", "version": 2, "most_turns": "x", "most_passages": 5, "most_characters": 5}', "line 1.*most_turns"),
     ('{"ragnb": "conversation", "version": 2}', "line 1"),
     *((HEAD + '{"question": "q", "answer": "a", "passages": [], "shown": [{"doc_id": "d", "parts": [%s], "found": [], "rank": 1, "score": null, "hits": []}]}'
        % part, "line 2") for part in ("[1, 5, 2, 0]", "[1, -1, 2, 0]", '["1", 0, 2, 0]', "[1, 0, 2]", '[1, 0, 2, 0, "abc"]', "[1.5, 0, 2, 0]", "3")),

@@ -114,23 +114,3 @@ def test_a_conversation_shows_again_what_it_showed(corpus, data):
         before = store.reads
         assert again.display(store, turn) == docs == history.display(store, turn)
         assert store.reads - before <= 4
-
-
-def test_texts_of_the_store_are_not_in_the_file():
-    store = MemoryStore()
-
-    def put(text: str) -> None:
-        nodes, outline = PARSERS[0].parse(Document(text=text, id_="a"))
-        for node in nodes:
-            node.embedding = [1.0]
-        store.put(nodes, [outline])
-    put("비밀이다. 연차는 15일이다.")
-    p = Passage("a", Span(0, 5), "비밀이다.", why={"a#c0": Why("hit")}, hits=("a#c0",))
-    stranger = Passage("x", Span(0, 2), "남의", why={"x": Why("passed")}, hits=("x",), rank=2)
-    history = Conversation()
-    history.add("?", "!", [p, stranger], display_docs([p, stranger], store))
-    assert "비밀" not in history.to_jsonl() and "남의" in history.to_jsonl()
-    put("공개다. 연차는 16일이다.")
-    changed, other = history.display(store)
-    assert changed.pages[0].missing and changed.pages[0].text == "" and other.pages[0].text == "남의"
-

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from ragnb.context.builders import cut_passage, cut_to_sentences, passage_part
+from ragnb.context.builders import cut_passage, cut_to_sentences
 from ragnb.context.labels import passage_article
 from ragnb.documents.markdown import find_tables
 from ragnb.documents.provisions import provision_label
@@ -83,12 +83,3 @@ def test_a_header_stands_above_its_rows_only(passages: list[Passage]) -> None:
             for header in headers:   # it was found, or the text ended with it
                 at = Span(part.span.start + header.start, part.span.start + header.end)
                 assert part.focus and part.focus.overlap(at) or part.span.end >= p.span.end, (p.doc_id, p.span)
-
-
-def test_a_part_of_a_part_is_a_part_of_the_whole(passages: list[Passage]) -> None:
-    """Cut twice or once, the same stands above the same text."""
-    for p in passages[::5]:
-        starts = [p.span.start + m.end() for m in re.finditer("\n(?=[^\n|])|\n(?=[|] [^|]*\\d)", p.text)]   # no header of a table
-        for first, second in zip(starts, starts[1:]):
-            inner, last = Span(first, p.span.end), Span(second, p.span.end)
-            assert passage_part(passage_part(p, inner), last).prefix == passage_part(p, last).prefix

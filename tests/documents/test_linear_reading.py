@@ -1,18 +1,14 @@
 """Reading legal texts takes steps in proportion to their length, and no line of signs keeps it busy."""
 from __future__ import annotations
 
-import importlib.util
 import subprocess
 import sys
-from pathlib import Path
 
+import growth
 import pytest
+from conftest import ROOT
 from llama_index.core import Document
 
-ROOT = Path(__file__).parents[2]
-_spec = importlib.util.spec_from_file_location("growth", ROOT / "benchmarks" / "growth.py")
-growth = importlib.util.module_from_spec(_spec)
-_spec.loader.exec_module(growth)
 READERS = [name for name in growth.jobs() if not name.startswith("split")]
 
 

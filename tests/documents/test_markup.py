@@ -52,7 +52,7 @@ def test_a_card_is_small_whatever_it_shows():
 
 @given(st.text(max_size=80))
 def test_a_template_escapes_what_it_is_given(text):
-    shown = render("evaluation/explore.html", question=text, sides=[(text, text, "")], trace="")
+    shown = render("evaluation/explore.html", question=text, sides=[(text, text, "", "")])
     seen = Elements(shown)
     assert seen.names == {"div", "p", "b"} and seen.attributes == {"style"} and "\n" not in shown and "$" not in shown
 

@@ -1,26 +1,11 @@
 """The stored table about growth: parts of a set in a larger corpus."""
 from __future__ import annotations
 
-import importlib.util
-from pathlib import Path
-from types import ModuleType
-
+import balance
 from llama_index.core.schema import Document
 
 from ragnb.documents.span import Span
 from ragnb.evaluation.datasets import Dataset, Evidence, Question
-
-BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
-
-
-def load(name: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(f"benchmark_{name}", BENCHMARKS / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-balance = load("balance")
 
 
 def dataset(name: str, *texts: str) -> Dataset:

@@ -2,13 +2,10 @@
 from __future__ import annotations
 
 import csv
-import importlib.util
 import json
 import random
-import sys
-from pathlib import Path
-from types import ModuleType
 
+import chroma_protocol as protocol
 import pytest
 from conftest import ROOT
 
@@ -18,20 +15,7 @@ from ragnb.documents.span import Span
 RESULTS = ROOT / "nbs" / "studies" / "results"
 
 
-def _load(path: Path) -> ModuleType:
-    """A script as a module."""
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[path.stem] = module  # Dataclasses look their module up
-    spec.loader.exec_module(module)
-    return module
-
-
-protocol = _load(ROOT / "benchmarks" / "chroma_protocol.py")
 LETTERS = protocol.Tokens(len, lambda text: list(range(len(text))))  # One token a character: sizes can be counted by eye
-WORDS = protocol.Tokens(lambda text: len(text.split()), lambda text: [i for i in range(len(text)) if not text[i].isspace() and (i == 0 or text[i - 1].isspace())])
-
-
 def cut(text: str, spans: list[Span]) -> list[str]:
     """The texts of chunks."""
     return [s.of(text) for s in spans]
@@ -57,17 +41,6 @@ def chunks(*spans: tuple[int, int], doc_id: str = "a") -> list:
 ])
 def test_fixed_chunks(size: int, overlap: int, expected: list[str]) -> None:
     assert cut("abcdefghij", protocol.fixed_chunks("abcdefghij", size, overlap, LETTERS)) == expected
-
-
-def test_fixed_chunks_take_the_space_before_the_next_token() -> None:
-    text = "one two three four five"
-    assert cut(text, protocol.fixed_chunks(text, 2, 0, WORDS)) == ["one two ", "three four ", "five"]
-    assert cut(text, protocol.fixed_chunks(text, 2, 1, WORDS)) == ["one two ", "two three ", "three four ", "four five"]
-
-
-@pytest.mark.parametrize("chunker", ["Recursive", "TokenText"])
-def test_empty_text_has_no_chunk(chunker: str) -> None:
-    assert protocol.CHUNKERS[chunker]("", 10, 0, LETTERS) == []
 
 
 @pytest.mark.parametrize(("text", "size", "overlap", "expected"), [
@@ -114,17 +87,6 @@ def test_a_chunk_is_found_at_the_first_place_of_its_text() -> None:
 # --- measures
 
 
-def test_scores_of_a_plain_case() -> None:
-    q = question((10, 20), (30, 40))
-    got = protocol.protocol_scores(chunks((0, 15), (30, 50)), q)       # 5 + 10 of 20 excerpt characters in 35 read
-    assert got == pytest.approx((15 / 20, 15 / 35, 15 / (35 + 5)))
-
-
-def test_overlapping_chunks_are_read_twice_and_found_once() -> None:
-    got = protocol.protocol_scores(chunks((0, 20), (10, 30)), question((10, 20)))
-    assert got == pytest.approx((1.0, 10 / 40, 10 / 40))
-
-
 def test_chunks_of_other_documents_cost_precision_only() -> None:
     got = protocol.protocol_scores(chunks((10, 20)) + chunks((10, 20), doc_id="b"), question((10, 20)))
     assert got == pytest.approx((1.0, 10 / 20, 10 / 20))
@@ -144,12 +106,6 @@ def test_omega_of_a_plain_case() -> None:
     assert protocol.precision_omega(every, question((5, 10))) == pytest.approx(5 / 20)     # the next chunk begins where the excerpt ends: it counts
     assert protocol.precision_omega(chunks((0, 10), (20, 30)), question((5, 15))) == pytest.approx(5 / 15)  # what no chunk holds counts too
     assert protocol.precision_omega(chunks((0, 10), doc_id="b"), question((0, 5))) == 0
-
-
-def test_min_counts_the_chunks_that_overlap_or_touch() -> None:
-    every = chunks((0, 10), (10, 20), (20, 30)) + chunks((0, 40), doc_id="b")
-    assert protocol.touching(every, question((5, 10))) == chunks((0, 10), (10, 20))
-    assert protocol.touching(every, question((12, 18))) == chunks((10, 20))
 
 
 @pytest.mark.parametrize("seed", range(20))

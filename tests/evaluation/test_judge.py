@@ -1,7 +1,6 @@
 """Judging answers, A/B on frozen contexts, and where the evidence stands."""
 from __future__ import annotations
 
-import asyncio
 import random
 import re
 from contextlib import nullcontext
@@ -10,16 +9,14 @@ from typing import Any
 
 import pytest
 from llama_index.core.embeddings import MockEmbedding
-from llama_index.core.llms import ChatMessage
 from llama_index.core.schema import Document
 
 from ragnb.context.builders import Context, RankedContextBuilder, SimpleContextBuilder
 from ragnb.documents.span import InputError, Passage, Span, Why
 from ragnb.evaluation.datasets import Evidence, Question
 from ragnb.evaluation.judging import (
-    ORDERS, Answered, CountedLLM, FrozenContext, answer_questions, compare_orders,
-    compare_prompts, evidence_positions, freeze_contexts, judge_answers, lay_out, make_evaluators,
-    position_summary, shuffled,
+    ORDERS, Answered, FrozenContext, compare_orders, compare_prompts, evidence_positions, freeze_contexts,
+    judge_answers, lay_out, make_evaluators, position_summary,
 )
 from ragnb.models.llm import QA_PROMPT, read_score, read_verdict
 from ragnb.models.scripted import ScriptedLLM
@@ -61,8 +58,7 @@ def question(i: int, mode: str = "any", evidence: tuple[int, ...] | None = None)
 
 
 QUESTIONS = [question(i) for i in (3, 50, 7)]
-FOUND = {QUESTIONS[0].query: passages(3, 4, 5, 6), QUESTIONS[1].query: passages(51, 49, 50),
-         QUESTIONS[2].query: passages(1, 2)}
+FOUND = {QUESTIONS[0].query: passages(3, 4, 5, 6), QUESTIONS[1].query: passages(51, 49, 50), QUESTIONS[2].query: passages(1, 2)}
 
 
 def frozen(builder: Any = None) -> list[FrozenContext]:
@@ -87,10 +83,9 @@ def test_frozen_contexts_are_what_the_builder_builds(builder: Any) -> None:
 
 
 @pytest.mark.parametrize("n", [0, 1, 2, 3, 8, 21])
-@pytest.mark.parametrize("name", [*ORDERS, "shuffled"])
+@pytest.mark.parametrize("name", ORDERS)
 def test_orders_keep_every_passage(name: str, n: int) -> None:
-    order = (ORDERS | {"shuffled": shuffled(3)})[name]
-    given = passages(*range(n))
+    order, given = ORDERS[name], passages(*range(n))
     assert sorted(order(given), key=lambda p: p.rank) == given
     assert order(given) == order(given)
 
@@ -110,9 +105,7 @@ def test_layout_changes_the_order_and_nothing_else() -> None:
         assert all(c.text[x.start:].startswith(x.passage.text) for x in c.sources)
 
 
-@pytest.mark.parametrize("order", [
-    lambda ps: ps[1:], lambda ps: [*ps, ps[0]], lambda ps: [ps[0]] * len(ps), lambda ps: [],
-])
+@pytest.mark.parametrize("order", [lambda ps: ps[1:], lambda ps: [*ps, ps[0]], lambda ps: [ps[0]] * len(ps), lambda ps: []])
 def test_an_order_may_not_lose_or_repeat(order: Any) -> None:
     with pytest.raises(InputError, match="an order must return the"):
         lay_out(passages(1, 2, 3), order)
@@ -134,7 +127,7 @@ def test_positions_agree_with_text_search(mode: str) -> None:
     for _ in range(60):
         numbers = rng.sample(range(100), 8)
         q = question(numbers[0], mode, tuple(rng.sample(numbers + [150, 151], 3)))
-        context = lay_out(passages(*numbers), shuffled(rng.random()), RankedContextBuilder())
+        context = lay_out(passages(*numbers), lambda ps: rng.sample(ps, len(ps)), RankedContextBuilder())
         got = [r["position"] for r in evidence_positions([context], [q]) if r["position"] is not None]
         want = brute_force(context, q)
         if mode == "any":
@@ -175,43 +168,6 @@ def test_positions_of_nothing() -> None:
         evidence_positions([Context("")], [])
 
 
-# --- counting
-
-
-@pytest.mark.parametrize("chats", [False, True])
-def test_calls_and_characters_are_counted(chats: bool) -> None:
-    counted = CountedLLM(scripted("다섯 글자", is_chat_model=chats))
-    assert counted.complete("세 글자").text == "다섯 글자"
-    assert counted.chat([ChatMessage(content="질문")]).message.content
-    asyncio.run(counted.acomplete("abc"))
-    asyncio.run(counted.achat([ChatMessage(content="질문")]))
-    assert [c.text for c in counted.stream_complete("흐름")] == ["다섯 글자"]
-    calls = counted.count()
-    assert (calls.calls, calls.failures, calls.characters_in) == (5, 0, 4 + 2 + 3 + 2 + 2)
-    assert calls.characters_out >= 4 * 5 and counted.metadata.is_chat_model is chats
-
-
-def test_failed_calls_are_counted_and_raised() -> None:
-    def fail(prompt: str) -> str:
-        raise TimeoutError("late")
-
-    counted = CountedLLM(scripted(fail))
-    asks = (lambda: counted.complete("abc"), lambda: counted.chat([ChatMessage(content="x")]),
-            lambda: asyncio.run(counted.acomplete("abc")))
-    for ask in asks:
-        with pytest.raises(TimeoutError):
-            ask()
-    assert (counted.count().calls, counted.count().failures) == (3, 3)
-
-
-def test_a_counted_model_formats_as_the_model_it_counts() -> None:
-    inner = scripted(lambda p: p, system_prompt="너는 사서다.", completion_to_prompt=lambda p: f"<s>{p}</s>")
-    from llama_index.core import PromptTemplate
-    plain = inner.predict(PromptTemplate("{x}"), x="안녕")
-    counted = CountedLLM(inner).predict(PromptTemplate("{x}"), x="안녕")
-    assert plain == counted and "<s>" in counted
-
-
 # --- verdicts and scores
 
 
@@ -242,8 +198,7 @@ def test_scores(reply: str, score: float | None) -> None:
 
 def answered(text: str = "003", **kwargs: Any) -> Answered:
     """An answer to the first question."""
-    usual = {"query_id": "q3", "query": QUESTIONS[0].query, "text": text, "reference": "003",
-             "context": "3번째 문장이며 번호는 003이다."}
+    usual = {"query_id": "q3", "query": QUESTIONS[0].query, "text": text, "reference": "003", "context": "3번째 문장이며 번호는 003이다."}
     return Answered(**usual | kwargs)
 
 
@@ -257,12 +212,11 @@ def test_judges_are_shown_what_the_table_says() -> None:
     assert "답변 ABC" in correct and "003" in correct and "문장이며" not in correct
     means = {"faithfulness": 1.0, "relevancy": 1.0, "correctness": 5.0}
     assert report.summary() == {n: {"judged": 1, "failed": 0, "mean": m, "passing": 1.0} for n, m in means.items()}
-    assert (report.judge.calls, report.answerer.calls) == (3, 0)
 
 
 def test_correctness_needs_a_gold_answer() -> None:
     report = judge_answers([answered(reference="")], [replace(QUESTIONS[0], answer="")], good_judge())
-    assert set(report.summary()) == {"faithfulness", "relevancy"} and report.judge.calls == 2
+    assert set(report.summary()) == {"faithfulness", "relevancy"}
 
 
 def test_unreadable_verdicts_are_failures_not_zeros() -> None:
@@ -283,7 +237,6 @@ def test_a_failing_judge_stops_nothing() -> None:
     answers = [answered(), failing, answered(query_id="q7", query=QUESTIONS[2].query)]
     report = judge_answers(answers, QUESTIONS, scripted(rule))
     assert [len(report.scores(n)) for n in ("faithfulness", "relevancy", "correctness")] == [2, 2, 2]
-    assert report.judge.failures == 3
     assert all(line.startswith("q50: ") and "ConnectionError: gone" in line for line in report.failures())
 
 
@@ -300,31 +253,7 @@ def test_answers_that_failed_or_read_nothing() -> None:
 def test_long_contexts_are_judged_in_one_verdict() -> None:
     judge = scripted("YES", context_window=4_000)
     report = judge_answers([answered(context=DOCUMENT * 2)], QUESTIONS[:1], judge, ["faithfulness"])
-    assert report.scores("faithfulness") == {"q3": 1.0} and report.judge.calls > 1  # longer than the window
-
-
-def test_evaluators_of_ones_own() -> None:
-    from llama_index.core.evaluation import BaseEvaluator, EvaluationResult
-
-    class Exact(BaseEvaluator):
-        def _get_prompts(self) -> dict:
-            return {}
-
-        def _update_prompts(self, prompts: dict) -> None: ...
-
-        async def aevaluate(self, query: Any = None, response: Any = None, contexts: Any = None,
-                            reference: Any = None, **kwargs: Any) -> EvaluationResult:
-            return EvaluationResult(score=float(reference in response), passing=reference in response)
-
-    report = judge_answers([answered("번호는 003")], QUESTIONS[:1], good_judge(), {"exact": Exact()})
-    assert report.scores("exact") == {"q3": 1.0} and report.judge.calls == 0
-
-
-def test_judging_works_inside_a_running_loop() -> None:
-    async def main() -> Any:
-        return judge_answers([answered()], QUESTIONS[:1], good_judge())
-
-    assert len(asyncio.run(main()).judgements) == 3
+    assert report.scores("faithfulness") == {"q3": 1.0} and len(judge.prompts) > 1  # longer than the window
 
 
 @pytest.mark.parametrize("names", [[], ["wisdom"], "faithfulness"])
@@ -370,11 +299,11 @@ def test_a_pipeline_answers_and_is_judged(pipeline: Any) -> None:
     assert [a.text for a in report.answers] == ["003 [1]", "", ""]
     assert "TimeoutError: late" in report.answers[1].error and "its text is empty" in report.answers[2].error
     assert all(0 < len(a.context) <= 500 for a in report.answers)
-    assert (report.answerer.calls, report.answerer.failures, report.judge.calls) == (3, 1, 3)
+    assert len(report.judgements) == 3
     again = judge_answers([pipeline.ask(QUESTIONS[0].query)], QUESTIONS[:1], good_judge())
     assert again.judgements == report.judgements
     with pytest.raises(InputError, match="the pipeline has no model"):
-        answer_questions(replace(pipeline, llm=None), QUESTIONS)
+        judge_answers(replace(pipeline, llm=None), QUESTIONS, good_judge())
     with pytest.raises(InputError, match="no model wrote the answer to question 'q3'"):
         judge_answers([replace(pipeline, llm=None).ask(QUESTIONS[0].query)], QUESTIONS[:1], good_judge())
 
@@ -422,18 +351,7 @@ def test_orders_differ_as_they_must() -> None:
     assert (both["n"], both["difference"], both["ci"]) == (24, 4.0, (4.0, 4.0))
     assert (both["better"], both["worse"], both["equal"], both["dropped"]) == (24, 0, 0, 0)
     assert both["p"] < 0.001 and by_name["best last"]["p"] == 1.0
-    assert all(r.answerer.calls == r.judge.calls == 24 for r in result.reports.values())
-
-
-def test_every_order_reads_the_same_passages() -> None:
-    seen = reads_ends(30)
-    compare_orders(many(4), ORDERS, RankedContextBuilder(100), seen, knows(), evaluators=["correctness"])
-    contexts = [p.split("<자료>\n")[1].split("\n</자료>")[0] for p in seen.prompts]
-    for i in range(4):
-        orders = [contexts[i + 4 * k] for k in range(3)]
-        texts = [sorted(x for x in c.split("\n") if x and not x.startswith("[")) for c in orders]
-        assert texts[0] == texts[1] == texts[2]
-        assert len(set(orders)) == 3
+    assert all(len(r.answers) == len(r.judgements) == 24 for r in result.reports.values())
 
 
 def test_prompts_read_the_same_context() -> None:

@@ -91,16 +91,6 @@ def test_the_same_runs_give_the_same_page(measured, tmp_path):
     assert "without traces" in again and len(again) < path.stat().st_size
 
 
-def test_points_lie_where_their_numbers_say():
-    def at(recall: float) -> float:
-        rows = [Row(f"q{i}", "", "", {500: Score(recall), 1_000: Score(1.0)}) for i in range(20)]
-        (line,) = recall_lines([Run(PRESETS["bm25"], Evaluation(rows, (500, 1_000)))])["lines"]
-        first, last = line["points"]
-        assert first["x"] < last["x"] and last["y"] == 8
-        return first["y"]
-    assert at(0.95) < at(0.92) and at(1.0) == 8
-
-
 def spread_run(name: str, mean: float, n: int = 40) -> Run:
     """A strategy whose questions differ."""
     return Run(Strategy(name), Evaluation([Row(f"q{i}", "", "", {b: Score(float(i < mean * n)) for b in (500, 1_000)}) for i in range(n)], (500, 1_000)))

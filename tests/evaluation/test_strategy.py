@@ -12,7 +12,10 @@ from strategies import examples
 from ragnb.indexing.folder_index import Index
 from ragnb.pipeline.pipeline import Pipeline
 from ragnb.documents.span import DuplicateIdError, InputError
-from ragnb.evaluation.strategy import PRESETS, IndexCache, Strategy, as_document_strategy, build_system, load_strategies, make_grid, parse_strategy, resolve_strategies
+from ragnb.evaluation.strategy import (
+    IndexCache, Strategy, as_document_strategy, build_system, load_strategies, make_grid, parse_strategy,
+    resolve_strategies,
+)
 
 words = st.text(st.characters(codec="utf-8", exclude_characters="\x00", exclude_categories=("Cs",)), min_size=1, max_size=12)
 QUESTION = "입사 1년차 직원의 연차는 며칠인가요?"
@@ -45,13 +48,6 @@ def test_a_line_says_all_of_a_strategy(strategy):
 def test_a_line_that_is_wrong_is_explained(line, complaint):
     with pytest.raises(InputError, match=complaint):
         parse_strategy(line)
-
-
-def test_presets_and_their_changes():
-    for name, preset in PRESETS.items():
-        assert parse_strategy(name) == preset and preset.name == name
-    assert parse_strategy("default").spec == resolve_strategies([])[0].spec
-    assert parse_strategy("seed policy=parent").policy == "parent" and parse_strategy("seed policy=parent").top_k == PRESETS["seed"].top_k
 
 
 @pytest.mark.parametrize("text, complaint", [

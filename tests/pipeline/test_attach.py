@@ -3,7 +3,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-import warnings
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -188,13 +187,6 @@ def test_pages_read_as_documents_are_one_document_again(corpus):
     assert passage.doc_id == "a.pdf" and numbers == sorted(numbers) and passage.pages == (1, 2, 3)
 
 
-def test_an_engine_of_llama_index_gets_the_context(corpus):
-    llm = ScriptedLLM("15일입니다 [1].")
-    pipeline = attach(vectors_over(SimpleVectorStore(), corpus), budget=800, llm=llm)
-    response = pipeline.query_engine().query(QUESTION)
-    assert pipeline.ask(QUESTION).context.text in llm.prompts[0] and response.source_nodes
-
-
 @pytest.mark.parametrize("given, settings, told", [
     (3, {}, "got int 3"), ("nothing", {}, "attach takes a LlamaIndex index"), ([], {}, "at least one node with text"),
     ("chroma:/nowhere", {}, "no chroma.sqlite3"), ("llama_index:/nowhere", {}, "no folder of a persisted"),
@@ -249,10 +241,3 @@ def test_an_index_of_another_program_on_a_real_server(corpus, opensearch_client)
                 assert "".join(p.text.split()) in "".join(corpus.texts[p.doc_id].split())
     finally:
         opensearch_client.indices.delete(index="theirs")
-
-
-def test_no_warning_where_all_is_well(made, corpus):
-    given, settings = made
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", UserWarning)
-        attach(given, **settings).ask(QUESTION)

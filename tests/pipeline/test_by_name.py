@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from llama_index.core import Document
 
-from ragnb.documents.span import InputError, Span, Why
+from ragnb.documents.span import InputError, Span
 from ragnb.indexing.folder_index import Index
 from ragnb.indexing.update import index_documents
 from ragnb.models.scripted import ScriptedLLM
@@ -68,18 +68,6 @@ def test_the_cited_article_is_in_the_first_passage(index, spec):
     assert answer.passages[0].doc_id == name and answer.passages[0].span.contains(span)
 
 
-@pytest.mark.parametrize("spec", ["bm25", "hybrid", "multi-query:hybrid"])
-def test_the_reason_is_kept_as_data(index, spec):
-    asks = pipeline(index, spec)
-    answer = asks.ask("이동식당법 제7조는 무엇을 정하나요?")
-    named = [i for i, why in answer.passages[0].why.items() if isinstance(why, Why) and why.policy == "by name"]
-    assert named and named[0] == answer.passages[0].hits[0] and set(named) == set(answer.fusion.members["by name"])
-    assert answer.passages[0].why[named[0]].role == "hit"
-    assert "asked for by name" in trace(answer).table()
-    assert [h.score for h in answer.fusion.hits] == sorted((h.score for h in answer.fusion.hits), reverse=True)
-    assert len({h.node_id for h in answer.fusion.hits}) == len(answer.fusion.hits) <= 20
-
-
 @pytest.mark.parametrize("spec", ["auto", "hybrid"])
 def test_the_page_says_why_what_is_named_stands_first(index, spec):
     """Its passage may score less than the next one; hits that are named have no rank by score."""
@@ -109,12 +97,6 @@ def test_a_filter_holds_for_what_is_named(index):
     assert asks.ask("공동창고법 제7조는?").passages[0].span.contains(STATUTES["공동창고법"][1]["제7조"])
 
 
-def test_without_statutes_nothing_stands_in_front(tmp_path):
-    index, _ = index_documents([Document(text="연차는 15일이다. 민법 제3조에 따른다.", id_="a")], tmp_path / "i",
-                               parser="parent-child", show_progress=False)
-    assert not isinstance(Pipeline.from_index(index).retriever, ByNameRetriever)
-
-
 @pytest.mark.parametrize(("at", "policy"), [*enumerate(["none", "neighbors:1", "citations", "document", "section", "adaptive"])])
 def test_a_named_article_is_a_passage_of_its_own(index, at, policy):
     """Exactly the article, then exactly what it cites; nothing twice, and what the hits brought is still there."""
@@ -123,8 +105,7 @@ def test_a_named_article_is_a_passage_of_its_own(index, at, policy):
             answer = pipeline(index, "auto", policy=policy, budget=budget).ask(question)
             passages, (text, spans) = answer.passages, STATUTES[name]
             assert (passages[0].doc_id, passages[0].span) == (name, span), question
-            assert passages[0].text == text[span.start:span.end] and "by name" in {
-                why.policy for why in passages[0].why.values()}
+            assert passages[0].text == text[span.start:span.end] and "by name" in {why.policy for why in passages[0].why.values()}
             cited = [s for article, s in spans.items() if article in passages[0].text and s != span]
             if budget == 6_000:
                 assert {p.span for p in passages[1:1 + len(cited)]} == set(cited), question

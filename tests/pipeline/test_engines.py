@@ -7,12 +7,9 @@ from typing import Any
 
 import pytest
 from llama_index.core.chat_engine import ContextChatEngine
-from llama_index.core.evaluation import RetrieverEvaluator
-from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.schema import NodeWithScore, QueryBundle
 
-from ragnb.context.builders import ContextBuilder, QuestionContextBuilder, RankedContextBuilder, own_parts
-from ragnb.context.reorder import LongContextReorderPostprocessor
+from ragnb.context.builders import ContextBuilder, QuestionContextBuilder, RankedContextBuilder
 from ragnb.documents.span import InputError, Passage
 from ragnb.indexing.folder_index import Index
 from ragnb.models.scripted import ScriptedLLM
@@ -131,8 +128,7 @@ def test_a_question_may_bring_its_vector(index):
     pipeline, _ = make(index, "default")
     other = index.embed_model.get_query_embedding("출장 여비 정산")
     plain, led = (pipeline.as_retriever().retrieve(QueryBundle(QUESTION, embedding=e)) for e in (None, other))
-    assert [n.node_id for n in plain] == [n.node_id for n in pipeline.as_retriever().retrieve(QUESTION)] != [
-        n.node_id for n in led]
+    assert [n.node_id for n in plain] == [n.node_id for n in pipeline.as_retriever().retrieve(QUESTION)] != [n.node_id for n in led]
     with pytest.raises(InputError, match="question must not be empty"):
         pipeline.as_retriever().retrieve(" ")
 
@@ -156,30 +152,6 @@ def test_modes_that_send_the_context_whole(index, mode):
     answer = pipeline.ask(QUESTION)
     pipeline.query_engine(response_mode=mode).query(QUESTION)
     assert answer.context.text.strip() in llm.prompts[-1] and len(llm.prompts) == 2
-
-
-def test_the_engine_reorders_by_our_postprocessor(index):
-    pipeline, _ = make(index, "default")
-    steps = pipeline.query_engine()._node_postprocessors
-    assert [type(s).__name__ for s in steps] == ["LongContextReorderPostprocessor", "JoinContextPostprocessor"]
-    nodes = pipeline.as_retriever().retrieve(QUESTION)
-    assert "".join(n.node.part for n in steps[0].postprocess_nodes(nodes)) == pipeline.ask(QUESTION).context.text
-    plain, _ = make(index, "best first")
-    assert len(plain.query_engine()._node_postprocessors) == 1
-
-
-def test_the_retriever_in_somebody_elses_engine_and_evaluator(index):
-    """Stock code over `as_retriever`: its own joining, its own measures."""
-    pipeline, llm = make(index, "default")
-    retriever = pipeline.as_retriever()
-    engine = RetrieverQueryEngine.from_args(retriever, llm=llm, node_postprocessors=[LongContextReorderPostprocessor()])
-    engine.query(QUESTION)
-    text = "\n".join(own_parts(pipeline.ask(QUESTION).context))   # its own joining: every node has its own label
-    assert [line for line in text.splitlines() if line] == [
-        line for line in llm.prompts[0].splitlines() if line and line in text]
-    expected = [retriever.retrieve(QUESTION)[0].node_id]
-    measured = RetrieverEvaluator.from_metric_names(["mrr"], retriever=retriever).evaluate(QUESTION, expected)
-    assert measured.metric_vals_dict["mrr"] == 1.0
 
 
 def test_a_builder_of_ones_own_layout_is_sent_as_it_lays_out(index):

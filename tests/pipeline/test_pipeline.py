@@ -17,7 +17,7 @@ from ragnb.retrieval.bm25 import Bm25Retriever
 from ragnb.context.builders import SimpleContextBuilder
 from ragnb.context.conversation import Conversation
 from ragnb.models.embedding import NgramEmbedding
-from ragnb.expansion.expander import Expander, ExpandPostprocessor, passage_node
+from ragnb.expansion.expander import Expander, passage_node
 from ragnb.expansion.policy import neighbors
 from ragnb.retrieval.hybrid import HybridRetriever
 from ragnb.indexing.folder_index import Index
@@ -28,7 +28,6 @@ from ragnb.pipeline.pipeline import Pipeline, is_earlier
 from ragnb.pipeline.specs import resolve_parts
 from ragnb.documents.span import InputError, Passage, RagnbError, Span, parse_address
 from ragnb.chunking.parent_child import ParentChildNodeParser
-from ragnb.storage.chroma import ChromaStore
 from ragnb.storage.store import MemoryStore
 
 QUESTION = "입사 1년차 직원의 연차는 며칠인가요?"
@@ -51,8 +50,7 @@ def chunks(hr_chunks) -> Index:
 
 @pytest.fixture(scope="module")
 def documents() -> dict[str, str]:
-    return {f"hr_labor/{f.name}": f.read_text(encoding="utf-8")
-            for f in sorted((SAMPLE / "corpus" / "hr_labor").glob("*.md"))}
+    return {f"hr_labor/{f.name}": f.read_text(encoding="utf-8") for f in sorted((SAMPLE / "corpus" / "hr_labor").glob("*.md"))}
 
 
 @pytest.fixture(scope="module")
@@ -89,9 +87,7 @@ def test_our_node_parser_in_a_vector_store_index_over_chroma(tmp_path, documents
 
 def test_our_retriever_in_a_retriever_query_engine(documents, embedding):
     """A stock engine over hybrid retrieval of stock nodes: no store of ours, no postprocessor, no prompt."""
-    nodes = ParentChildNodeParser(levels=("c",)).get_nodes_from_documents(
-        [Document(text=t, id_=i) for i, t in documents.items()]
-    )
+    nodes = ParentChildNodeParser(levels=("c",)).get_nodes_from_documents([Document(text=t, id_=i) for i, t in documents.items()])
     vectors = VectorStoreIndex(nodes, embed_model=embedding).as_retriever(similarity_top_k=8)
     hybrid = HybridRetriever({"bm25": Bm25Retriever(nodes), "vector": vectors}, top_k=3)
     llm = scripted()
@@ -101,26 +97,6 @@ def test_our_retriever_in_a_retriever_query_engine(documents, embedding):
     assert all(n.text in llm.prompts[-1] for n in response.source_nodes)
     same = asyncio.run(RetrieverQueryEngine.from_args(hybrid, llm=llm).aquery(QUESTION))
     assert [n.model_dump() for n in same.source_nodes] == [n.model_dump() for n in response.source_nodes]
-
-
-@pytest.mark.parametrize("policy", ["neighbors:1", "parent"])
-def test_our_postprocessor_behind_llama_indexs_own_retriever(tmp_path, documents, embedding, policy):
-    """VectorStoreIndex over our Chroma folder as it stands, its own retriever, and our expansion behind it."""
-    store = ChromaStore(tmp_path)
-    store.add_documents(
-        [Document(text=t, id_=i, metadata={"file_name": i}) for i, t in documents.items()], ParentChildNodeParser(),
-        embedding,
-    )
-    stock = VectorStoreIndex.from_vector_store(store.children, embed_model=embedding)
-    hits = stock.as_retriever(similarity_top_k=3).retrieve(QUESTION)
-    engine = stock.as_query_engine(
-        llm=scripted(), similarity_top_k=3, node_postprocessors=[ExpandPostprocessor(store=store, policy=policy)]
-    )
-    for nodes in (engine.query(QUESTION).source_nodes, asyncio.run(engine.aquery(QUESTION)).source_nodes):
-        assert sorted(i for n in nodes for i in n.node.metadata["hits"].split(" ")) == sorted(h.node_id for h in hits)
-        assert nodes[0].node.metadata["hits"].split(" ")[0] == hits[0].node_id and nodes[0].score == hits[0].score
-        assert sum(len(n.text) for n in nodes) > sum(len(h.text) for h in hits)
-        assert all(n.text == documents[n.node.ref_doc_id][n.node.start_char_idx:n.node.end_char_idx] for n in nodes)
 
 
 @pytest.mark.parametrize("settings", [
@@ -140,19 +116,6 @@ def test_the_query_engine_is_the_same_line(chunks, settings):
     assert answer.expansion.stats.reads <= 2
 
 
-@pytest.mark.parametrize(
-    "settings", [{}, {"budget": 700}, {"budget": 700, "policy": "neighbors:2", "top_k": 4, "passage_size": None}]
-)
-def test_the_query_engine_over_units_reads_the_same_passages(index, settings):
-    pipeline = Pipeline.from_index(index, **settings)
-    passages = pipeline.ask(QUESTION).expansion.passages
-    shown = pipeline.ask(QUESTION).passages
-    nodes = pipeline.as_retriever().retrieve(QUESTION)
-    assert [(n.node_id, n.text, n.score) for n in nodes] == [(p.id, p.text, p.score) for p in shown]
-    assert {p.doc_id for p in shown} <= {p.doc_id for p in passages}
-    assert 400 < sum(len(n.text) for n in nodes) <= settings.get("budget", 4_000)
-
-
 def test_a_policy_over_units_keeps_what_ranked_them(index):
     answer = Pipeline.from_index(index, policy="neighbors:1", top_k=5).ask(QUESTION)
     members = answer.fusion.members
@@ -170,18 +133,6 @@ def test_async_is_sync(request, made, question):
     assert one == other
     assert [n.model_dump() for n in asyncio.run(pipeline.query_engine().aquery(question)).source_nodes] == \
         [n.model_dump() for n in pipeline.query_engine().query(question).source_nodes]
-
-
-def test_many_questions_at_once(index):
-    pipeline = Pipeline.from_index(index)
-    questions = [QUESTION, "출장 여비는 며칠 안에 정산하나요?", "보안 카드를 잃어버리면?", "경조휴가는 며칠?"] * 4
-
-    async def many():
-        return await asyncio.gather(*map(pipeline.aask, questions))
-
-    for q, answer in zip(questions, asyncio.run(many())):
-        assert answer == pipeline.ask(q)
-        assert answer.expansion.stats.reads <= 2
 
 
 @pytest.mark.parametrize("made, members", [("index", {"multi-scale", "words", "vector"}), ("chunks", {"bm25", "vector"})])
@@ -238,8 +189,7 @@ def test_what_is_left_out_has_the_value_of_the_part_that_uses_it(index, chunks):
 def test_parts_are_objects_or_their_string_forms(index):
     made = resolve_parts(index, retriever="hybrid:zscore", policy="section", builder="table", compressor=300)
     named = Pipeline.from_index(index, retriever="hybrid:zscore", policy="section", builder="table", compressor=300)
-    objects = Pipeline.from_index(index, retriever=made.retriever, policy=made.policy, builder=named.builder,
-                                  compressor=made.compressor)
+    objects = Pipeline.from_index(index, retriever=made.retriever, policy=made.policy, builder=named.builder, compressor=made.compressor)
     assert objects.retriever is made.retriever and objects.builder is named.builder
     assert objects.ask(QUESTION).context == named.ask(QUESTION).context
     with pytest.raises(InputError, match="top_k goes with a retriever's name; ByNameRetriever has its own"):
@@ -315,9 +265,7 @@ def test_a_model_reads_the_context_and_its_answer_is_kept(index):
 @pytest.mark.parametrize("way", ["sync", "async"])
 def test_a_model_that_fails_loses_nothing(index, way):
     pipeline = Pipeline.from_index(index, llm=ScriptedLLM(RuntimeError("out of memory")))
-    with pytest.raises(
-        ModelError, match=r"the model 'scripted' did not answer \(RuntimeError: out of memory\)"
-    ) as caught:
+    with pytest.raises(ModelError, match=r"the model 'scripted' did not answer \(RuntimeError: out of memory\)") as caught:
         pipeline.ask(QUESTION) if way == "sync" else asyncio.run(pipeline.aask(QUESTION))
     assert caught.value.answer == Pipeline.from_index(index).ask(QUESTION)
     assert isinstance(caught.value.__cause__, RuntimeError)
@@ -344,11 +292,6 @@ def test_a_document_cannot_speak_for_us(index):
         assert prompt.count("</자료>") == prompt.count("<자료>") == 1 and text.replace("<", "‹") in prompt
 
 
-def test_a_query_engine_needs_a_model(index):
-    with pytest.raises(InputError, match="needs a model"):
-        Pipeline.from_index(index).query_engine()
-
-
 @pytest.mark.parametrize("name, kind", [
     ("simple", "[1]\n"), ("table", "| 번호 |"), ("detailed", "[1]\ntitle: "), ("debug", "[1]"),
     ("question", "[1] (휴가규정"),
@@ -362,29 +305,8 @@ def test_a_layout_by_its_name_is_within_the_budget_and_cites_what_it_shows(index
     assert [s["number"] for s in answer.sources()] == sorted({c.number for c in answer.context.sources})
 
 
-def test_the_layout_that_looks_at_the_question_is_given_it(index):
-    pipeline = Pipeline.from_index(index, budget=900, builder="question")
-    assert pipeline.ask("연차와 병가를 비교해 주세요").context.text.startswith("| 번호 |")
-    assert asyncio.run(pipeline.aask("연차와 병가를 비교해 주세요")).context.text.startswith("| 번호 |")
-
-
-@pytest.mark.parametrize("size", [1, 150, 100_000])
-def test_compression_keeps_sentences_of_what_was_read(index, size):
-    whole, answer = Pipeline.from_index(index, budget=2_000).ask(QUESTION), Pipeline.from_index(
-        index, budget=2_000, compressor=size
-    ).ask(QUESTION)
-    assert (sum(len(p.text) for p in answer.passages) <= size and answer.compression is not None
-            and whole.compression is None)
-    read = {p.doc_id: p for p in answer.expansion.passages}
-    assert answer.passages and {p.doc_id for p in answer.passages} <= set(read)
-    if size == 100_000:
-        assert answer.context.text == whole.context.text
-
-
 def test_compressed_answers_show_the_excerpts_of_a_passage_under_one_number(index):
-    answer = Pipeline.from_index(
-        index, budget=3_000, policy="document:20", top_k=1, compressor=250, passage_size=None
-    ).ask(QUESTION)
+    answer = Pipeline.from_index(index, budget=3_000, policy="document:20", top_k=1, compressor=250, passage_size=None).ask(QUESTION)
     assert len({(p.doc_id, p.whole) for p in answer.passages}) == 1 < len(answer.passages)
     assert answer.text.count("[1] (") == 1 and "[2] (" not in answer.text and "\n…\n" in answer.text
     assert len(answer.sources()) == 1
@@ -393,12 +315,9 @@ def test_compressed_answers_show_the_excerpts_of_a_passage_under_one_number(inde
 def test_a_model_compresses_and_what_it_makes_up_is_dropped_and_told(index):
     model = scripted()
     answer = Pipeline.from_index(index, budget=2_000, compressor="llm:120", llm=model).ask(QUESTION)
-    assert (answer.generated and len(model.prompts) == 2 and answer.compression.extractive
-            and answer.compression.dropped == 1)
+    assert answer.generated and len(model.prompts) == 2 and answer.compression.extractive and answer.compression.dropped == 1
     facts = " ".join(trace(answer).facts)
-    assert (
-        "by rule, as the model gave nothing usable" in facts and "not in the source, 1 sentence of the model" in facts
-    )
+    assert "by rule, as the model gave nothing usable" in facts and "not in the source, 1 sentence of the model" in facts
 
 
 def test_bad_compression_and_layout_names_are_told(index):
@@ -413,9 +332,7 @@ def test_citations_of_an_answer_resolve_to_offsets_and_a_made_up_one_is_told(ind
     llm = ScriptedLLM("15일입니다 [1]. 누구나 압니다 [42].")
     answer = Pipeline.from_index(index, budget=900, llm=llm).ask(QUESTION)
     first, lost = answer.source_marks
-    assert (first.number, first.spans) == (1, (first.passage.span,)) and (lost.number, lost.passage, lost.spans) == (
-        42, None, (),
-    )
+    assert (first.number, first.spans) == (1, (first.passage.span,)) and (lost.number, lost.passage, lost.spans) == (42, None, ())
     assert any("[42]" in fact for fact in trace(answer).facts)
     assert Pipeline.from_index(index, budget=900).ask("제1조 [1] 무엇?").source_marks == []
 
@@ -428,21 +345,16 @@ def test_a_conversation_brings_the_last_passages_without_a_search_and_never_twic
     searched = pipeline.retriever
     answer = pipeline.ask("반차는 몇 시간인가요?", talk)
     earlier = [p for p in answer.passages if is_earlier(p)]
-    assert (earlier and answer.passages[-len(earlier) :] == earlier and answer.context.size <= 1_500
-            and pipeline.retriever is searched)
+    assert earlier and answer.passages[-len(earlier) :] == earlier and answer.context.size <= 1_500 and pipeline.retriever is searched
     assert sum(len(p.text) for p in earlier) <= 1_500 * pipeline.history_share
     for p in earlier:
         assert any(q.doc_id == p.doc_id and q.span.contains(p.span) for q in plain.passages)
     spans = sorted((p.doc_id, p.span) for p in answer.passages)
     assert all(a[0] != b[0] or a[1].end <= b[1].start for a, b in zip(spans, spans[1:]))
     shown = trace(answer)
-    assert {p.id for p in earlier} <= {p.id for p in shown.passages} and any(
-        r["why"] == "history" for r in shown.rows()
-    )
+    assert {p.id for p in earlier} <= {p.id for p in shown.passages} and any(r["why"] == "history" for r in shown.rows())
     same = pipeline.ask("경조휴가는 며칠인가요?", talk)  # all of it is found again
-    assert not any(
-        p.span.overlap(q.span) for p in same.passages for q in same.passages if p is not q and p.doc_id == q.doc_id
-    )
+    assert not any(p.span.overlap(q.span) for p in same.passages for q in same.passages if p is not q and p.doc_id == q.doc_id)
 
 
 def test_a_conversation_survives_a_document_that_is_gone(index):

@@ -65,17 +65,7 @@ def test_the_items_of_lists_are_short_too(shown, hr_units):
         assert line.startswith(f"{type(item).__name__}(")
     first = answer.passages[0]
     assert first.id in repr(first) and f"rank {first.rank}" in repr(first) and first.text.split()[0].strip("#") in repr(first)
-    assert "<script" not in made._repr_html_() and "any of 9 in d" in repr(question)
-
-
-def test_an_answer_shows_its_passages_around_their_best_hits(shown):
-    """The hit that is read first may be a heading; what is shown is where the best score is."""
-    from ragnb.documents.span import parse_address
-    answer, page = shown["answer"], " ".join(shown["answer"]._repr_html_().split())
-    for passage in answer.passages[:5]:
-        span = answer.expansion.outlines[passage.doc_id].span_of(parse_address(passage.best_hit[0]))
-        held = passage.text[span.start - passage.span.start:][:20]
-        assert " ".join(held.split()) in page, held
+    assert "any of 9 in d" in repr(question)
 
 
 def test_parts_and_results_show_themselves_on_one_line(hr_units):

@@ -82,10 +82,7 @@ def of_files(
     return made
 
 
-def write(
-    path: Path,
-    text: str,
-) -> None:
+def write(path: Path, text: str) -> None:
     "Write a page, making its folder."
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(text, encoding="utf-8")
@@ -119,19 +116,14 @@ def build(
     return check.problems(out, host.site)
 
 
-def settings(
-    root: Path,
-) -> Mapping[str, str]:
+def settings(root: Path) -> Mapping[str, str]:
     "What settings.ini says: branch, version, description."
     read = ConfigParser(delimiters=["="])
     read.read(root / "settings.ini", encoding="utf-8")
     return read["DEFAULT"]
 
 
-def serve(
-    out: Path,
-    port: int,
-) -> None:
+def serve(out: Path, port: int) -> None:
     "Show a built site on this machine only, until Ctrl-C."
     handler = functools.partial(SimpleHTTPRequestHandler, directory=str(out))
     with ThreadingHTTPServer(("127.0.0.1", port), handler) as server:

@@ -11,9 +11,7 @@ THEME = Path(__file__).parent / "theme"
 LIST = "vendor.json"
 
 
-def digest(
-    content: bytes,
-) -> str:
+def digest(content: bytes) -> str:
     "SHA-256 as hexadecimal digits."
     return hashlib.sha256(content).hexdigest()
 
@@ -26,9 +24,7 @@ def listing(
     return {p.relative_to(vendor).as_posix(): digest(p.read_bytes()) for p in files}
 
 
-def verified(
-    vendor: Path,
-) -> dict[str, str]:
+def verified(vendor: Path) -> dict[str, str]:
     "Compare the folder with its list; an error names each file that differs."
     wanted = json.loads((vendor / LIST).read_text(encoding="utf-8"))["sha256"]
     found = listing(vendor)
@@ -38,9 +34,7 @@ def verified(
     return found
 
 
-def write_list(
-    vendor: Path,
-) -> None:
+def write_list(vendor: Path) -> None:
     "Write the list of what the folder holds, keeping the versions of the packages."
     path = vendor / LIST
     known = json.loads(path.read_text(encoding="utf-8")) if path.is_file() else {"packages": {}}

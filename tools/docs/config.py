@@ -91,17 +91,12 @@ def host(
     return Host(f"{server}/{name}", pages.rstrip("/") + "/", environment.get("GITHUB_SHA") or branch)
 
 
-def entry(
-    title: str,
-    page: str,
-) -> dict[str, str]:
+def entry(title: str, page: str) -> dict[str, str]:
     "One line of the navigation."
     return {title: page}
 
 
-def navigation(
-    site: Site,
-) -> list[dict]:
+def navigation(site: Site) -> list[dict]:
     "Front pages, tutorials, rooms in their order, studies, the reference by rooms, glossary, changelog."
     made = [n for n in site.notebooks if room(n)]
     rooms = [(name, list(group)) for name, group in groupby(made, key=room)]

@@ -58,16 +58,12 @@ def bare(
     return re.sub(r"^#\|.*\n?", "", source, flags=re.M).strip()
 
 
-def is_exported(
-    marks: dict[str, str],
-) -> bool:
+def is_exported(marks: dict[str, str]) -> bool:
     "True for a cell that goes into the module."
     return bool(marks.keys() & {"export", "exports"})
 
 
-def plain(
-    text: str,
-) -> str:
+def plain(text: str) -> str:
     "A title without Markdown marks."
     return re.sub(r"[`*]|\[([^\]]*)\]\([^)]*\)", r"\1", text).strip()
 
@@ -139,10 +135,7 @@ class Site:
         up = posixpath.relpath(".", posixpath.dirname(page) or ".")
         return {name: posixpath.normpath(posixpath.join(up, place)) for name, place in self.places.items()}
 
-    def link(
-        self,
-        page: str,
-    ) -> Link:
+    def link(self, page: str) -> Link:
         "Where the links of a page lead."
         made = {n.page for n in self.notebooks} | {n.api for n in self.notebooks if n.module}
         return linker(page, made | set(OTHER_PAGES), self.blob, self.folder)
@@ -210,9 +203,7 @@ def output(
     return ""
 
 
-def only_imports(
-    source: str,
-) -> bool:
+def only_imports(source: str) -> bool:
     "True for a cell that holds nothing but imports."
     return all(isinstance(node, (ast.Import, ast.ImportFrom, ast.If)) for node in ast.parse(source).body)
 
@@ -281,11 +272,7 @@ def notebook_page(
     return with_source(body, notebook, site) + "\n"
 
 
-def with_source(
-    body: str,
-    notebook: Notebook,
-    site: Site,
-) -> str:
+def with_source(body: str, notebook: Notebook, site: Site) -> str:
     "Put a line under the title: the notebook to download, the command that opens it, and the module's reference."
     if notebook.path == "index.ipynb":
         return body
@@ -305,10 +292,7 @@ def lowered(
     return outside(text, lambda part: re.sub(r"^#{1,6} +([^`{\n]+)$", r"**\1**", part, flags=re.M))
 
 
-def api_page(
-    notebook: Notebook,
-    site: Site,
-) -> str:
+def api_page(notebook: Notebook, site: Site) -> str:
     "The reference of a module."
     up = posixpath.relpath(".", posixpath.dirname(notebook.api))
     lesson = posixpath.join(up, notebook.page)

@@ -16,9 +16,7 @@ ITEM = re.compile(r"(\s{0,3})([-*+]|\d+\.)\s")
 Link = Callable[[str], "str | None"]  # A target as written -> as the page needs it; None: no link
 
 
-def indented(
-    text: str,
-) -> str:
+def indented(text: str) -> str:
     "Push a block in by four spaces, as a child of a callout or a list item."
     return "\n".join("    " + line if line.strip() else "" for line in text.splitlines())
 

@@ -18,10 +18,7 @@ def front_door(
     return [(module, re.findall(r"(\w+) as \w+", names)) for module, names in blocks]
 
 
-def reference_page(
-    site: Site,
-    stub: Path,
-) -> str:
+def reference_page(site: Site, stub: Path) -> str:
     "The overview of the API, as Markdown."
     summaries = {s.name: s.summary for n in site.notebooks for s in n.symbols}
     parts = ["# Reference",

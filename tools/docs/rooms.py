@@ -22,9 +22,7 @@ def rooms(
     return found
 
 
-def name_of(
-    notebook: Notebook,
-) -> str:
+def name_of(notebook: Notebook) -> str:
     "The name of a stop: the notebook's file without its number."
     return re.sub(r"^\d+_", "", posixpath.basename(notebook.path).removesuffix(".ipynb"))
 
@@ -38,10 +36,7 @@ def arcs(
     return [(start, end) for start, end in pairs if start != end]
 
 
-def arc(
-    start: int,
-    end: int,
-) -> str:
+def arc(start: int, end: int) -> str:
     "One arc, left of the road; the farther it reaches, the wider it is."
     above, below = (TOP + ROW * i for i in sorted((start, end)))
     x = LEFT - 11
@@ -73,10 +68,7 @@ def road(
             f'role="img" aria-label="The road through this folder">{drawn}</svg>')
 
 
-def gain(
-    stops: list[Notebook],
-    folder: str,
-) -> str:
+def gain(stops: list[Notebook], folder: str) -> str:
     "The sentence under the title."
     arcs_told = " An arc joins a module and one that it imports." if arcs(stops) else ""
     if len(stops) == 1:
@@ -84,10 +76,7 @@ def gain(
     return f"The {len(stops)} notebooks of `{folder}`, in the order of learning.{arcs_told}"
 
 
-def room_page(
-    folder: str,
-    stops: list[Notebook],
-) -> str:
+def room_page(folder: str, stops: list[Notebook]) -> str:
     "The page of a folder: the road, and a sentence about each stop."
     arcs_told = " 곡선은 모듈과 그 모듈이 가져다 쓰는 모듈을 잇습니다." if arcs(stops) else ""
     korean = "노트북 하나입니다." if len(stops) == 1 else f"배우는 순서로 놓은 노트북 {len(stops)}개입니다.{arcs_told}"

@@ -39,9 +39,7 @@ def entries(
     return [(head, " ".join(filter(None, lines))) for head, lines in found]
 
 
-def parsed(
-    docstring: str,
-) -> Doc:
+def parsed(docstring: str) -> Doc:
     "Read a docstring's sections."
     parts = SECTION.split(docstring)
     doc = Doc(text=parts[0].strip())
@@ -61,17 +59,14 @@ def parsed(
     return doc
 
 
-def arguments(
-    function: Function,
-) -> list[tuple[ast.arg, ast.expr | None, str]]:  # Parameter, default, stars
+def arguments(function: Function) -> list[tuple[ast.arg, ast.expr | None, str]]:  # Parameter, default, stars
     "List the parameters with their defaults, `self` and `cls` apart."
     a = function.args
     plain = [*a.posonlyargs, *a.args]
-    rows = list(zip(plain, [None] * (len(plain) - len(a.defaults)) + list(a.defaults), [""] * len(plain)))
-    rows += [(a.vararg, None, "*")] if a.vararg else []
-    rows += list(zip(a.kwonlyargs, a.kw_defaults, [""] * len(a.kwonlyargs)))
-    rows += [(a.kwarg, None, "**")] if a.kwarg else []
-    return [row for row in rows if row[0].arg not in ("self", "cls")]
+    defaults = [*[None] * (len(plain) - len(a.defaults)), *a.defaults, None, *a.kw_defaults, None]
+    args = [*((arg, "") for arg in plain), (a.vararg, "*"), *((arg, "") for arg in a.kwonlyargs), (a.kwarg, "**")]
+    return [(arg, default, stars) for (arg, stars), default in zip(args, defaults)
+            if arg is not None and arg.arg not in ("self", "cls")]
 
 
 def comments(
@@ -107,30 +102,21 @@ def signature(
     whole = f"{prefix} {name}({ast.unparse(function.args)}){tail}"
     if len(whole) <= width:
         return whole
-    bare = ast.parse(f"def f({ast.unparse(function.args)}): ...").body[0]
-    return f"{prefix} {name}(\n" + "".join(f"    {item},\n" for item in items(bare.args)) + f"){tail}"
+    return f"{prefix} {name}(\n" + "".join(f"    {item},\n" for item in items(function.args)) + f"){tail}"
 
 
-def items(
-    a: ast.arguments,
-) -> list[str]:
+def items(a: ast.arguments) -> list[str]:
     "Write each parameter of a signature, with the marks between them."
-    def one(arg: ast.arg, default: ast.expr | None, stars: str = "") -> str:
-        kind = f": {ast.unparse(arg.annotation)}" if arg.annotation else ""
-        equals = "" if default is None else (" = " if kind else "=") + ast.unparse(default)
-        return f"{stars}{arg.arg}{kind}{equals}"
+    def one(arg: ast.arg, default: ast.expr | None = None) -> str:
+        equals = " = " if arg.annotation else "="
+        return ast.unparse(arg) + ("" if default is None else equals + ast.unparse(default))
 
     plain = [*a.posonlyargs, *a.args]
-    defaults = [None] * (len(plain) - len(a.defaults)) + list(a.defaults)
-    found = [one(arg, default) for arg, default in zip(plain, defaults)]
+    found = list(map(one, plain, [None] * (len(plain) - len(a.defaults)) + list(a.defaults)))
     if a.posonlyargs:
         found.insert(len(a.posonlyargs), "/")
-    if a.vararg:
-        found.append(one(a.vararg, None, "*"))
-    elif a.kwonlyargs:
-        found.append("*")
-    found += [one(arg, default) for arg, default in zip(a.kwonlyargs, a.kw_defaults)]
-    return found + ([one(a.kwarg, None, "**")] if a.kwarg else [])
+    found += [f"*{one(a.vararg)}"] if a.vararg else ["*"] if a.kwonlyargs else []
+    return [*found, *map(one, a.kwonlyargs, a.kw_defaults), *([f"**{one(a.kwarg)}"] if a.kwarg else [])]
 
 
 def code(
@@ -141,9 +127,7 @@ def code(
     return f"<code>{html.escape(text).replace('|', '&#124;')}</code>" if text else ""
 
 
-def cell(
-    text: str,
-) -> str:
+def cell(text: str) -> str:
     "Write a note so that it can stand in a table."
     return re.sub(r"(?<!\\)\|", r"\\|", " ".join(text.split()))
 
@@ -210,9 +194,7 @@ def field_table(
     return table(rows, "field")
 
 
-def doc_blocks(
-    doc: Doc,
-) -> list[str]:
+def doc_blocks(doc: Doc) -> list[str]:
     "What a docstring says besides its parameters."
     blocks = [doc.text] if doc.text else []
     for title, body in doc.rest:
@@ -220,9 +202,7 @@ def doc_blocks(
     return blocks
 
 
-def raised(
-    doc: Doc,
-) -> str:
+def raised(doc: Doc) -> str:
     "The errors that a docstring names, as a list."
     lines = [f"- `{name}`: {note}" if note else f"- `{name}`" for name, note in doc.raises.items()]
     return "**Raises**\n\n" + "\n".join(lines) if lines else ""
@@ -245,9 +225,7 @@ def function_blocks(
 MARKS = {"property", "classmethod", "staticmethod", "cached_property", "abstractmethod"}
 
 
-def public_methods(
-    owner: ast.ClassDef,
-) -> list[Function]:
+def public_methods(owner: ast.ClassDef) -> list[Function]:
     "The methods that a reader may call, the constructor apart."
     found = (n for n in owner.body if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef)))
     return [n for n in found if not n.name.startswith("_") or n.name == "__call__"]
@@ -304,11 +282,7 @@ def symbols(
     return found
 
 
-def constants(
-    node: ast.Assign | ast.AnnAssign,
-    source: str,
-    remarks: dict[int, str],
-) -> list[Symbol]:
+def constants(node: ast.Assign | ast.AnnAssign, source: str, remarks: dict[int, str]) -> list[Symbol]:
     "A constant, with its value when that is short."
     target = node.targets[0] if isinstance(node, ast.Assign) else node.target
     if not isinstance(target, ast.Name) or target.id.startswith("_"):

@@ -31,10 +31,7 @@ def splitter() -> Callable[[str], str]:
     return split
 
 
-def marked(
-    text: str,
-    split: Callable[[str], str],
-) -> str:
+def marked(text: str, split: Callable[[str], str]) -> str:
     "Mark the parts of every Korean word of a text."
     return KOREAN.sub(lambda m: split(m[0]), text)
 
