@@ -163,7 +163,8 @@ def _print_help(ctx: Context, value: bool) -> None:
     "Print the help of a command and end; typer's own would write UTF-8 on a terminal that takes ASCII."
     if value and not ctx.resilient_parsing:
         text = ctx.get_help()
-        for word in ("Usage:", "Arguments:", "Options:", "Commands:", "[default:", "[required]"):   # of typer
+        for word in ("Usage:", "Arguments:", "Options:", "Commands:", "[default:", "[required]", "[OPTIONS]",
+                     "COMMAND [ARGS]...", "<str>"):   # of typer
             text = text.replace(word, say(word))
         _say(text)
         raise Exit()
@@ -351,6 +352,9 @@ class _Settings(_Plugins):
     settings: Annotated[str | None, Option(metavar="FILE", help="A file of lines such as budget = 2000 or "
         "as_of = 'today', or the folder of another index. It sets the options that you leave out; none: no file is "
         "read (default: ragnb.toml in the folder of --index).")] = None
+    strategy: Annotated[str | None, Option(metavar="SPEC", help="A strategy as eval, tune and decide print it: a "
+        "preset such as parents-after, or settings such as 'retrieve=bm25 policy=neighbors:2'. It sets the options "
+        "that you leave out; the index must have its splitter.")] = None
 
 class _Wait(_Options):
     "How long to wait for another writer."
@@ -368,34 +372,66 @@ def _settings_place(given: Mapping[str, Any]) -> str:
     return str(Path(named, SETTINGS_FILE)) if Path(named).is_dir() else named
 
 
+def _note_unread(given: Mapping[str, Any], place: str) -> None:
+    "Name a settings file of the current folder that is not read."
+    from ragnb.indexing.folder_index import SETTINGS_FILE
+    here = Path(SETTINGS_FILE)
+    if given["settings"] is None and here.is_file() and not (place and here.samefile(place)):
+        _say(say("note: {file} in the current folder is not read, only one in the folder of the index: --settings "
+                 "{file} reads it", file=SETTINGS_FILE), err=True)
+
+
+def _strategy_values(line: str, values: Mapping[str, Any]) -> dict[str, Any]:
+    "The settings of a strategy, and of a file what no strategy sets."
+    from dataclasses import fields
+    from ragnb.evaluation.strategy import resolve_strategies, Strategy
+    from ragnb.evaluation.tune import strategy_settings
+    strategies, own = resolve_strategies([line]), {f.name for f in fields(Strategy)}
+    if len(strategies) > 1:
+        raise InputError(say("--strategy takes one strategy here, and {file} has {n}", file=line, n=len(strategies)))
+    return {key: value for key, value in values.items() if key not in own} | strategy_settings(strategies[0])
+
+
 def _found_settings(ctx: Context, options: type[_Options], given: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
-    "Find the settings file, and what it says of options that were not typed."
+    "Find the settings file or the strategy, and what it says of options that were not typed."
     if "question" in given and given.get("llm", "") is None:   # a model needs all of LlamaIndex anyway
         from ragnb.documents.deferred import defer_for_question
         defer_for_question()
-    if not issubclass(options, _Settings) or not (place := _settings_place(given)):
+    if not issubclass(options, _Settings):
+        return "", {}
+    place, line = _settings_place(given), given["strategy"]
+    _note_unread(given, place)
+    if not place and not isinstance(line, str):    # eval has a list
         return "", {}
     from ragnb.pipeline.settings import load_settings
-    values, keys = load_settings(place), options.from_file()
+    values, keys = load_settings(place) if place else {}, options.from_file()
+    if isinstance(line, str):
+        place, values = f"--strategy {shlex.quote(line)}", _strategy_values(line, values)
     typed = {name for name in given if getattr(ctx.get_parameter_source(name), "name", "") != "DEFAULT"}
-    if "split" in values and "split" not in keys and given.get("index"):
-        _check_splitter(place, values["split"], str(given["index"]))
+    wanted = {key: values[key] for key in ("split", "embed") if key in values and key not in {*keys, *typed}}
+    if wanted and given.get("index"):
+        _check_made(place, wanted, str(given["index"]))
     typed |= {"budget", "budget_share", "model"} if typed & {"budget", "budget_share"} else set()
     found = {key: value for key, value in values.items() if key in keys and key not in typed}
     return place, found | ({"where": [found["where"]]} if isinstance(found.get("where"), str) else {})
 
 
-def _check_splitter(file: str, split: str, index: str) -> None:
-    "Refuse settings that were found for another splitter than that of the index."
+def _check_made(place: str, wanted: Mapping[str, Any], index: str) -> None:
+    "Refuse settings that were found for another splitter or embedding than that of the index."
     from ragnb.chunking.parsers import completed, describe_parser, resolve_parser
     from ragnb.indexing.folder_index import Index
-    wanted = None if split.startswith("contexts:") else resolve_parser(split)
-    for folder in (_collections_in(index) or [Path(index)]) if wanted else []:
-        made = Index.open(folder).manifest.parser if (folder / "index.db").exists() else None
-        if made and completed(made, wanted) != describe_parser(wanted):
-            raise InputError(say("{file} is for an index with split = {split!r}, and {folder!r} was made with another "
-                                 "splitter: ragnb index PATH --index {index} --force makes it again", file=file,
-                                 split=split, folder=str(folder), index=index))
+    split = wanted.get("split", "contexts:")
+    parser = None if split.startswith("contexts:") else resolve_parser(split)
+    for folder in _collections_in(index) or [Path(index)]:
+        if not (folder / "index.db").exists():
+            continue
+        made = Index.open(folder, wanted.get("embed")).manifest.parser
+        if parser and completed(made, parser) != describe_parser(parser):
+            is_own = Path(place).parent == Path(index)
+            again = ["--index", index, "--force"] if is_own else ["--index", f"{index}-2", "--split", split]
+            raise InputError(say("{place} is for an index with split = {split!r}, and {folder!r} was made with another "
+                                 "splitter: `{command}` makes one for it", place=place, split=split,
+                                 folder=str(folder), command=_typed("index", "PATH", *again)))
 
 # %% ../nbs/99_cli/01_cli.ipynb #1867239d
 _KEY_VALUE: dict[str, str] = {"metavar": "KEY=VALUE"}
@@ -600,9 +636,9 @@ class _Source(_Index, _Embedding, _Model, _Wait, _Settings):
         "for each chunk; the index folder caches what it wrote.")] = None
     include: Annotated[list[str] | None, Option(metavar="PATTERN", help="Also read files like this as text, '*.log' "
         "or 'src/**/*.py'. Patterns work as in .gitignore. A file .ragnbignore in PATH can contain them, with ! "
-        "before those to read. Repeatable.")] = None
+        "before those to read. Repeatable. none: no such files (default: as when PATH was last indexed).")] = None
     exclude: Annotated[list[str] | None, Option(metavar="PATTERN", help="Leave out files or folders like this, 'old/'. "
-        "Repeatable.")] = None
+        "Repeatable. none: leave out nothing (default: as when PATH was last indexed).")] = None
     force: Annotated[bool, Option("--force", help="Build the index again.")] = False
     quiet: _Quiet = False
     all: Annotated[bool, Option("--all", help="Build one index for each collection, from the folders of PATH.")] = False
@@ -621,7 +657,8 @@ def _index(args: _Source) -> None:
     started = time.perf_counter()
     settings = {"embed": args.embed, "parser": args.split, "force": args.force, "wait": args.wait,
                 "contexts": _resolved(args.contexts, args), "base_url": _embed_url(args),
-                "include": args.include or (), "exclude": args.exclude or (),
+                **{name: () if of == ["none"] else of for name, of in (("include", args.include),
+                                                                       ("exclude", args.exclude))},
                 "embed_options": _embed_options(args), "show_progress": _bars(args.quiet)}
     _stage(say("read {place} and index each collection" if args.all else "read {place}", place=args.path), args.quiet)
     if args.all:
@@ -1175,6 +1212,7 @@ def _demo(args: _Show) -> None:
     _say("\n" + say("index: {documents} in {place}", documents=counted(len(index.doc_ids), "document"),
                       n=len(index.doc_ids), place=out / "index"))
     _say(say("page:  {page}  (every passage, and why it is there)", page=page))
+    _say(say("ask it: {command}", command=_typed("ask", args.question, "--index", str(out / "index"))))
 
 # %% ../nbs/99_cli/01_cli.ipynb #d6b6bdd3
 QUESTION_LINE: str = ('{"query_id": "q1", "query": "연차는 며칠인가?", '
@@ -1195,7 +1233,7 @@ class _Measuring(_Embedding, _Plugins):
     json: _Json = False
     quiet: _Quiet = False
 
-class _Trial(_Measuring, _Model, _Settings):
+class _Trial(_Measuring, _Model, _Retrieval):
     "Data sets, strategies, where results go, and what is done instead of a run."
     prompts: Annotated[list[str] | None, Option(metavar="FILE", help="Instead of a run, the model of --llm answers "
         "the same contexts under several prompts: files with {context_str} and {query_str}. The first prompt is "
@@ -1225,7 +1263,26 @@ class _Trial(_Measuring, _Model, _Settings):
     no_contexts: Annotated[bool, Option("--no-contexts", help="Do not store the context strings (contexts.jsonl.gz), "
         "which benchmarks/audit.py needs.")] = False
 
+    @classmethod
+    def from_file(cls) -> list[str]:
+        "Fill in no option: the file is a strategy."
+        return []
+
 # %% ../nbs/99_cli/01_cli.ipynb #e2c31f41
+def _tried(args: _Trial) -> list[Any]:
+    "The strategies of a run: those named, else the settings file; each with the options of retrieval that were typed."
+    from dataclasses import replace
+    from ragnb.evaluation.strategy import resolve_strategies, settings_strategy
+    place = _settings_place(vars(args))
+    lines = args.strategy or ([place] if place else [])
+    asked = {key: getattr(args, key) for key in _Retrieval.from_file() if key != "llm"}
+    given = {key: value for key, value in asked.items() if value != getattr(_Retrieval, key)}
+    if not given or not lines:
+        return [settings_strategy(given)] if given else lines
+    own = settings_strategy(given)
+    return [replace(s, name="", **{key: getattr(own, key) for key in given}) for s in resolve_strategies(lines)]
+
+
 def _sizes(text: str) -> tuple[int, ...]:
     "Read a comma-separated list of sizes."
     parts = [p.strip().replace("_", "") for p in text.split(",")]
@@ -1298,7 +1355,7 @@ def _frozen_contexts(args: _Trial, dataset: Any, llm: Any) -> Any:
     from ragnb.evaluation.strategy import build_system, IndexCache, resolve_strategies
     budget = max(_sizes(args.budgets))
     cache = IndexCache(args.cache, _embed_url(args), embed_options=_embed_options(args))
-    system = build_system(resolve_strategies(args.strategy or [])[0], dataset, cache, embed=args.embed, llm=llm,
+    system = build_system(resolve_strategies(args.strategy)[0], dataset, cache, embed=args.embed, llm=llm,
                           fill=budget, unit=args.unit)
 
     def best_first(question: str) -> list[Any]:
@@ -1340,6 +1397,9 @@ def _compare_runs(args: _Trial) -> None:
     from ragnb.evaluation.comparison import compare_results
     facts: dict[str, dict[str, Any]] = {}
     own = (Path(args.out) / "results.json").is_file()   # a name alone is a strategy of the results in --out
+    if not own and not any("::" in side or Path(side).exists() for side in args.compare or ()):
+        raise InputError(say("no results in {place!r}: --out names the folder of an eval, tune or decide",
+                             place=args.out))
     sides = [f"{args.out}::{side}" if own and "::" not in side and not Path(side).exists() else side
              for side in args.compare or ()]
     for name, c in compare_results(*sides).items():
@@ -1371,6 +1431,15 @@ def _plot_results(written: Path, runs: Sequence[Any]) -> None:
         rows = [{"strategy": run.strategy.name, **row.to_json()} for run in runs for row in run.evaluation.rows]
         plot_position(rows, save=written.parent / "position.png", budget=budgets[-1])
 
+def _print_comparing(runs: Sequence[Any], out: str, pair: Sequence[str] = ()) -> None:
+    "Print the command that compares two strategies of the results: a pair, else the two with the highest means."
+    from ragnb.evaluation.tune import question_values
+    names = [run.strategy.name for run in sorted(runs, key=lambda run: -question_values(run.evaluation).mean())]
+    if len(names) > 1:
+        two = pair if pair and {*pair} <= {*names} else names[:2]
+        at = [] if out == _Trial.out else ["--out", out]
+        _say(say("which differences are significant: {command}", command=_typed("eval", "--compare", *two, *at)))
+
 def _write_report(args: _Trial | _Tuning, tuned: Any, llm: Any = None, **more: Any) -> Path:
     "Write the page of an evaluation."
     from dataclasses import replace
@@ -1395,8 +1464,7 @@ def _eval(args: _Trial) -> None:
     "Measure strategies on questions with gold evidence."
     if args.compare:
         return _compare_runs(args)
-    if not args.strategy and args.settings not in (None, "none"):
-        args.strategy = [_settings_place(vars(args))]
+    args.strategy = _tried(args)
     if args.prompts or args.orders:
         return _compare_answers(args)
     from ragnb.evaluation.comparison import run_strategies, write_results
@@ -1405,7 +1473,7 @@ def _eval(args: _Trial) -> None:
     _stage(say("read the data set"), args.quiet)
     dataset = _load_eval(args)
     plan, llm = _plan(args, dataset), _resolved(args.llm, args)
-    runs = run_strategies(plan, args.strategy or [], llm=llm, workers=args.workers, show_progress=_bars(args.quiet))
+    runs = run_strategies(plan, args.strategy, llm=llm, workers=args.workers, show_progress=_bars(args.quiet))
     _stage(say("write the results to {place}", place=out), args.quiet)
     written = write_results(runs, dataset, out, args.unit)
     _plot_results(written, runs)
@@ -1416,6 +1484,7 @@ def _eval(args: _Trial) -> None:
     documents, asked = said_count(len(dataset.documents), "document"), said_count(len(dataset.questions), "question")
     _say(f"{dataset.name}: {documents}, {asked},", say("version {version}", version=dataset.version))
     _say("".join(f"({translated(note)})\n" for note in dataset.notes) + f"\n{_result_table(runs, plan.budgets)}\n")
+    _print_comparing(runs, args.out)
     _say(say("page: {page}", page=(out / "report.html").resolve()))
     _say(f"\n{written}:", say("{seconds:.1f} s, peak memory {peak_memory_mib:,} MiB", **_cost(started)))
 
@@ -1456,13 +1525,13 @@ def _measured(args: _Tuning, measure: Callable[..., Any], **more: Any) -> Any:
     finally:
         _print_problems(problems, 20)
 
-def _write_tuned(args: _Tuning, tuned: Any) -> tuple[Any, Path, Path | None]:
+def _write_tuned(args: _Tuning, tuned: Any, runs: Sequence[Any]) -> tuple[Any, Path, Path | None]:
     "Write results, made questions, settings and the page; return what was tuned, the page, and the settings file."
     from dataclasses import replace
     from ragnb.evaluation.comparison import write_results
     from ragnb.evaluation.datasets import write_questions
     tuned = replace(tuned, index_folder=args.index) if args.index else tuned
-    write_results(tuned.runs, tuned.dataset, Path(args.out))
+    write_results(runs, tuned.dataset, Path(args.out))
     if tuned.made:
         write_questions(Path(args.out) / "made.jsonl", tuned.dataset.questions)
     kept = tuned.save(args.out) if args.save or not tuned.winner.strategy.peer else None
@@ -1476,7 +1545,8 @@ def _tune(args: _Tuning) -> None:
     if args.index and (Path(args.index) / "index.db").exists():
         _say(say("note: the index in {index!r} is neither used nor changed: each splitter that is tried has a separate "
                  "index in {cache!r}", index=args.index, cache=args.cache), err=True)
-    tuned, page, settings = _write_tuned(args, _measured(args, tune, strategies=args.strategy or []))
+    tuned = _measured(args, tune, strategies=args.strategy or [])
+    tuned, page, settings = _write_tuned(args, tuned, tuned.runs)
     if args.json:
         saved = str(settings) if args.save else None
         return _print_json(tuned.to_dict() | {"page": str(page), "saved": saved})
@@ -1490,6 +1560,7 @@ def _tune(args: _Tuning) -> None:
     if tuned.misses:
         _say(f"{tuned.misses} ({say('traces of such questions are on the page')})\n")
     _say("".join(f"({translated(note)})\n" for note in tuned.notes), end="")
+    _print_comparing(tuned.runs, args.out)
     if tuned.made:
         _say(say("questions: {place}  (delete the poor ones, and give the rest to ragnb tune)",
                  place=Path(args.out) / "made.jsonl"))
@@ -1514,7 +1585,7 @@ def _decide(args: _Deciding) -> None:
     from ragnb.evaluation.decide import decide
     names = [] if args.peers == "none" else [name.strip() for name in args.peers.split(",")]
     found = _measured(args, decide, own=args.strategy or [], peers=names, as_documented=args.as_documented)
-    tuned, traces, settings = _write_tuned(args, found.tuned)
+    tuned, traces, settings = _write_tuned(args, found.tuned, found.runs)
     found = replace(found, tuned=tuned)
     page = found.write(Path(args.out) / "decide.html")
     if args.json:
@@ -1523,6 +1594,7 @@ def _decide(args: _Deciding) -> None:
     _say(f"{found.to_markdown()}\n\n{found.headline}.\n{found.reason}\n")
     _print_ways(tuned, settings if args.save else None)
     _say("".join(f"({translated(note)})\n" for note in found.notes), end="")
+    _print_comparing(found.runs, args.out, ("articles-before", "articles-after"))
     _say(say("page: {page}", page=page.resolve()))
     _say(say("traces of ragnb's settings: {page}", page=traces.resolve()))
     if settings is not None:
@@ -1551,7 +1623,7 @@ def _questions(args: _Making) -> None:
     from ragnb.documents.files import read_documents
     kinds = [k.strip() for k in args.kinds.split(",")] if args.kinds else KINDS
     problems: list[Any] = []
-    made = make_questions(list(read_documents(args.folder, problems)), args.n, args.seed, kinds)
+    made = make_questions(list(read_documents(args.folder, problems, once=True)), args.n, args.seed, kinds)
     _print_problems(problems, 20)
     if not made.questions:
         raise InputError(f"no question can be made from {args.folder!r}: nothing in it has headings, tables, articles "

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from llama_index.core.async_utils import asyncio_run
+from llama_index.core.schema import BaseNode
 from llama_index.core.tools import FunctionTool
 
 # %% auto #0
@@ -19,10 +20,11 @@ __all__ = ['BUDGET_USED', 'ReadRecord', 'ReadingTools']
 # %% ../../nbs/85_agent/07_tools.ipynb #38b7aa99
 from ..documents.halves import replace_halves
 from ragnb.documents.span import (
-    Address, covering, InputError, Outline, parse_address, Passage, SEARCHED, stitch, try_address
+    Address, covering, InputError, Outline, parse_address, Passage, SEARCHED, Span, stitch, try_address
 )
 from ..models.guards import guard_marks
 from ..models.llm import shorten
+from ..chunking.base import shown_prefix
 from ..retrieval.arguments import check_counts
 from .library import Library
 
@@ -50,6 +52,24 @@ def _number(value: int | float | str) -> int | None:
     except (TypeError, ValueError, OverflowError):
         return None
 
+
+# %% ../../nbs/85_agent/07_tools.ipynb #18e11214
+def _with_row(outline: Outline, address: Address, node: BaseNode | None) -> list[Address]:
+    "A chunk; of a table all units of its row, with the header first."
+    header = node.metadata.get("header_unit") if node else None
+    if header is None:
+        return [address]
+    spans = outline.levels[address.level]
+
+    def one_line(i: int) -> bool:
+        gap = Span(spans[i].end, spans[i + 1].start)
+        return "\n" not in stitch(gap, (), outline.blanks)
+    first = last = address.index
+    while first and one_line(first - 1):
+        first -= 1
+    while last + 1 < len(spans) and one_line(last):
+        last += 1
+    return [Address(address.doc_id, address.level, i) for i in (header, *range(first, last + 1))]
 
 # %% ../../nbs/85_agent/07_tools.ipynb #5cee873c
 BUDGET_USED: str = "The reading budget is used up. Answer now with what you have read."
@@ -114,13 +134,15 @@ class ReadRecord:
             node = found.get(str(address))
             if node is None:
                 continue
-            if self.characters + len(node.text) > self.budget:
+            above = "" if address.level == "u" else shown_prefix(node)    # the header of a unit is a unit
+            text = f"{above}\n{node.text}" if above else node.text
+            if self.characters + len(text) > self.budget:
                 self.characters = self.budget
                 told.append(BUDGET_USED)
                 break
             self.read[str(address)] = node.text
-            self.characters += len(node.text)
-            shown[address] = _shown(self._outline(address.doc_id), address, node.text)
+            self.characters += len(text)
+            shown[address] = _shown(self._outline(address.doc_id), address, text)
         if known:
             told.append(f"Already read: chunk_idx {', '.join(map(str, known))}.")
         if left and not self.exhausted:
@@ -189,9 +211,16 @@ class ReadingTools(ReadRecord):
         if self.expand:
             passages = self.library.reader.expander.expand(found.hits, query, places=found.places).passages
             ids = [i for p in passages for i in (*p.hits, *p.neighbors)]
-        hits = [a for i in ids if (a := try_address(i))]
-        fresh = [a for a in hits if str(a) not in self.read][:n]
-        return self._give(fresh) if fresh else "Nothing new was found: try other words."
+        wanted: dict[Address, None] = {}
+        nodes, left = self.library.store.get_chunks(ids).found, n
+        for address in (a for i in ids if (a := try_address(i))):
+            parts = _with_row(self._outline(address.doc_id), address, nodes.get(str(address)))
+            fresh = [a for a in parts if str(a) not in self.read and a not in wanted]
+            if str(address) in self.read or not fresh or not left or len(wanted) + len(fresh) > self.most_chunks:
+                continue
+            wanted |= dict.fromkeys(fresh)
+            left -= 1
+        return self._give(list(wanted)) if wanted else "Nothing new was found: try other words."
 
     @_counted
     def get_neighbor_chunks(self, doc_id: str, chunk_idx: int, direction: str = "both", count: int = 3) -> str:

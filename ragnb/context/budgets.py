@@ -6,13 +6,13 @@
 from __future__ import annotations
 
 import re
-import warnings
 from typing import Any
 
 # %% auto #0
 __all__ = ['WINDOWS', 'model_window', 'budget_for']
 
 # %% ../../nbs/60_context/03_budgets.ipynb #aff7617f
+from ..documents.messages import warn_caller
 from ..documents.span import InputError
 from ..retrieval.arguments import check_counts, is_number
 
@@ -72,5 +72,5 @@ def budget_for(
         raise InputError(f"the window of the model {name!r} is not known: {way_out}")
     if share > 0.5:
         message = f"a context of {share:.0%} of the model's window: beyond 50 % models read worse (advised: 30 to 40 %)"
-        warnings.warn(message, stacklevel=2)
+        warn_caller(message)
     return max(1, int(size * share))

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import re
-import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
@@ -22,7 +21,7 @@ __all__ = ['T', 'BUILDERS', 'reorder_for_attention', 'passage_part', 'cut_passag
 # %% ../../nbs/60_context/02_builders.ipynb #328f31cb
 from ..documents.markdown import find_tables
 from ..documents.markup import counted, one_line, short
-from ..documents.messages import say
+from ..documents.messages import say, warn_caller
 from ..documents.span import check_fields, covering, InputError, Passage, Span
 from ..documents.text import first_part, last_fit, last_fit_near, readable_cut, sentence_spans, tokenizer, word_cut
 from ..models.guards import guard_numbers
@@ -370,7 +369,7 @@ class ContextBuilder:
         if given and not used:
             note = say("the budget ({size}, in {unit}) holds none of {n} passages", size=self.budget,
                        unit=self.tokenizer, n=len(given))
-            warnings.warn(note, stacklevel=2)
+            warn_caller(note)
             notes = (Note("budget", note),)
         return Context(text, tuple(sources), dropped, tokenizer(self.tokenizer).count(text), self.tokenizer, notes)
 

@@ -57,6 +57,11 @@ def checked(
     def call(*args: Any, **kwargs: Any) -> Any:
         if not signature:
             signature.append(inspect.signature(function))
+        known = signature[0].parameters
+        unknown = [name for name in kwargs if name not in known]
+        if unknown and not any(p.kind is p.VAR_KEYWORD for p in known.values()):
+            owner, own = function.__qualname__.removesuffix(".__init__"), ", ".join(n for n in known if n != "self")
+            raise InputError(f"{owner} has no argument {unknown[0]!r}; known are {own}")
         if wrong := first_complaint(function, signature[0].bind(*args, **kwargs).arguments):
             raise InputError(wrong)
         return function(*args, **kwargs)

@@ -5,9 +5,12 @@
 # %% ../../nbs/00_documents/19_messages.ipynb #7031c217
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
+import sys
+import warnings
 from contextvars import ContextVar
 from functools import cache
 from pathlib import Path
@@ -16,7 +19,7 @@ from string import Formatter
 from .values import InputError
 
 # %% auto #0
-__all__ = ['LANGUAGES', 'use_language', 'language', 'accepted_language', 'korean', 'say', 'translated']
+__all__ = ['LANGUAGES', 'use_language', 'language', 'accepted_language', 'korean', 'say', 'translated', 'warn_caller']
 
 # %% ../../nbs/00_documents/19_messages.ipynb #d937e75f
 LANGUAGES: tuple[str, ...] = ("en", "ko")
@@ -79,12 +82,8 @@ def _patterns() -> list[tuple[re.Pattern[str], str]]:
     return [(pattern, text) for _, n, pattern, text in sorted(found, key=lambda one: one[:2]) if n <= -7]
 
 # %% ../../nbs/00_documents/19_messages.ipynb #39d1bad5
-def translated(
-    message: str,  # A finished English message, of one line or several
-) -> str:          # In the language of the reader; a line that the table lacks stays English
-    "Translate a message that was written without `say`."
-    if language() == "en":
-        return message
+def _from_table(message: str) -> str:
+    "Translate a message, or each of its parts, by the table."
     if "\n" in message:
         return "\n".join(map(translated, message.splitlines()))
     if message in korean():
@@ -97,3 +96,29 @@ def translated(
             except (KeyError, ValueError):   # A text for `say`, with numbers to format
                 continue
     return "; ".join(map(translated, message.split("; "))) if "; " in message else message
+
+
+@cache
+def _of_system() -> re.Pattern[str]:
+    "Make a pattern of the errors of the operating system that the table has."
+    known = sorted(filter(korean().__contains__, map(os.strerror, errno.errorcode)), key=len, reverse=True)
+    return re.compile(rf"(?:\[Errno \d+\] )?({'|'.join(map(re.escape, known))})(?: \(os error \d+\))?")
+
+
+def translated(
+    message: str,  # A finished English message, of one line or several
+) -> str:          # In the language of the reader; a line that the table lacks stays English
+    "Translate a message that was written without `say`."
+    if language() == "en":
+        return message
+    return _of_system().sub(lambda found: korean()[found[1]], _from_table(message))
+
+# %% ../../nbs/00_documents/19_messages.ipynb #5910d961
+def warn_caller(
+    message: str,
+) -> None:
+    "Warn, and name the line of the program that called ragnb, directly or through LlamaIndex."
+    frame, level, inner = sys._getframe(1), 2, ("ragnb", "llama_index", "llama_index_instrumentation", "wrapt")
+    while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] in inner:
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, stacklevel=level)

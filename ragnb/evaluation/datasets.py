@@ -20,7 +20,7 @@ from typing import Any, TypeVar
 from llama_index.core.schema import Document
 
 # %% auto #0
-__all__ = ['Evidence', 'Question', 'quote_places', 'find_quote', 'question_record', 'write_questions', 'Dataset',
+__all__ = ['Evidence', 'Question', 'quote_places', 'find_quote', 'question_record', 'write_questions', 'Dataset', 'holds_results',
            'load_questions', 'load_qrels', 'load_jsonl', 'load_beir', 'load_squad', 'load_autorag', 'load_dataset']
 
 # %% ../../nbs/90_evaluation/01_datasets.ipynb #035a9f81
@@ -302,6 +302,17 @@ def _question(record: Mapping[str, Any], texts: Mapping[str, str], needs_evidenc
     answer = next((a for a in possible if a is not None), "")
     return Question(str(query_id), query, evidence, mode, str(answer), str(record.get("kind") or ""))
 
+# %% ../../nbs/90_evaluation/01_datasets.ipynb #4f0195b2
+def holds_results(
+    path: Path,   # A `.jsonl` file
+) -> bool:
+    "Check for rows of results, by the first line."
+    try:
+        record = _loads(next((line for _, line in _lines(path)), b"{}"))
+    except InputError:
+        return False
+    return {"strategy", "query_id", "budgets"} <= record.keys()
+
 # %% ../../nbs/90_evaluation/01_datasets.ipynb #337498c9
 def _questions(
     records: _Records, texts: Mapping[str, str], needs_evidence: bool, found: list[Problem]
@@ -324,6 +335,10 @@ def load_questions(
     files = sorted(path.glob("*.jsonl")) if path.is_dir() else [path]
     if not files or not all(f.is_file() for f in files):
         raise InputError(f"no question file: {str(path)!r}")
+    for file in filter(holds_results, files):
+        made = file.with_name("made.jsonl")
+        told = [f"{str(file)!r} holds results of ragnb, not questions"]
+        raise InputError("; ".join(told + [f"the questions are in {str(made)!r}"] * made.is_file()))
     records = chain.from_iterable(_records(file, found) for file in files)
     questions = _questions(records, documents, needs_evidence, found)
     if not questions:
@@ -385,6 +400,7 @@ class _Reading:
     texts: dict[str, str] = field(default_factory=dict)   # Document id -> text, '' where there is none
     questions: list[Question] = field(default_factory=list)
     qrels: dict[str, dict[str, int]] | None = None
+    same: dict[str, str] = field(default_factory=dict)    # Id of an identical copy -> the document that is read
     found: list[Problem] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
@@ -400,13 +416,30 @@ class _Reading:
         if not self.documents:
             self.found.append(Problem(file_name, "holds no document"))
 
+    def read_folder(self, folder: Path, skipped: list[Problem]) -> None:
+        "Read the documents that `ragnb index` reads: identical copies once."
+        self.documents = {d.id_: d for d in read_documents(folder, skipped, once=True)}
+        self.texts = {i: d.text for i, d in self.documents.items()}
+        for i, d in self.documents.items():     # `copy.jsonl:7` is `a.jsonl:7`
+            if i.startswith(file := str(d.metadata.get("file_name"))):
+                self.same |= {copy + i[len(file):]: i for copy in d.metadata.get("copies", ())}
+
+    def ask(self, path: str | Path, needs_evidence: bool) -> None:
+        "Read a file of questions; evidence in a copy is evidence in the document that is read."
+        texts = self.texts | {copy: self.texts[i] for copy, i in self.same.items()}
+        for q in load_questions(path, texts, needs_evidence, self.found):
+            evidence = tuple(replace(e, doc_id=self.same.get(e.doc_id, e.doc_id)) for e in q.evidence)
+            self.questions.append(replace(q, evidence=evidence))
+
     def read_questions(self, records: _Records, needs_evidence: bool = True) -> None:
         "Read question records."
         self.questions = _questions(records, self.texts, needs_evidence, self.found)
 
     def read_qrels(self, path: str | Path) -> None:
         "Read judgements of the questions and documents that are there."
-        self.qrels = load_qrels(path, {q.query_id for q in self.questions}, self.texts, self.found)
+        known = {*self.texts, *self.same}
+        judged = load_qrels(path, {q.query_id for q in self.questions}, known, self.found)
+        self.qrels = {q: {self.same.get(i, i): grade for i, grade in of.items()} for q, of in judged.items()}
 
     def dataset(self, name: str, problems: list[Problem] | None) -> Dataset:
         "Make a data set of what was read; `InputError` when nothing is left to measure."
@@ -431,11 +464,10 @@ def load_jsonl(
     "Read a corpus, questions and qrels."
     corpus, reading, skipped = Path(corpus), _Reading(), []
     if corpus.is_dir():   # what `ragnb index` skips is skipped here too
-        reading.documents = {d.id_: d for d in read_documents(corpus, skipped)}
-        reading.texts = {i: d.text for i, d in reading.documents.items()}
+        reading.read_folder(corpus, skipped)
     else:
         reading.read_corpus(_records(corpus, reading.found), corpus.name)
-    reading.questions = load_questions(questions, reading.texts, qrels is None, reading.found)
+    reading.ask(questions, needs_evidence=qrels is None)
     if qrels is not None:
         reading.read_qrels(qrels)
     reading.note("files and records of the corpus that cannot be read", n_skipped(skipped))

@@ -107,6 +107,7 @@ class Decision:
     tuned: Tuned                  # The settings of ragnb, and the choice among them
     lines: list[DecisionLine]
     left: tuple[str, ...] = ()    # Peers that are not installed
+    runs: Sequence[Run] = ()      # All that was measured: the settings that were tried, the designs, the peers
 
     @property
     def headline(self) -> str:
@@ -236,7 +237,8 @@ def decide(
     tuned = tune(source, questions, strategies=[*mine, *trained, *given, *others], **settings)
     if not tuned.winner.evaluation.budgets:
         raise InputError("decide needs questions with evidence: this set ranks whole documents, use ragnb eval")
-    runs = {run.strategy.name: run for run in tuned.runs}
+    measured = tuned.runs
+    runs = {run.strategy.name: run for run in measured}
     chosen = [runs[s.name] for s in [*mine, *trained]]
-    tuned = replace(tuned, runs=chosen, choice=choose(chosen))
-    return Decision(tuned, _lines(runs, mine, trained, designs, grids), tuple(p for p in peers if p not in there))
+    tuned, left = replace(tuned, runs=chosen, choice=choose(chosen)), tuple(p for p in peers if p not in there)
+    return Decision(tuned, _lines(runs, mine, trained, designs, grids), left, measured)

@@ -126,6 +126,7 @@ class Strategy:
 # %% ../../nbs/90_evaluation/04_strategy.ipynb #abedebe1
 _KEYS = tuple(f.name for f in dataclasses.fields(Strategy) if f.name not in ("name", "peer"))
 _COUNTS = {f.name: f.default for f in dataclasses.fields(Strategy) if f.type == "int"}  # Key -> its default
+_SIZES = ("size", "overlap")    # Of a line, besides the keys: characters of the splitter's chunks
 
 
 def _words(settings: Mapping[str, Any]) -> list[str]:
@@ -176,11 +177,29 @@ def _number(key: str, value: str) -> Any:
             return float(value)
         except ValueError:
             raise InputError(f"cut must be a number, got {value!r}") from None
-    if key not in _COUNTS:
+    if key not in (*_COUNTS, *_SIZES):
         return value
     if not re.fullmatch(r"-?\d{1,9}", value):
         raise InputError(f"{key} must be a whole number, got {value!r}")
     return int(value)
+
+# %% ../../nbs/90_evaluation/04_strategy.ipynb #43938380
+_SIZED = {"chunks": "chunks:{size}/{overlap}", "parent-child": "parent-child:{parent}/{shared},{size}/{overlap}"}
+
+def _sized(keys: dict[str, Any], split: str) -> dict[str, Any]:
+    "The keys of a strategy, `size` and `overlap` as a part of its splitter."
+    if not {*_SIZES} & set(keys):
+        return keys
+    size, overlap = keys.pop("size", 200), keys.pop("overlap", 0)
+    for name, value, least in (("size", size, 1), ("overlap", overlap, 0)):
+        if isinstance(value, bool) or not isinstance(value, int) or value < least:
+            raise InputError(f"{name} must be a whole number of characters >= {least}, got {value!r}")
+    kind = keys.get("split", split).split(":")[0]
+    if kind not in _SIZED or overlap >= size:
+        raise InputError(f"size={size} and overlap={overlap} need overlap < size and one of the splitters "
+                         f"{', '.join(_SIZED)}, got {kind!r}")
+    filled = _SIZED[kind].format(size=size, overlap=overlap, parent=max(800, 4 * size), shared=100)
+    return keys | {"split": filled}
 
 # %% ../../nbs/90_evaluation/04_strategy.ipynb #bad85b37
 def parse_strategy(
@@ -200,27 +219,26 @@ def parse_strategy(
     settings: dict[str, Any] = {}
     for word in words:
         key, equals, value = word.partition("=")
-        if not equals or key not in (*_KEYS, "name") or key in settings and key != "where":
-            known = ", ".join((*_KEYS, "name"))
+        if not equals or key not in (*_KEYS, *_SIZES, "name") or key in settings and key != "where":
+            known = ", ".join((*_KEYS, *_SIZES, "name"))
             raise InputError(f"strategy {line!r}: {word!r} is not understood, say key=value once, with keys {known}")
         settings[key] = (*settings.get(key, ()), value) if key == "where" else _number(key, value)
-    return replace(base, **({"name": "" if settings else base.name} | settings))
+    return replace(base, **({"name": "" if settings else base.name} | _sized(settings, base.split)))
 
 # %% ../../nbs/90_evaluation/04_strategy.ipynb #a52b0c6c
 def settings_strategy(
-    path: str | Path,       # A `.toml` file, see `ragnb.pipeline.settings`
-) -> Strategy:              # Without the size of the context, which is that of the measurement
-    "Make the strategy of a settings file."
+    values: Mapping[str, Any],  # Of a settings file, see `ragnb.pipeline.settings`, or options of the command line
+    name: str = "",             # Its line when empty
+) -> Strategy:                  # Without the size of the context, which is that of the measurement
+    "Make the strategy of settings."
     from ragnb.chunking.parsers import makes_units, resolve_parser
-    from ragnb.pipeline.settings import load_settings
-    values = load_settings(path)
     split = values.get("split", "units")
     over_units = values.get("retrieve", "auto") in ("auto", "multi-scale") and makes_units(resolve_parser(split))
     made = {"retrieve": "multi-scale", "policy": "none"} if over_units else {}
     given = {key: value for key, value in values.items() if key in _KEYS and (key, value) != ("retrieve", "auto")}
     given |= {key: "on" if given[key] else "off" for key in ("lookup", "reorder") if key in given}
     given |= {"compress": str(given["compress"])} if "compress" in given else {}
-    return Strategy(str(path), **{"split": split, **made, **given})
+    return Strategy(name, **{"split": split, **made, **given})
 
 
 def load_strategies(
@@ -229,7 +247,8 @@ def load_strategies(
     "Read strategies from a file."
     import yaml
     if str(path).endswith(".toml"):
-        return [settings_strategy(path)]
+        from ragnb.pipeline.settings import load_settings
+        return [settings_strategy(load_settings(path), str(path))]
     try:
         entries = replace_halves_in(yaml.safe_load(Path(path).read_text(encoding="utf-8")))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
@@ -267,24 +286,6 @@ def resolve_strategies(
         parse_peer(peer)
     return out
 
-# %% ../../nbs/90_evaluation/04_strategy.ipynb #43938380
-_SIZED = {"chunks": "chunks:{size}/{overlap}", "parent-child": "parent-child:{parent}/{shared},{size}/{overlap}"}
-
-def _sized(keys: dict[str, Any], split: str) -> dict[str, Any]:
-    "The keys of a strategy, `size` and `overlap` as a part of its splitter."
-    if not {"size", "overlap"} & set(keys):
-        return keys
-    size, overlap = keys.pop("size", 200), keys.pop("overlap", 0)
-    for name, value, least in (("size", size, 1), ("overlap", overlap, 0)):
-        if isinstance(value, bool) or not isinstance(value, int) or value < least:
-            raise InputError(f"{name} must be a whole number of characters >= {least}, got {value!r}")
-    kind = keys.get("split", split).split(":")[0]
-    if kind not in _SIZED or overlap >= size:
-        raise InputError(f"size={size} and overlap={overlap} need overlap < size and one of the splitters "
-                         f"{', '.join(_SIZED)}, got {kind!r}")
-    filled = _SIZED[kind].format(size=size, overlap=overlap, parent=max(800, 4 * size), shared=100)
-    return keys | {"split": filled}
-
 # %% ../../nbs/90_evaluation/04_strategy.ipynb #232466fa
 def make_grid(
     base: str | Strategy = "hybrid",
@@ -292,8 +293,8 @@ def make_grid(
 ) -> list[Strategy]:            # Named by what differs
     "Combine choices into strategies."
     from itertools import product
-    if unknown := sorted(set(choices) - {*_KEYS, "size", "overlap"}):
-        raise InputError(f"unknown key {unknown[0]!r} in the grid: use {', '.join(_KEYS)}, size, overlap")
+    if unknown := sorted(set(choices) - {*_KEYS, *_SIZES}):
+        raise InputError(f"unknown key {unknown[0]!r} in the grid: use {', '.join((*_KEYS, *_SIZES))}")
     if plain := [k for k, values in choices.items() if isinstance(values, (str, int, float))]:
         raise InputError(f"{plain[0]} must be a list of values to try, got {choices[plain[0]]!r}")
     start, out = parse_strategy(base), []

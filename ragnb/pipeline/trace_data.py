@@ -5,6 +5,7 @@
 # %% ../../nbs/80_pipeline/08_trace_data.ipynb #227b4e67
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -13,8 +14,8 @@ from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
 # %% auto #0
-__all__ = ['Rankers', 'cell_text', 'rank_label', 'Chunk', 'chunks_of', 'GoldSpan', 'uncovered', 'passage_numbers', 'Trace',
-           'is_strong', 'trace']
+__all__ = ['Rankers', 'cell_text', 'rank_label', 'signal_names', 'Chunk', 'chunks_of', 'GoldSpan', 'uncovered', 'passage_numbers',
+           'Trace', 'is_strong', 'trace']
 
 # %% ../../nbs/80_pipeline/08_trace_data.ipynb #db9c0cfd
 from ..documents.markup import counted, display_width, render, said_count, short, visible
@@ -45,6 +46,14 @@ def rank_label(
     "Write a rank with its score."
     return "–" if rank is None else f"{rank} ({score:.3g})"
 
+# %% ../../nbs/80_pipeline/08_trace_data.ipynb #0c216154
+def signal_names(
+    text: str,   # `words`, or `words 13.6, vector 2.3`
+) -> str:
+    "Write the names of signals in the language of the reader."
+    names = "words|vector|heading|document title|title|name"
+    return re.sub(rf"\b({names})(?= -?\d|$)", lambda found: say(found[1]), text)
+
 # %% ../../nbs/80_pipeline/08_trace_data.ipynb #9628ab59
 def _cells(row: Mapping[str, Any], rankers: Iterable[str]) -> list[str]:
     "Return the cells of a row."
@@ -52,7 +61,7 @@ def _cells(row: Mapping[str, Any], rankers: Iterable[str]) -> list[str]:
     return ["–" if number is None else str(number), cell_text(row["chunk"]), translated(row["role"]),
             *(rank_label(row[name], row[f"{name} score"]) for name in rankers),
             "" if score is None else f"{score:.4f}", str(row.get("characters") or ""),
-            say("yes" if row["in_context"] else "no"), cell_text(translated(row["why"]))]
+            say("yes" if row["in_context"] else "no"), cell_text(signal_names(translated(row["why"])))]
 
 
 def _laid_out(table: list[list[str]]) -> str:
@@ -230,7 +239,8 @@ class Trace:
 
     def table(self) -> str:
         "Lay out the rows as a text table, one line per row."
-        head = ["#", say("chunk"), say("role"), *self.rankers, say("score"), say("chars"), say("read"), say("why")]
+        names = map(signal_names, self.rankers)
+        head = ["#", say("chunk"), say("role"), *names, say("score"), say("chars"), say("read"), say("why")]
         return _laid_out([head, *(_cells(row, self.rankers) for row in self.rows())])
 
     def __repr__(self) -> str:

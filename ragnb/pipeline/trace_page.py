@@ -19,7 +19,7 @@ from ..documents.messages import say, translated
 from ..documents.span import Passage, Span, union
 from ..context.labels import passage_pages
 from .answer import STRONG
-from .trace_data import Chunk, is_strong, rank_label, Trace, uncovered
+from .trace_data import Chunk, is_strong, rank_label, signal_names, Trace, uncovered
 
 # %% ../../nbs/80_pipeline/09_trace_page.ipynb #e280c189
 _KINDS = {"hit": "hit", "cited": "cited", "beside": "cited", "parent": "parent", "neighbor": "near",
@@ -104,7 +104,8 @@ def _map(size: int, passages: Mapping[int, Span], chunks: Sequence[Chunk], gold:
     pins = [c for c in chunks if c.role in ("hit", "cited", "beside")]
     rects = [rect(s, 11, 10, "mark", say("passage {n}, characters {start:,} to {end:,}", n=n, start=s.start, end=s.end))
              for n, s in passages.items()]
-    rects += [rect(c.span, *((9, 14, "hitl") if c.role == "hit" else (13, 6, "citedl")), c.role) for c in pins]
+    rects += [rect(c.span, *((9, 14, "hitl") if c.role == "hit" else (13, 6, "citedl")), translated(c.role))
+              for c in pins]
     rects += [rect(m.span, 0, 6, "gold", m.label) for m in gold]
     label = say("map of {size:,} characters; passages: {passages}, strong hits and citations: {pins}, "
                 "evidence: {gold}", size=size, passages=len(passages), pins=len(pins), gold=len(gold))
@@ -162,7 +163,8 @@ def _passage(trace: Trace, p: Passage, size: int) -> dict[str, Any]:
     outline, at = trace.outlines.get(p.doc_id), (p.focus or p.span).start
     i = bisect_right([s.start for _, s in outline.sections], at) - 1 if outline else -1
     heading = outline.sections[i][0] if i >= 0 and at < outline.sections[i][1].end else ""
-    ranks = [f"{short(name, 40)} {rank_label(*found[best])}" for name, found in trace.rankers.items() if best in found]
+    ranks = [f"{short(signal_names(name), 40)} {rank_label(*found[best])}"
+             for name, found in trace.rankers.items() if best in found]
     places = [x for x in (heading, passage_pages(p)) if x]
     return {"is_read": is_read, "number": number, "behind": behind, "places": places,
             "chips": [chip for chip in chips if chip], "ranks": ranks,
@@ -206,8 +208,8 @@ def _row(trace: Trace, row: Mapping[str, Any]) -> dict[str, Any]:
              "" if score is None else f"{score:.4f}",
              row.get("characters") or "", row.get("pages") or "", say("yes" if row["in_context"] else "no")]
     signals = ", ".join(f"{name} {z:.2f}" for name, z in trace.signals.get(row["chunk"], {}).items())
-    return {"number": row["passage"] or "–", "chunk": row["chunk"], "why": translated(row["why"]), "signals": signals,
-            "cells": cells}
+    return {"number": row["passage"] or "–", "chunk": row["chunk"], "why": signal_names(translated(row["why"])),
+            "signals": signal_names(signals), "cells": cells}
 
 # %% ../../nbs/80_pipeline/09_trace_page.ipynb #5ea81041
 _MOST_PASSAGES, _MOST_ROWS = 200, 300
@@ -234,4 +236,5 @@ def page_data(
             "there": there, "documents": [_document(shown, doc_id, size) for doc_id in ids],
             "rows": [_row(trace, row) for row in rows[:_MOST_ROWS]], "n_rows": len(rows),
             "all_rows": said_count(len(rows), "row"), "names": names, "unread": translated(trace.unread),
+            "rankers": [*map(signal_names, trace.rankers)],
             "more_passages": len(trace.passages) - _MOST_PASSAGES}

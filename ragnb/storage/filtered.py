@@ -5,9 +5,9 @@
 # %% ../../nbs/30_storage/03_filtered.ipynb #0db02a28
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from typing import Any
 
 from llama_index.core.schema import NodeWithScore, TextNode
@@ -16,6 +16,7 @@ from llama_index.core.schema import NodeWithScore, TextNode
 __all__ = ['FilteredStore', 'filtered_store', 'located', 'explain_nothing', 'warned']
 
 # %% ../../nbs/30_storage/03_filtered.ipynb #4cbf6d98
+from ..documents.messages import warn_caller
 from ..documents.span import Outline, parse_address, SEARCHED
 from ragnb.storage.filters import (
     all_of, asks_folders, Filter, FOLDER_KEYS, resolve_where, seen_metadata, where_folders, why_nothing
@@ -67,7 +68,9 @@ class FilteredStore(ChunkReader):
 
     def get_outlines(self, doc_ids: Iterable[str]) -> Found[Outline]:
         found, missing = self.store.get_outlines(doc_ids)
-        kept = {i: outline for i, outline in found.items() if i in self._held()}
+        places = self.where.places if self.where else {}     # the copy that the filter shows
+        kept = {i: replace(outline, metadata=outline.metadata | {"file_name": places[i]}) if i in places else outline
+                for i, outline in found.items() if i in self._held()}
         return Found(kept, (*missing, *(i for i in found if i not in kept)))
 
     def search(self, embedding: Sequence[float], top_k: int = 10, where: Any = None) -> list[NodeWithScore]:
@@ -145,5 +148,5 @@ def warned(
 ) -> Any:                   # The same answer
     "Return the answer; warn if nothing passed the caller's filter. A visitor sees no warning."
     if not answer.passages and isinstance(store, FilteredStore) and (told := explain_nothing(store.store, store.where)):
-        warnings.warn(f"nothing was found: {told}", stacklevel=4)
+        warn_caller(f"nothing was found: {told}")
     return answer

@@ -9,7 +9,7 @@ import math
 import operator
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from difflib import get_close_matches
 from typing import Any, Union
 
@@ -46,6 +46,7 @@ class Condition:
     key: str
     operator: str                       # One of `OPERATORS`
     value: Value | tuple[Value, ...]    # A tuple for `in` and `nin`, never empty
+    places: Mapping[str, str] = field(default_factory=dict, compare=False, repr=False)   # See `where_folders`
 
     def __post_init__(self) -> None:
         if self.operator not in OPERATORS:
@@ -83,6 +84,11 @@ class Group:
     "Joined filters; `InputError` for an unknown word or no parts."
     how: str                     # and, or, not (none of the parts)
     parts: tuple[Filter, ...]    # At least one
+
+    @property
+    def places(self) -> dict[str, str]:
+        "Return the places of all parts."
+        return {doc_id: file for part in self.parts for doc_id, file in part.places.items()}
 
     def __post_init__(self) -> None:
         if self.how not in ("and", "or", "not") or not self.parts:
@@ -230,15 +236,17 @@ def where_folders(
     own: Sequence[str] = (),       # Metadata keys of the documents
     files: Mapping[str, Sequence[str]] | None = None,   # Document id -> its file, and copies of the file
 ) -> Filter | None:
-    "Replace `folder=…` by a filter on ids; an unknown folder stays unchanged."
+    "Replace `folder=…` by a filter on ids; a copy in the folder is in `places`. An unknown folder stays unchanged."
     wanted = resolve_where(where)
     if isinstance(wanted, Group):
         return Group(wanted.how, tuple(where_folders(part, doc_ids, own, files) for part in wanted.parts))
     if wanted is None or wanted.key not in FOLDER_KEYS or wanted.key in own or wanted.operator in _ORDERS:
         return wanted
     files, folders = files or {}, [str(v) for v in wanted.values]
-    found = tuple(i for i in doc_ids if any(_in_folder(path, f) for path in (i, *files.get(i, ())) for f in folders))
-    return Condition("doc_id", "in" if wanted.operator in ("==", "in") else "nin", found) if found else wanted
+    paths = {i: [path for path in (i, *files.get(i, ())) if any(_in_folder(path, f) for f in folders)] for i in doc_ids}
+    found, sign = {i: there for i, there in paths.items() if there}, "in" if wanted.operator in ("==", "in") else "nin"
+    copied = {i: there[0] for i, there in found.items() if there[0] in files.get(i, ())[1:]}
+    return Condition("doc_id", sign, tuple(found), copied) if found else wanted
 
 # %% ../../nbs/30_storage/02_filters.ipynb #9863576d
 def seen_metadata(

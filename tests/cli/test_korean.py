@@ -86,10 +86,20 @@ def test_mistakes_are_told_in_korean(folder, capsys):
     assert {line: told for line, told in found.items() if told} == {}
 
 
+def test_the_labels_of_a_trace_are_korean(folder, capsys):
+    assert main(["index", "docs", "--quiet"]) == 0 and main(["trace", "제3조에 따르면 연차는?", "--html", "why.html"]) == 0
+    text = re.sub(r"<style.*?</style>", "", Path("why.html").read_text(encoding="utf-8"), flags=re.DOTALL)
+    said = capsys.readouterr().out.partition("\n\n")[0] + re.sub(r"<[^>]+>", "\n", text) + "\n".join(re.findall(r'data-k="([^"]+)"', text))
+    assert "단어" in said and "벡터" in said and "적중" in said
+    assert re.findall(r"\b(?:hit|words|vector|heading|name|title|cited|beside|neighbor)\b", said) == []
+
+
 def test_the_help_is_korean(capsys):
+    assert main(["--help", "--lang", "ko"]) == 0 and "사용법: ragnb [옵션] 명령 [인수]..." in capsys.readouterr().out
     for word in _COMMANDS:
         assert main([word, "--help", "--lang", "ko"]) == 0
         told = capsys.readouterr().out
-        assert re.search("사용법: .*옵션:.*예: (ragnb|eval)", told, re.DOTALL) and "Usage" not in told and "[default" not in told, word
+        assert re.search("사용법: .*옵션:.*예: (ragnb|eval)", told, re.DOTALL), word
+        assert not re.search(r"Usage|\[default|OPTIONS|COMMAND|ARGS|<str>", told), word
         assert english_of(re.sub(r"\([^()]*\)|\[[^]]*\]", "", told)) == [], word
     use_language("")

@@ -100,6 +100,24 @@ def test_mcp_reads_around_a_hit_when_it_is_told_a_policy(index):
     assert len(alone.read) == 1 and set(alone.read) < set(around.read)
 
 
+def test_mcp_returns_the_whole_row_of_a_long_table(tmp_path):
+    """`… | 납기는` and nothing more, the header in place of a result → each result is a whole row, below the header."""
+    from ragnb import update_index
+    from ragnb.agent.tools import ReadingTools
+    rows = [f"| HS-{k} | 규격 M{k}, 스테인리스 재질이며 방청 처리하고 상자마다 백 개씩 담아 습기 없는 곳에 둔다 | 단가 {k * 37}원, 열 상자 이상은 "
+            f"할인하며 운임은 따로 청구한다 | 주문한 날부터 {k % 9 + 2}일이며 휴일은 빼고 센다 |" for k in range(100, 130)]
+    header = "| 품번 | 규격 | 단가 | 납기 |\n|---|---|---|---|"
+    (tmp_path / "prices.md").write_text("# 단가표\n\n" + "\n".join([header, *rows]) + "\n", encoding="utf-8")
+    for split in ("units", "structure"):
+        update_index(tmp_path / "prices.md", tmp_path / split, parser=split, show_progress=False)
+        tools = ReadingTools(tmp_path / split, budget=9_000)
+        for n, k in ((1, 107), (2, 121)):
+            told = re.sub(r"\s*</자료>\s*<자료[^>]*>\s*", " ", tools.search(f"HS-{k}의 단가는 얼마인가요?", n)).replace("\n", " ")
+            assert rows[k - 100] in told and (n == 2 or header.replace("\n", " ") in told), (split, told)
+        cut = [p for p in tools.passages() if p.text.count("|") % 5]
+        assert cut == [], split
+
+
 def test_the_service_says_that_it_lives(index, tmp_path):
     """404 → `/health`, without a token, for any name of the host, over real HTTP."""
     from ragnb.serve.access import Access, read_tokens
@@ -151,3 +169,165 @@ def test_ask_says_that_the_file_it_is_asked_for_was_skipped(run, tmp_path):
     told = [[line for line in err.splitlines() if "was not indexed" in line] for _, _, err in asked.values()]
     assert [len(lines) for lines in told] == [1, 1, 0] and "계약서 사본.png was not indexed: a kind of file that is not read" in told[0][0]
     assert "one.png was not indexed" in json.loads(run("ask", "What is in one.png?", "--json", "--index", tmp_path / ".ragnb")[1])["note"]
+
+
+def test_what_include_asked_for_once_stays(run, tmp_path):
+    """The next `index` without `--include` removed the log again → it stays, a note says why, and `none` forgets."""
+    docs, folder = tmp_path / "docs", tmp_path / "index"
+    for name in ("rule.md", "line.log", "old/rule.md"):
+        (docs / name).parent.mkdir(parents=True, exist_ok=True)
+        (docs / name).write_text(f"The text of {name}.\n", encoding="utf-8")
+
+    def ids(*more: str) -> tuple[list[str], str]:
+        code, _, err = run("index", docs, "--index", folder, "--quiet", *more)
+        assert code == 0
+        return sorted(row["id"] for row in json.loads(run("ls", "--json", "--index", folder)[1])["documents"]), err
+    assert ids("--include", "*.log", "--exclude", "old/")[0] == ["line.log", "rule.md"]
+    kept, told = ids()
+    assert kept == ["line.log", "rule.md"] and "--include: '*.log' as before; --include none forgets that" in told and "--exclude: 'old/'" in told
+    assert ids() == (kept, "") and ids("--force")[0] == kept        # told once, as what is skipped
+    assert ids("--exclude", "none")[0] == ["line.log", "old/rule.md", "rule.md"]
+    assert ids("--include", "none")[0] == ids()[0] == ["old/rule.md", "rule.md"]
+    shutil.copytree(docs, tmp_path / "more")
+    assert "as before" not in run("index", tmp_path / "more", "--index", tmp_path / "index2", "--quiet")[2]
+
+
+def test_a_copy_is_named_by_the_place_that_the_filter_allows(run, tmp_path):
+    """`--where folder=copies` printed `rules/a.md` → `copies/a.md`, in every way to search, in JSON too."""
+    for name in ("rules/a.md", "copies/a.md", "rules/b.md"):
+        (tmp_path / "docs" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "docs" / name).write_text(f"A small purchase costs less than 800 euros. {name[-4:]}\n", encoding="utf-8")
+    assert run("index", tmp_path / "docs", "--index", tmp_path / "index", "--quiet")[0] == 0
+    asked = ("ask", "What is a small purchase?", "--index", tmp_path / "index")
+    for more in ((), ("--retrieve", "bm25"), ("--retrieve", "vector", "--policy", "document:9")):
+        told = [run(*asked, *more, "--where", f"folder={folder}")[1] for folder in ("rules", "copies")]
+        assert "rules/a.md" in told[0] and "copies/" not in told[0] and "copies/a.md" in told[1] and "rules/" not in told[1], more
+    source, = json.loads(run(*asked, "--json", "--where", "folder=copies")[1])["sources"]
+    assert source["file"] == "copies/a.md" and source["label"].endswith("copies/a.md")
+
+
+def test_an_unknown_parameter_is_answered_with_those_there_are():
+    """`TypeError: got an unexpected keyword argument 'before'` → the parameters that there are, for every class."""
+    from ragnb.expansion.chunk_expanders import AdaptiveChunkExpander, NeighborChunkExpander
+    from ragnb.storage.store import MemoryStore
+    for kind in (NeighborChunkExpander, AdaptiveChunkExpander):
+        with pytest.raises(InputError, match="NeighborChunkExpander has no argument 'before'; known are client, index_name, window, max_results"):
+            kind(MemoryStore(), before=3)
+
+
+def test_a_warning_names_the_line_that_asked(index):
+    """`filtered.py:148: UserWarning` → the line of the caller, also through LlamaIndex."""
+    from ragnb import ExpandPostprocessor, MemoryStore
+    from ragnb.context.budgets import budget_for
+    from ragnb.context.builders import SimpleContextBuilder
+    pipeline = Pipeline.from_index(index, where="doc_type=none")
+    calls = [lambda: pipeline.ask("How much is a trip?"), lambda: list(pipeline.stream("How much is a trip?")), lambda: budget_for(window=10, share=0.9),
+             lambda: SimpleContextBuilder(1).build(Pipeline.from_index(index).ask("trip").passages),
+             lambda: ExpandPostprocessor(store=MemoryStore()).postprocess_nodes(Pipeline.from_index(index).find("trip").hits)]
+    for call in calls:
+        with pytest.warns(UserWarning) as caught:
+            call()
+        assert {w.filename for w in caught} == {__file__}
+
+
+@pytest.fixture(scope="module")
+def decided(tmp_path_factory) -> Path:
+    """A folder that was decided on, with identical copies and a few questions."""
+    work = tmp_path_factory.mktemp("decided")
+    for name in ("docs/leave.md", "docs/old/leave.md", "docs/old/leave copy.md"):
+        (work / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(SAMPLE / "corpus/hr_labor/leave.md", work / name)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(work)
+        assert main(["decide", "docs", "--n", "8", "--peers", "none", "--strategy", "multi-scale", "--strategy", "hybrid size=400 policy=none",
+                     "--budgets", "300,900", "--quiet", "--json"]) == 0
+    return work
+
+
+def test_before_and_after_of_articles_by_one_command(run, decided, monkeypatch):
+    """`no strategy 'articles-before' in 'out/decide'` → the command that `decide` prints compares them."""
+    monkeypatch.chdir(decided)
+    code, out, _ = run("eval", "--compare", "articles-before", "articles-after", "--out", "out/decide")
+    assert code == 0 and "articles-before / articles-after" in out
+    told = run("decide", "docs", "--n", "8", "--peers", "none", "--strategy", "multi-scale", "--strategy", "hybrid size=400 policy=none", "--budgets", "300,900", "--quiet")[1]
+    assert "which differences are significant: ragnb eval --compare articles-before articles-after --out out/decide" in told
+    code, _, err = run("eval", "--compare", "articles-before", "articles-after")
+    assert code == 2 and "no results in 'out/eval': --out names the folder" in err
+
+
+def test_copies_count_once_in_every_command(run, decided, monkeypatch):
+    """`index` counted 21 documents, `tune` and `eval` 24 → the same number; evidence may name a copy."""
+    monkeypatch.chdir(decided)
+    (decided / "own.jsonl").write_text('{"query_id": "q", "query": "연차는?", "evidence": [{"doc_id": "old/leave copy.md", "text": "연차는 15일입니다"}]}\n', encoding="utf-8")
+    assert "1 document," in run("index", "docs", "--quiet")[1]
+    code, out, err = run("eval", "docs", "own.jsonl", "--strategy", "bm25", "--budgets", "300", "--quiet")
+    assert code == 0 and "docs: 1 document, 1 question" in out and "the same file as leave.md, read once" in err
+    assert "docs: 1 document, " in run("tune", "docs", "--n", "5", "--strategy", "bm25", "--strategy", "multi-scale", "--budgets", "300", "--quiet")[1]
+    evidence = [json.loads(line)["evidence"][0]["doc_id"] for line in run("questions", "docs", "--n", "5")[1].splitlines()]
+    assert set(evidence) == {"leave.md"}
+
+
+def test_rows_of_results_are_not_read_as_questions(run, decided, monkeypatch):
+    """Thirty lines on missing evidence, or both files of the folder → one line with the file that has the questions."""
+    monkeypatch.chdir(decided)
+    for place in ("out/decide/questions.jsonl", "out/decide"):
+        code, _, err = run("eval", "docs", place, "--quiet")
+        assert code == 2 and err.count("\n") == 1 and "holds results of ragnb, not questions; the questions are in 'out/decide/made.jsonl'" in err
+
+
+def test_a_strategy_is_asked_as_it_is_printed(run, decided, monkeypatch):
+    """`--strategy` was unrecognized in `ask`, and `hybrid 400 none` no strategy → each printed line can be asked."""
+    from ragnb.evaluation.tune import trained_grid, tuning_grid
+    from ragnb.evaluation.strategy import parse_strategy
+    monkeypatch.chdir(decided)
+    assert [parse_strategy(s.name).spec for s in tuning_grid()] == [s.spec for s in tuning_grid()] and trained_grid("ollama:x") == []
+    asked = ("ask", "연차는 며칠인가요?", "--json")
+    for line in json.loads((decided / "out/decide/results.json").read_text(encoding="utf-8"))["strategies"]:
+        split = parse_strategy(line).split
+        assert run("index", "docs", "--strategy", line, "--index", "asked", "--force", "--quiet")[0] == 0
+        found = run(*asked, "--index", "asked", "--strategy", line)
+        assert found[0] == 0 and json.loads(found[1])["passages"], found
+        if split != "units":
+            code, _, err = run(*asked, "--strategy", line)
+            command, = re.findall(r"`ragnb ([^`]+)`", err)
+            assert code == 2 and shlex.split(command) == ["index", "PATH", "--index", ".ragnb-2", "--split", split]
+    assert run(*asked, "--strategy", "bm25 split=units policy=siblings:1") == run(*asked, "--retrieve", "bm25", "--policy", "siblings:1")
+    assert run(*asked, "--strategy", "multi-scale", "--policy", "siblings:1") == run(*asked, "--policy", "siblings:1")     # what is typed wins
+    assert "is another library" in run(*asked, "--strategy", "peer:llamaindex-fusion")[2]
+    assert "made with the embedding" in run(*asked, "--strategy", "multi-scale embed=ollama:x")[2]
+
+
+def test_eval_takes_the_options_of_ask(run, decided, monkeypatch):
+    """`eval --policy` was unrecognized → a strategy of the options, and options on top of named strategies."""
+    monkeypatch.chdir(decided)
+    measured = ("eval", "docs", "out/decide/made.jsonl", "--budgets", "300", "--json", "--quiet")
+    typed = json.loads(run(*measured, "--retrieve", "bm25", "--policy", "siblings:1", "--no-lookup")[1])["strategies"]
+    assert list(typed) == ["split=units retrieve=bm25 policy=siblings:1 lookup=off"]
+    both = json.loads(run(*measured, "--strategy", "hybrid", "--strategy", "bm25", "--policy", "parent")[1])["strategies"]
+    assert [run["spec"] for run in both.values()] == [f"split=parent-child retrieve={name} policy=parent" for name in ("hybrid", "bm25")]
+    told = run("eval", "docs", "out/decide/made.jsonl", "--budgets", "300", "--quiet", "--strategy", "hybrid", "--strategy", "bm25")[1]
+    command, = re.findall("which differences are significant: ragnb (.*)", told)
+    assert run(*shlex.split(command))[0] == 0
+
+
+def test_a_settings_file_that_is_not_read_is_named(run, decided, monkeypatch):
+    """`ragnb.toml` in the current folder was silently not read → a line with the option that reads it."""
+    monkeypatch.chdir(decided)
+    assert run("index", "docs", "--quiet")[0] == 0
+    plain = run("ask", "연차는?")
+    (decided / "ragnb.toml").write_text('policy = "siblings:1"\n', encoding="utf-8")
+    try:
+        code, out, err = run("ask", "연차는?")
+        assert (code, out) == plain[:2] and "note: ragnb.toml in the current folder is not read" in err and "--settings ragnb.toml reads it" in err
+        read = run("ask", "연차는?", "--settings", "ragnb.toml")
+        assert read[1] != out and "is not read" not in read[2] + run("ask", "연차는?", "--settings", "none")[2]
+    finally:
+        (decided / "ragnb.toml").unlink()
+
+
+def test_the_demo_ends_with_a_command_that_asks_its_index(run, tmp_path, monkeypatch):
+    """`no index in '.ragnb'` after `ragnb demo` → its last line asks."""
+    monkeypatch.chdir(tmp_path)
+    command, = re.findall("ask it: ragnb (.*)", run("demo")[1])
+    code, out, _ = run(*shlex.split(command))
+    assert code == 0 and out.startswith("[1]")

@@ -71,9 +71,9 @@ def test_what_is_typed_wins_over_the_file(run, index):
 def test_commands_that_retrieve_take_the_same_options(run):
     shared = ["retrieve", "where", "as-of", "cut", "no-lookup", "rerank", "policy", "top-k", "expand-top-k", "max-chunks", "passage-size", "llm", "settings"]
     layout = ["budget", "budget-share", "model", "tokenizer", "context", "compress", "no-reorder"]
-    for word in ("ask", "trace", "chat", "serve", "mcp"):
+    for word in ("ask", "trace", "chat", "serve", "mcp", "eval"):
         told = set(re.findall(r"--([a-z-]+)", run(word, "--help")[1]))
-        assert set(shared) <= told and (word == "mcp" or set(layout) <= told), word
+        assert {*shared, "strategy"} <= told and (word in ("mcp", "eval") or set(layout) <= told), word
 
 
 @pytest.mark.parametrize("text, told", [
@@ -124,7 +124,7 @@ def test_index_makes_what_the_file_says_and_a_question_checks_it(run, index, tmp
     assert run("ask", QUESTION, "--index", folder)[0] == 0
     write_settings(folder, {"split": "units"})
     for word in (("ask", QUESTION), ("chat",), ("serve",)):
-        assert "--force makes it again" in one_line(run(*word, "--index", folder))
+        assert f"`ragnb index PATH --index {folder} --force` makes one for it" in one_line(run(*word, "--index", folder))
     assert run("index", leave, "--index", folder, "--quiet")[0] == 2
     assert run("index", leave, "--index", folder, "--quiet", "--force")[0] == 0 and load_settings(folder) == {"split": "units"}
     assert run("ask", QUESTION, "--index", folder)[0] == 0

@@ -1,5 +1,7 @@
 """The table of messages has every text that the package prints by `say`, and no other."""
 import ast
+import errno
+import os
 import re
 import string
 from functools import cache
@@ -17,7 +19,11 @@ BY_NAME = {"vectors over chunks of 500 characters", "contains {share:.0%} of the
            "Share of the known answers in the context, over {n} test questions (delivered recall)", "spelled like {word}: {words}",
            "Usage:", "Arguments:", "Options:", "Commands:", "[default:", "[required]", "delivered", "recall", "better", "worse",
            "not significant", "found", "missed", "in part", "ahead", "level", "behind", "the design documents", "other libraries",
-           "index", "documents", "characters", "chunks", "bytes", "unfinished", "embedding", "splitter", "settings"}
+           "index", "documents", "characters", "chunks", "bytes", "unfinished", "embedding", "splitter", "settings",
+           "[OPTIONS]", "COMMAND [ARGS]...", "<str>", "words", "vector", "heading", "document title", "name",
+           "read", "partly read", "not found", "found, but beyond the budget"}
+# Errors of the operating system; one that this machine does not have is not translated here
+BY_SYSTEM = {os.strerror(code) for code in errno.errorcode}
 # Errors that typer writes, each with the words that cause it
 BY_TYPER = {"Missing argument '{name}'": ["ask"], "No such command '{name}'": ["zzzz"],
             "No such command '{name}'. Did you mean '{other}'?": ["aks"], "No such option: {name}": ["ask", "x", "--zzzz"],
@@ -102,7 +108,7 @@ def names(text: str) -> set[str]:
 
 def test_the_table_and_the_source_have_the_same_texts():
     used = in_source() | in_help() | BY_NAME
-    assert sorted(used - korean().keys()) == [] and sorted(korean().keys() - used - in_errors() - BY_TYPER.keys()) == []
+    assert sorted(used - korean().keys()) == [] and sorted(korean().keys() - used - in_errors() - BY_TYPER.keys() - BY_SYSTEM) == []
 
 
 def test_both_languages_have_the_same_values():
@@ -126,6 +132,17 @@ def test_a_missing_index_is_told_in_korean_and_raised_in_english(tmp_path, capsy
     assert main(["ask", "연차", "--index", str(tmp_path / "none"), "--lang", "ko"]) == 2
     told = capsys.readouterr().err
     assert "색인이 없습니다" in told and f"`ragnb index PATH --index {tmp_path / 'none'}`" in told and "make one" not in told
+
+
+@pytest.mark.parametrize(("words", "told"), [
+    (["ask", "연차", "--settings", "none.toml"], "파일이나 폴더가 없습니다"), (["ask", "연차", "--history", "file/x"], "폴더가 아닙니다"),
+    (["index", ".", "--index", "file/x"], "폴더가 아닙니다"), (["ask", "연차", "--tokenizer", "none.json"], "파일이나 폴더가 없습니다"),
+    (["ask", "연차", "--html", "file/x.html"], "같은 이름의 파일이 있습니다")])
+def test_an_error_of_the_system_is_told_in_korean(words, told, tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "file").write_text("x"), (tmp_path / "a.md").write_text("연차는 15일이다.")
+    assert main(["index", ".", "--quiet"]) == 0 and main([*words, "--lang", "ko"]) == 2
+    assert told in (said := capsys.readouterr().err) and not re.search(r"Errno|No such|Not a|exists|\(os error", said), said
 
 
 def test_an_error_is_translated_by_the_template_that_says_most():

@@ -154,7 +154,7 @@ def test_e5_is_tried_where_it_is_installed(tmp_path, monkeypatch):
     monkeypatch.setattr("ragnb.evaluation.tune.tuning_grid", lambda: [PRESETS["multi-scale"]])
     monkeypatch.setattr("ragnb.evaluation.decide.tuning_grid", lambda: [PRESETS["multi-scale"]])
     tuned = tune(tmp_path / "docs", **plan)
-    assert [r.strategy.name for r in tuned.runs] == ["multi-scale", "multi-scale e5"] and "multi-scale e5" in tuned.choice.means
+    assert [r.strategy.name for r in tuned.runs] == ["multi-scale", "multi-scale embed=e5"] and "multi-scale embed=e5" in tuned.choice.means
     assert as_command(tuned.runs[1].strategy, "docs", "휴가?", 500).splitlines()[0].count("--embed e5") == 1
     found = decide(tmp_path / "docs", designs=[], peers=[], **plan)
     assert [(line.name, line.group) for line in found.lines] == [("ragnb", "ragnb"), ("ragnb, e5", "ragnb")]
