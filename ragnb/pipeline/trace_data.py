@@ -64,6 +64,11 @@ def _cells(row: Mapping[str, Any], rankers: Iterable[str]) -> list[str]:
             say("yes" if row["in_context"] else "no"), cell_text(signal_names(translated(row["why"])))]
 
 
+def _head(rankers: Iterable[str]) -> list[str]:
+    "Return the names of the columns."
+    return ["#", say("chunk"), say("role"), *rankers, say("score"), say("chars"), say("read"), say("why")]
+
+
 def _laid_out(table: list[list[str]]) -> str:
     "Lay out cells in columns, two spaces apart."
     widths = [max(map(display_width, column)) for column in zip(*table)]
@@ -239,9 +244,8 @@ class Trace:
 
     def table(self) -> str:
         "Lay out the rows as a text table, one line per row."
-        names = map(signal_names, self.rankers)
-        head = ["#", say("chunk"), say("role"), *names, say("score"), say("chars"), say("read"), say("why")]
-        return _laid_out([head, *(_cells(row, self.rankers) for row in self.rows())])
+        rows = (_cells(row, self.rankers) for row in self.rows())
+        return _laid_out([_head(map(signal_names, self.rankers)), *rows])
 
     def __repr__(self) -> str:
         return self.table()
