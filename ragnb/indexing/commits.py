@@ -40,7 +40,8 @@ from ragnb.indexing.folder_index import (
 
 # %% ../../nbs/70_indexing/03_commits.ipynb #d155b19a
 LOCK: str = "writer.lock"  # In the index folder; locked by the process that writes
-_OWN = re.compile(r"(index|vectors)\.(db(-wal|-shm|-journal)?|sum|tmp)|(writer|contexts|skipped|patterns)\.(lock|json|tmp)")
+_OWN = re.compile(r"(index|vectors)\.(db(-wal|-shm|-journal)?|sum|tmp)"
+                  r"|(writer|contexts|skipped|patterns)\.(lock|json|tmp)")
 _OLDER = re.compile(r"(chroma|embedding|bm25|multiscale)-\d+|((references|generation)-\d+|manifest|pending)\.json"
                     r"|vectors\.f32")
 

@@ -195,12 +195,12 @@ def _check_answer(model: str, window: int, pieces: Sequence[Any], cut: bool) -> 
                              f"window (num_ctx) of {window:,} holds: use a larger one, or less context")
     if any((m.get("content") or "").strip() or m.get("tool_calls") for m in messages):
         return
-    why = f"(done_reason {last.get('done_reason')})"
+    why = last.get("done_reason")
     if any((m.get("thinking") or "").strip() for m in messages):
         way_out = "turn that off (think=False, --no-think), or give it more room (num_ctx, --num-ctx)"
         raise NoAnswerError(f"the model {model!r} only thought: {last.get('eval_count') or 0:,} tokens of thoughts, "
-                            f"no answer {why}: {way_out}")
-    raise NoAnswerError(f"the model {model!r} answered with an empty text {why}")
+                            f"no answer (done_reason {why}): {way_out}")
+    raise NoAnswerError(f"the model {model!r} answered with an empty text (done_reason {why})")
 
 # %% ../../nbs/10_models/10_ollama.ipynb #77b43c95
 class Ollama(HidesKeys, KnownArguments, StockOllama):
