@@ -244,10 +244,11 @@ def sentence_spans(
         cuts = [[m.end() for m in SENTENCE_END.finditer(f.text) if ends_sentence(f.text, m)] for f in forms]
     out: list[Span] = []
     for block, form, starts in zip(blocks, forms, cuts):
-        inner = [block.start + form.start(i) for i in starts if form.start(i) > form.start(i - 1)]
-        inner = [at for at in inner if not tears(text, at)]
-        edges = [block.start, *inner, block.end]
-        out += [s for a, b in zip(edges, edges[1:]) if (s := trim_span(text, a, b))] if inner else [block]
+        inner = (i for i in starts if form.start(i) > form.start(i - 1))
+        inner = (i for i in inner if not tears(text, block.start + form.start(i)))
+        edges = [0, *inner, len(form.text)]
+        sentences = (form.span(trim_span(form.text, a, b)) for a, b in zip(edges, edges[1:]))
+        out += [Span(block.start + s.start, block.start + s.end) for s in sentences if s]
     return out
 
 # %% ../../nbs/00_documents/02_text.ipynb #e35d5665

@@ -152,7 +152,7 @@ BOTH = ("corpus.jsonl", "questions.jsonl")
 
 @pytest.mark.parametrize("argv, complaint", [
     ((), "needs a corpus and questions"), (("absent.jsonl", "questions.jsonl"), "absent.jsonl"), (("corpus.jsonl", "absent.jsonl"), "absent.jsonl"), (("nowhere",), "nowhere"),
-    (("--compare", "a", "b"), "no results at"), (("corpus.jsonl", "--qrels", "qrels.tsv"), "--qrels"),
+    (("--compare", "a", "b"), "no results in"), (("corpus.jsonl", "--qrels", "qrels.tsv"), "--qrels"),
     *(((*BOTH, option, value), told) for option, value, told in (
         ("--budgets", "0", "budgets"), ("--budgets", "a,b", "budgets"), ("--limit", "0", "limit"), ("--strategy", "best", "'best'"), ("--embed", "word2vec", "word2vec"),
         ("--workers", "0", "workers"), ("--tokenizer", "nope", "nope"))),

@@ -74,6 +74,8 @@ def hostile(folder: Path) -> dict[str, str]:
     changed(make_pptx, folder / "empty.pptx", "ppt/slides/slide1.xml", "</a:p>", "</a:p>" + "<a:p/>" * 400_000)
     make_hwpx(folder / "stored.hwpx", "<hp:p/>" * 80_000 + "<hp:p><hp:run><hp:t>가</hp:t></hp:run></hp:p>")
     make_hwp_bomb(folder / "bomb.hwp")
+    changed(make_docx, folder / "empty.docx", "word/document.xml", body, body + "<w:p/>" * 400_000)
+    changed(make_docx, folder / "stored.docx", "word/document.xml", body, body + "<w:p/>" * 80_000, zipfile.ZIP_STORED)
     changed(make_docx, folder / "words.docx", "word/document.xml", body, ENTITIES.join(("", body)) + text)
     changed(make_hwpx, folder / "words.hwpx", "Contents/section0.xml", "연차", "&i;")
     with zipfile.ZipFile(folder / "words.hwpx", "a") as archive:
@@ -81,7 +83,7 @@ def hostile(folder: Path) -> dict[str, str]:
     make_sheet(folder / "words.xlsx", f'<sheetData><row r="1">{cell("A1", "&i;")}</row></sheetData>', ENTITIES)
     ratio, tags, characters = "100 times", "tags", "2,000,000"
     return {"wide.csv": characters, "rows.xlsx": ratio,
-            "empty.pptx": ratio, "stored.hwpx": tags, "bomb.hwp": ratio,
+            "empty.pptx": ratio, "empty.docx": ratio, "stored.hwpx": tags, "stored.docx": tags, "bomb.hwp": ratio,
             "words.docx": "", "words.hwpx": "", "words.xlsx": ""}
 
 
@@ -90,15 +92,12 @@ def harmless(folder: Path) -> dict[str, str]:
     make_sheet(folder / "stated.xlsx", f'<dimension ref="A1:XFD900000"/><sheetData><row r="1">{cell("A1", "직급")}</row>'
                f'<row r="4000">{cell("A4000", "부장")}</row></sheetData>')
     make_sheet(folder / "corner.xlsx", "<sheetData>" + "".join(f'<row r="{n}">{cell(f"XFD{n}", "가")}</row>' for n in range(1, 200)) + "</sheetData>")
-    body = "<w:body>"
-    changed(make_docx, folder / "empty.docx", "word/document.xml", body, body + "<w:p/>" * 400_000)
-    changed(make_docx, folder / "stored.docx", "word/document.xml", body, body + "<w:p/>" * 80_000, zipfile.ZIP_STORED)
     (folder / "columns.html").write_text("<table>" + "<tr><td colspan=1000>a</tr>" * 1_100)
     (folder / "comments.html").write_text("<!--" * 50_000 + "연차", encoding="utf-8")
     (folder / "questions.html").write_text("<p>연차</p>" + "<?" * 60_000, encoding="utf-8")
     (folder / "good.md").write_text("연차는 15일이다.", encoding="utf-8")
     (folder / "long.csv").write_text("구분,일수\n" + "연차,15\n" * 20_000, encoding="utf-8")
-    return {"corner.xlsx": "## S\n\n| 가 |\n|---|\n| 가 |", "empty.docx": "# 휴가규정\n\n연차", "stored.docx": "# 휴가규정\n\n연차", "columns.html": "|  |\n| --- |\n| a |",
+    return {"corner.xlsx": "## S\n\n| 가 |\n|---|\n| 가 |", "columns.html": "|  |\n| --- |\n| a |",
             "stated.xlsx": "## S\n\n| 직급 |\n|---|\n| 부장 |", "comments.html": "", "questions.html": "연차", "good.md": "연차",
             "long.csv": "| 구분 | 일수 |\n|---|---|\n| 연차 | 15 |"}
 
