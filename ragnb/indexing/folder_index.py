@@ -153,14 +153,29 @@ def check_sum(
             raise IndexMismatchError(f"{str(path)!r} is damaged: {rebuild(path.parent)} builds it again")
 
 # %% ../../nbs/70_indexing/02_folder_index.ipynb #934e89f8
+def _read_by_root(file: Path) -> dict[str, Any]:
+    "Read a file with an entry for each indexed folder; {} without one."
+    try:
+        told = json.loads(file.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return told if isinstance(told, dict) else {}
+
+
+def _write_by_root(file: Path, told: Mapping[str, Any]) -> None:
+    "Write such a file; an index that cannot be written does without."
+    with contextlib.suppress(OSError):
+        write_atomically(file, json.dumps(told, ensure_ascii=False))
+
+
 def read_skipped(
     folder: str | Path,                # Of an index
 ) -> dict[str, list[Problem]]:         # Indexed folder -> files and records; {} without such a file
     "Read what the last update of each folder skipped."
+    told = _read_by_root(Path(folder, SKIPPED))
     try:
-        told = json.loads(Path(folder, SKIPPED).read_text(encoding="utf-8"))
         return {root: [Problem(**row | {"names": tuple(row["names"])}) for row in rows] for root, rows in told.items()}
-    except (OSError, ValueError, TypeError, KeyError, AttributeError):
+    except (TypeError, KeyError):
         return {}
 
 
@@ -173,11 +188,9 @@ def keep_skipped(
     "Store what an update skipped."
     before = read_skipped(folder)
     rows = [problem for problem in problems if problem.kind != "taken"]     # those end in an error, every time
-    now = {r: of for r, of in before.items() if r in roots} | {root: rows}
-    if now != before and (rows or before):
-        with contextlib.suppress(OSError):
-            told = {r: [asdict(problem) for problem in of] for r, of in now.items() if of}
-            write_atomically(folder / SKIPPED, json.dumps(told, ensure_ascii=False))
+    kept = {r: of for r, of in before.items() if r in roots} | {root: rows}
+    if (now := {r: of for r, of in kept.items() if of}) != before:
+        _write_by_root(folder / SKIPPED, {r: [asdict(problem) for problem in of] for r, of in now.items()})
     return [problem for problem in rows if problem in before.get(root, ())]
 
 # %% ../../nbs/70_indexing/02_folder_index.ipynb #b95cf759
@@ -186,10 +199,7 @@ def read_patterns(
     root: str,                             # An indexed folder
 ) -> dict[str, list[str]]:                 # `include` and `exclude`; {} for a folder without patterns
     "Read the patterns that a folder was indexed with."
-    try:
-        return json.loads(Path(folder, PATTERNS).read_text(encoding="utf-8")).get(root, {})
-    except (OSError, ValueError, AttributeError):
-        return {}
+    return _read_by_root(Path(folder, PATTERNS)).get(root, {})
 
 
 def keep_patterns(
@@ -199,11 +209,10 @@ def keep_patterns(
     roots: Iterable[str] = (),                 # The folders in the index: other folders are dropped from the file
 ) -> None:
     "Store the patterns of a folder."
-    found = {r: read_patterns(folder, r) for r in roots} | {root: dict(patterns)}
-    told = {r: of for r, of in found.items() if any(of.values())}
-    if told or (folder / PATTERNS).exists():
-        with contextlib.suppress(OSError):
-            write_atomically(folder / PATTERNS, json.dumps(told, ensure_ascii=False))
+    before = _read_by_root(folder / PATTERNS)
+    kept = {r: of for r, of in before.items() if r in roots} | {root: dict(patterns)}
+    if (now := {r: of for r, of in kept.items() if any(of.values())}) != before:
+        _write_by_root(folder / PATTERNS, now)
 
 # %% ../../nbs/70_indexing/02_folder_index.ipynb #b9afe8af
 def asked_skipped(
