@@ -211,15 +211,17 @@ class ReadingTools(ReadRecord):
         if self.expand:
             passages = self.library.reader.expander.expand(found.hits, query, places=found.places).passages
             ids = [i for p in passages for i in (*p.hits, *p.neighbors)]
-        wanted: dict[Address, None] = {}
-        nodes, left = self.library.store.get_chunks(ids).found, n
-        for address in (a for i in ids if (a := try_address(i))):
+        nodes = {h.node_id: h.node for h in found.hits}
+        nodes |= self.library.store.get_chunks(i for i in ids if i not in nodes).found
+        wanted, left = dict[Address, None](), n
+        for address in (a for i in ids if i not in self.read and (a := try_address(i))):
             parts = _with_row(self._outline(address.doc_id), address, nodes.get(str(address)))
             fresh = [a for a in parts if str(a) not in self.read and a not in wanted]
-            if str(address) in self.read or not fresh or not left or len(wanted) + len(fresh) > self.most_chunks:
-                continue
-            wanted |= dict.fromkeys(fresh)
-            left -= 1
+            if fresh and len(wanted) + len(fresh) <= self.most_chunks:
+                wanted |= dict.fromkeys(fresh)
+                left -= 1
+            if not left:
+                break
         return self._give(list(wanted)) if wanted else "Nothing new was found: try other words."
 
     @_counted
