@@ -174,7 +174,7 @@ def corpus_axes(
     return axes * scale.astype(np.float32)
 
 # %% ../../nbs/10_models/02_ngrams.ipynb #ecfaa995
-_VALUES = np.array([k * abs(k) for k in range(-7, 8)] + [0], np.float32)   # of half a byte; the last is unused
+_VALUES = np.array([k * abs(k) for k in range(-7, 8)] + [0], np.int8)   # of half a byte; the last is unused
 _PAIRS = np.stack([np.tile(_VALUES, 16), np.repeat(_VALUES, 16)], 1)         # of a byte: its lower half, its upper half
 _MANY = 256
 
@@ -193,14 +193,19 @@ def in_steps(
     return levels[:, ::2] | levels[:, 1::2] << 4, steps
 
 
+def _levels(stored: np.ndarray, n: int) -> np.ndarray:
+    "Stored axes in whole steps, a number each."
+    if stored.dtype != np.uint8:
+        return stored
+    return _PAIRS[stored].reshape(len(stored), 2 * stored.shape[1])[:, :n]
+
+
 def from_steps(
     stored: np.ndarray,   # From `in_steps`, or some of its rows
     steps: np.ndarray,    # From `in_steps`
 ) -> np.ndarray:          # Shape (rows, n), float32
     "Convert stored axes to numbers."
-    if stored.dtype == np.uint8:
-        stored = _PAIRS[stored].reshape(len(stored), 2 * stored.shape[1])[:, :len(steps)]
-    return np.asarray(stored, np.float32) * steps
+    return np.asarray(_levels(stored, len(steps)), np.float32) * steps
 
 # %% ../../nbs/10_models/02_ngrams.ipynb #dfbe273e
 def release(
@@ -237,8 +242,13 @@ class Axes:
 
     @cached_property
     def _all(self) -> np.ndarray:
-        "Return the axes as float32."
-        return from_steps(self.found, self.steps)
+        "Return the axes in whole steps: a quarter of the memory of float32."
+        return _levels(self.found, len(self.steps))
+
+    def _along(self, table: csr_matrix) -> np.ndarray:
+        "Project texts onto all axes, some at a time."
+        parts = [slice(at, at + 128) for at in range(0, max(1, len(self.steps)), 128)]
+        return np.hstack([table @ (self._all[:, part] * self.steps[part]) for part in parts])
 
     def project(
         self,
@@ -250,11 +260,10 @@ class Axes:
         if 8 * len(columns) < len(self.found):    # a question: read only its columns
             inner = np.searchsorted(columns, table.indices)
             table = csr_matrix((table.data, inner, table.indptr), shape=(table.shape[0], len(columns)))
-            found = from_steps(self.found[columns], self.steps)
+            along = table @ from_steps(self.found[columns], self.steps)
             release(self.found)
             rest = _Directions(len(self.found), self.n_rest).rows(columns)
         else:
-            found, rest = self._all, _Directions(len(self.found), self.n_rest).all
-        along = table @ found
+            along, rest = self._along(table), _Directions(len(self.found), self.n_rest).all
         spanned = csr_matrix(along) @ self.overlap   # row by row: a text has the same vector alone and in a batch
         return np.hstack([along, table @ rest - spanned])

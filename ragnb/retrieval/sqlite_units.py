@@ -33,7 +33,7 @@ from ragnb.retrieval.unit_source import (
     units_by_document, UnitSource
 )
 from ragnb.retrieval.unit_vectors import (
-    code_dots, code_steps, different_signs, from_codes, node_vectors, signs_of, to_codes, window_norms
+    code_dots, code_steps, different_signs, node_vectors, signs_of, to_codes, window_norms
 )
 
 # %% ../../nbs/40_retrieval/12_sqlite_units.ipynb #e462e05b
@@ -565,7 +565,7 @@ class UnitWriter:
         "Write one document."
         db, table, codes = self.database.connection, stored_units(nodes, outline, tokens), to_codes(vectors)
         norms = window_norms(codes, self.units.scales)
-        told = title.tobytes(), table["length"].astype(np.uint32).tobytes(), signs_of(from_codes(codes)).tobytes()
+        told = title.tobytes(), table["length"].astype(np.uint32).tobytes(), signs_of(codes).tobytes()
         sql = "INSERT INTO document (id, title, lengths, signs) VALUES (?, ?, ?, ?)"
         base = db.execute(sql, [outline.doc_id, *told]).lastrowid << SHIFT
         db.executemany("INSERT INTO part VALUES (?, ?)", [(base + i, name.tobytes()) for i, name in enumerate(names)])

@@ -44,8 +44,12 @@ def to_codes(
     vectors: np.ndarray,   # Shape (units, dims), float
 ) -> np.ndarray:           # int8 of the same shape, in [-127, 127]
     "Round vectors to one byte a number."
-    most = np.abs(vectors).max(axis=1, keepdims=True, initial=0)
-    return np.rint(vectors * (127 / np.where(most == 0, 1, most))).astype(np.int8)
+    out = np.zeros(vectors.shape, np.int8)
+    for at in range(0, len(vectors), 1_024):
+        part = vectors[at:at + 1_024]
+        most = np.abs(part).max(axis=1, keepdims=True, initial=0)
+        out[at:at + 1_024] = np.rint(part * (127 / np.where(most == 0, 1, most)))
+    return out
 
 
 def from_codes(
@@ -86,14 +90,16 @@ def window_norms(
     scales: Sequence[int],    # Units of a window, odd
 ) -> np.ndarray:              # Shape (units, scales), float32
     "Compute the length of the sum of each window's vectors."
-    n, out = len(codes), np.zeros((len(codes), len(scales)), np.float32)
-    running = np.zeros((n + 1, codes.shape[1]))
-    np.cumsum(from_codes(codes), axis=0, dtype=np.float64, out=running[1:])
-    for at in range(0, n, 512):     # a part at a time: a window sum has eight bytes a number
+    n, out, reach = len(codes), np.zeros((len(codes), len(scales)), np.float32), max(scales, default=1) // 2 + 1
+    first, running = 0, np.zeros((1, codes.shape[1]))     # Sums of the first `first`, `first` + 1, … vectors
+    for at in range(0, n, 512):     # a part at a time: a sum has eight bytes a number
         rows = np.arange(at, min(at + 512, n))
+        first, running = first + len(running[:-2 * reach]), running[-2 * reach:]
+        more = from_codes(codes[first + len(running) - 1:rows[-1] + reach])
+        running = np.concatenate([running[:-1], np.cumsum(np.concatenate([running[-1:], more]), axis=0)])
         for k, width in enumerate(scales):
-            sums = running[np.minimum(rows + width // 2 + 1, n)]
-            sums -= running[np.maximum(rows - width // 2, 0)]
+            sums = running[np.minimum(rows + width // 2 + 1, n) - first]
+            sums -= running[np.maximum(rows - width // 2, 0) - first]
             out[rows, k] = np.sqrt(np.einsum("ij,ij->i", sums, sums))
     return out
 
@@ -108,12 +114,13 @@ def _directions(dims: int) -> np.ndarray:
 
 
 def signs_of(
-    vectors: np.ndarray,   # Shape (units, dims), float32
+    vectors: np.ndarray,   # Shape (units, dims), float32, or int8: their codes
 ) -> np.ndarray:           # Shape (units, N_SIGNS / 64), uint64; no columns for vectors without numbers
     "On which side of random directions vectors lie."
     if not vectors.shape[1]:
         return np.zeros((len(vectors), 0), np.uint64)
-    parts = [vectors[at:at + 4_096] @ _directions(vectors.shape[1]) > 0 for at in range(0, len(vectors), 4_096)]
+    of = from_codes if vectors.dtype == np.int8 else np.asarray
+    parts = [of(vectors[at:at + 1_024]) @ _directions(vectors.shape[1]) > 0 for at in range(0, len(vectors), 1_024)]
     sides = np.concatenate([np.zeros((0, N_SIGNS), bool), *parts])
     return np.packbits(sides, axis=1).view(np.uint64)
 
