@@ -20,10 +20,22 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from inspect import Parameter, Signature
 from pathlib import Path
-from typing import Annotated, Any, get_type_hints, Literal, NamedTuple
+from typing import Annotated, Any, get_type_hints, Literal, NamedTuple, TextIO, TYPE_CHECKING
 
 from typer import Argument, BadParameter, Context, Exit, Option, Typer
 from typer.main import get_command
+
+if TYPE_CHECKING:
+    from llama_index.core.llms import LLM
+    from ragnb.context.conversation import Conversation
+    from ragnb.documents.files import Problem
+    from ragnb.documents.span import Passage
+    from ragnb.evaluation.datasets import Dataset
+    from ragnb.evaluation.tune import Tuned
+    from ragnb.indexing.folder_index import Index
+    from ragnb.indexing.update import IndexReport
+    from ragnb.pipeline.answer import Answer
+    from ragnb.pipeline.pipeline import Pipeline
 
 # %% auto #0
 __all__ = ['DEMO_QUESTION', 'DEMO_EVIDENCE', 'QUESTION_LINE', 'command_line', 'main']
@@ -51,7 +63,7 @@ def _say(*parts: object, sep: str = " ", end: str = "\n", err: bool = False, flu
 
 # %% ../nbs/99_cli/01_cli.ipynb #e8f29378
 def _print_json(
-    value: Any,
+    value: object,
     indent: int | None = 1,   # None: on one line
 ) -> None:
     "Print JSON."
@@ -63,7 +75,7 @@ def _print_json(
     print(text, flush=True)
 
 # %% ../nbs/99_cli/01_cli.ipynb #9590480c
-def _is_colored(stream: Any) -> bool:
+def _is_colored(stream: TextIO) -> bool:
     "Check for a terminal whose user has not asked for plain text."
     return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
@@ -115,7 +127,7 @@ def _failed(error: Exception) -> int:
 # %% ../nbs/99_cli/01_cli.ipynb #e7f741ac
 def _in_range(kind: Callable[[str], float], least: float, most: float) -> Callable[[Any], float]:
     "Make a reader of numbers in a range; it refuses NaN and infinity."
-    def number(text: Any) -> float:
+    def number(text: object) -> float:
         try:
             n = kind(str(text))
         except ValueError:
@@ -504,7 +516,7 @@ def _typed(*words: str) -> str:
     "Write a command as it can be typed."
     return shlex.join(["ragnb", *words])
 
-def _told(problem: Any) -> str:
+def _told(problem: Problem) -> str:
     "Write a problem in the language of the reader."
     return f"{problem.where}: {translated(problem.what)}"
 
@@ -526,7 +538,7 @@ def _print_problems(problems: Sequence[Any], most: int = 10**9) -> None:
     if len(lines) > most:
         _say(say("skipped … and {n:,} more", n=len(lines) - most), err=True)
 
-def _print_report(report: Any, index: str) -> None:
+def _print_report(report: IndexReport, index: str) -> None:
     "Print what an update did, and what it skipped for the first time."
     from ragnb.documents.files import n_skipped
     counts = {name: getattr(report, name) for name in ("added", "changed", "removed", "unchanged")}
@@ -554,7 +566,7 @@ def _print_report(report: Any, index: str) -> None:
         _say(say("no context for {place}", place=line), err=True)
 
 # %% ../nbs/99_cli/01_cli.ipynb #d4f9c4bb
-def _note_others(args: _Source, report: Any) -> None:
+def _note_others(args: _Source, report: IndexReport) -> None:
     "Name documents of other folders that stay in the index, or that these have replaced; raise an error for equal ids."
     for root, ids in report.replaced.items():
         _say(say("note: documents of {path} replaced {documents} of {root}, which no longer exists, such as {first!r}",
@@ -845,7 +857,7 @@ class _Asking(_Index, _Embedding, _Model, _Retrieval, _Layout):
         "text, or vector: doc_id=source. Repeatable.")] = None
 
 # %% ../nbs/99_cli/01_cli.ipynb #9593736c
-def _arguments(args: _Retrieval, llm: Any) -> dict[str, Any]:
+def _arguments(args: _Retrieval, llm: LLM | None) -> dict[str, Any]:
     "Turn the options into arguments of `Pipeline.from_index`."
     from ragnb.pipeline.settings import pipeline_arguments
     values = {name: getattr(args, name) for name in args.from_file() if name != "llm"}
@@ -898,7 +910,7 @@ def _pipeline(args: _Asking) -> Any:
     return Pipeline.from_index(index, **settings)
 
 # %% ../nbs/99_cli/01_cli.ipynb #97179d48
-def _answer_facts(answer: Any, error: Exception | None = None) -> dict[str, Any]:
+def _answer_facts(answer: Answer, error: Exception | None = None) -> dict[str, Any]:
     "Turn an answer into JSON values, with the reason if the model failed."
     from ragnb.pipeline.answer import strong_offsets
     from ragnb.pipeline.chance import chance_facts
@@ -916,7 +928,8 @@ def _answer_facts(answer: Any, error: Exception | None = None) -> dict[str, Any]
             "stats": asdict(answer.expansion.stats)} | ({} if error is None else {"error": str(error)})
 
 # %% ../nbs/99_cli/01_cli.ipynb #7f3cfba0
-def _asked(pipeline: Any, args: _Asking, history: Any, live: bool = False) -> tuple[Any, Exception | None]:
+def _asked(pipeline: Pipeline, args: _Asking, history: Conversation | None,
+           live: bool = False) -> tuple[Any, Exception | None]:
     "Ask, and write a page if --html asks for one; return the answer, or all up to a model that failed, and its error."
     from ragnb.pipeline.answer import ModelError
     failed = None
@@ -945,11 +958,11 @@ def _conversation(args: Any) -> Any:
     return Conversation.load(args.history) if Path(args.history).exists() else Conversation()
 
 # %% ../nbs/99_cli/01_cli.ipynb #19e7d9e5
-def _colored(answer: Any) -> str:
+def _colored(answer: Answer) -> str:
     "Write the passages, with what matches strongly in the colour of the demo."
     from ragnb.pipeline.answer import numbered_passages, strong_offsets
 
-    def shown(p: Any) -> str:
+    def shown(p: Passage) -> str:
         text, at = "", 0
         for start, end in strong_offsets(answer, p):
             text, at = f"{text}{p.text[at:start]}\ue000{p.text[start:end]}\ue001", end
@@ -958,7 +971,7 @@ def _colored(answer: Any) -> str:
     return text.replace("\ue000", "\x1b[1;32m").replace("\ue001", "\x1b[0m")
 
 # %% ../nbs/99_cli/01_cli.ipynb #9796f053
-def _print_answer(answer: Any, shown: bool = False) -> None:
+def _print_answer(answer: Answer, shown: bool = False) -> None:
     "Print the text of an answer, its notes, and its sources."
     if answer.context.note:
         _say(say("note: {text}", text=answer.context.note), err=True, flush=True)
@@ -1052,7 +1065,7 @@ def _chat(args: _Talk) -> None:
         if not args.json:
             _say(text, end="", flush=True)
 
-    def save(history: Any) -> None:
+    def save(history: Conversation) -> None:
         if args.history:
             history.save(args.history)
         if args.json and chat.last is not None:
@@ -1171,7 +1184,7 @@ def _sample_data(given: str | None) -> Path:
     return sample_data()
 
 # %% ../nbs/99_cli/01_cli.ipynb #4e9c5dfb
-def _measure_ways(args: _Show, data: Path, index: Any, pipeline: Any) -> tuple[Any, dict[str, Any]]:
+def _measure_ways(args: _Show, data: Path, index: Index, pipeline: Pipeline) -> tuple[Any, dict[str, Any]]:
     "Ask the gold questions in two ways; return the demo's own question with its evidence, and an evaluation of each."
     from ragnb.documents.files import read_documents
     from ragnb.evaluation.datasets import Evidence, find_quote, load_questions, Question
@@ -1348,7 +1361,7 @@ def _result_table(runs: Sequence[Any], budgets: Sequence[int]) -> str:
     return f"{_first_table(runs, budgets)}\n\n{spans}{cost}\n\n{_rows(head, rows)}"
 
 # %% ../nbs/99_cli/01_cli.ipynb #9def645a
-def _frozen_contexts(args: _Trial, dataset: Any, llm: Any) -> Any:
+def _frozen_contexts(args: _Trial, dataset: Dataset, llm: LLM | None) -> Any:
     "Make the contexts of the first strategy at the largest budget."
     from ragnb.evaluation.delivered import context_builder
     from ragnb.evaluation.judging import freeze_contexts
@@ -1440,7 +1453,7 @@ def _print_comparing(runs: Sequence[Any], out: str, pair: Sequence[str] = ()) ->
         at = [] if out == _Trial.out else ["--out", out]
         _say(say("which differences are significant: {command}", command=_typed("eval", "--compare", *two, *at)))
 
-def _write_report(args: _Trial | _Tuning, tuned: Any, llm: Any = None, **more: Any) -> Path:
+def _write_report(args: _Trial | _Tuning, tuned: Tuned, llm: LLM | None = None, **more: Any) -> Path:
     "Write the page of an evaluation."
     from dataclasses import replace
     from ragnb.evaluation.report import write_report
@@ -1449,7 +1462,7 @@ def _write_report(args: _Trial | _Tuning, tuned: Any, llm: Any = None, **more: A
     known = tuned.source if Path(tuned.source).exists() else "DOCUMENTS"
     return write_report(replace(tuned, source=known), Path(args.out) / "report.html", cache=cache, **more)
 
-def _plan(args: _Trial, dataset: Any) -> Any:
+def _plan(args: _Trial, dataset: Dataset) -> Any:
     "Plan the runs over a data set; with qrels alone, whole documents are ranked."
     from ragnb.evaluation.comparison import RunPlan
     has_evidence = any(q.evidence for q in dataset.questions)
@@ -1504,7 +1517,7 @@ class _Tuning(_Measuring):
     out: Annotated[str, Option(metavar="DIR", help="Folder for report.html and results.")] = "out/tune"
 
 
-def _print_ways(tuned: Any, saved: Path | None) -> None:
+def _print_ways(tuned: Tuned, saved: Path | None) -> None:
     "Print the choice as commands and as Python; where it was saved, the commands that read it."
     ways = [tuned.command, tuned.python]
     if saved is not None:
@@ -1525,7 +1538,7 @@ def _measured(args: _Tuning, measure: Callable[..., Any], **more: Any) -> Any:
     finally:
         _print_problems(problems, 20)
 
-def _write_tuned(args: _Tuning, tuned: Any, runs: Sequence[Any]) -> tuple[Any, Path, Path | None]:
+def _write_tuned(args: _Tuning, tuned: Tuned, runs: Sequence[Any]) -> tuple[Any, Path, Path | None]:
     "Write results, made questions, settings and the page; return what was tuned, the page, and the settings file."
     from dataclasses import replace
     from ragnb.evaluation.comparison import write_results

@@ -39,7 +39,7 @@ from ..pipeline.chance import absent_notes, chance_of, likeliest
 from ..pipeline.pipeline import for_window, noted
 from .library import Library, LibraryRetriever
 from .routes import AgentRoute, check_routes, DEFAULT_ROUTES
-from .state import AgentEvent, AgentState, Choice, FoundChunk
+from .state import AgentEvent, AgentState, Choice, FoundChunk, Status
 from ragnb.agent.steps import (
     ANSWER_PROMPT, choose_route, gate_question, is_not_found, is_refusal, judge_state, named_text, NOT_IN_DOCUMENTS,
     plan_queries, rewrite_question, stream_answer, whole_question
@@ -264,7 +264,7 @@ def _next(ctx: RunContext, state: AgentState, kind: type[_E]) -> _E:
     return kind(state=state)
 
 
-def _again(state: AgentState, status: Any) -> type[Planning] | type[Finished]:
+def _again(state: AgentState, status: Status) -> type[Planning] | type[Finished]:
     "Another attempt; the end with a status when there is none left."
     if state.attempts < state.max_attempts:
         return Planning

@@ -33,6 +33,7 @@ from ..documents.text import word_tokens_batch
 from ..models.llm import error_event, ModelEvent
 from ..storage.filtered import filtered_store, FilteredStore, located
 from ..storage.store import ChunkReader, Found
+from ..storage.filters import Where
 from ..retrieval.arguments import check_counts, filtered_retriever
 from ..retrieval.missing_words import index_words, IndexWords
 from ..retrieval.multiscale import MultiScaleRanking
@@ -95,7 +96,7 @@ class JoinedStore(ChunkReader):
                                lambda o, name: replace(o, doc_id=f"{name}/{o.doc_id}",
                                                        metadata=o.metadata | {"collection": name}))
 
-    def search(self, embedding: Sequence[float], top_k: int = 10, where: Any = None) -> list[NodeWithScore]:
+    def search(self, embedding: Sequence[float], top_k: int = 10, where: Where = None) -> list[NodeWithScore]:
         raise InputError("each collection has an embedding of its own: search with `Library.search`")
 
     def texts(self, level: str) -> Iterator[tuple[str, str]]:
@@ -237,7 +238,7 @@ class Library:
         self.store: ChunkReader = stores[""] if set(stores) == {""} else JoinedStore(stores)
 
     @classmethod
-    def open(cls, folder: str | Path, *, where: Any = None, top_k: int | None = None, **settings: Any) -> Library:
+    def open(cls, folder: str | Path, *, where: Where = None, top_k: int | None = None, **settings: Any) -> Library:
         """Open an index, or the folder of collections that `ragnb index --all` makes.
 
         Parameters
@@ -296,7 +297,7 @@ class Library:
         return [{"id": i} | {f: str(o.metadata.get(f) or "") for f in always}
                 | {f: str(o.metadata[f]) for f in some if o.metadata.get(f)} for i, o in outlines.items()]
 
-    def _ranked(self, name: str, query: str, top_k: int, where: Any, documents: Sequence[str] | None) -> Hits:
+    def _ranked(self, name: str, query: str, top_k: int, where: Where, documents: Sequence[str] | None) -> Hits:
         "Search one collection as its pipeline does."
         pipeline, wanted = self.pipelines[name], [] if where is None else [where]
         if documents is not None:
@@ -308,7 +309,7 @@ class Library:
         retriever = _wider(filtered_retriever(pipeline.retriever, wanted), top_k)
         return replace(pipeline, retriever=retriever).find(query)
 
-    def spans(self, question: str, hits: Sequence[str], where: Any = None,
+    def spans(self, question: str, hits: Sequence[str], where: Where = None,
               documents: Sequence[str] | None = None) -> Hits | None:
         """Find spans at any budget, for a single index with multi-scale retrieval and the policy "none".
 
@@ -334,7 +335,7 @@ class Library:
         at = {found.reader.units.key_of(chunk): n for n, chunk in enumerate(hits)}
         return replace(found, pieces=sorted(found.pieces, key=lambda piece: at.get(piece.key, len(at))))
 
-    def _find(self, name: str, query: str, top_k: int, where: Any, documents: Sequence[str] | None) -> Hits:
+    def _find(self, name: str, query: str, top_k: int, where: Where, documents: Sequence[str] | None) -> Hits:
         "Search one collection; ids begin with its name."
         found = self._ranked(name, query, top_k, where, documents)
         hits = [h for h in found.hits if h.score != 0] or found.hits    # those that match, if there are any
@@ -342,7 +343,7 @@ class Library:
             hits = [NodeWithScore(node=_named_node(h.node, name), score=h.score) for h in hits]
         return Hits(hits, signs=found.signs)
 
-    def lead(self, found: Hits, texts: Sequence[str], where: Any = None, documents: Sequence[str] | None = None,
+    def lead(self, found: Hits, texts: Sequence[str], where: Where = None, documents: Sequence[str] | None = None,
              collections: Sequence[str] | None = None) -> Hits:
         """Put first what is asked for by name, then what that cites, from any collection.
 
@@ -370,7 +371,7 @@ class Library:
         store = JoinedStore(stores) if self.collections else stores[""]
         return lead_by_name(found, list(named), store, follow=follow)
 
-    async def search(self, queries: Sequence[str], top_k: int = 20, where: Any = None,
+    async def search(self, queries: Sequence[str], top_k: int = 20, where: Where = None,
                      documents: Sequence[str] | None = None, collections: Sequence[str] | None = None,
                      added: Sequence[str] = (), named: Sequence[str] | None = None) -> LibraryHits:
         """Ask every collection every query, at the same time, and fuse what is found.

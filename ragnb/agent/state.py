@@ -62,7 +62,7 @@ class WholeText(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
-    def replaced(cls, given: Any) -> Any:
+    def replaced(cls, given: object) -> Any:
         "Replace half characters."
         try:
             return replace_halves_in(given)

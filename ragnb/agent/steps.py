@@ -7,9 +7,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, TYPE_CHECKING, TypeVar
 
 from llama_index.core.prompts import PromptTemplate
+
+if TYPE_CHECKING:
+    from llama_index.core.llms import LLM
 
 # %% auto #0
 __all__ = ['REWRITE_PROMPT', 'ROUTE_PROMPT', 'NOT_IN_DOCUMENTS', 'ANSWER_PROMPT', 'JUDGE_PROMPT', 'is_refusal', 'ask_step',
@@ -48,7 +51,7 @@ _AS_IT_IS = PromptTemplate("{text}")
 async def ask_step(
     state: AgentState,
     step: str,                        # Named in the events
-    llm: Any,                         # A LlamaIndex LLM, or None
+    llm: LLM | None,                  # A LlamaIndex LLM, or None
     prompt: str,                      # Filled
     read: Callable[[str], _T | None],  # Reads the value of an answer; none where it is not readable
     timeout: float | None = None,     # Seconds; the model's own limit when None
@@ -88,7 +91,7 @@ REWRITE_PROMPT: str = """앞서 한 질문들을 참고하여, 마지막 질문�
 
 async def rewrite_question(
     state: AgentState,              # Its `query` is set
-    llm: Any,
+    llm: LLM | None,
     timeout: float | None = None,
 ) -> None:
     "Rewrite a follow-up question so that it is complete by itself."
@@ -123,7 +126,7 @@ ROUTE_PROMPT: str = """질문이 아래 경로 가운데 어느 것에 속하는
 async def choose_route(
     state: AgentState,              # Its `route` is set
     routes: Sequence[AgentRoute],   # The last is taken where nothing decides
-    llm: Any,
+    llm: LLM | None,
     timeout: float | None = None,
 ) -> AgentRoute:
     "Choose a route: by rule, then by model."
@@ -166,7 +169,7 @@ _AGAIN = "\n아래 말로는 이미 검색했습니다. 다른 말로 쓰세요.
 async def plan_queries(
     state: AgentState,                # Its `queries` are replaced; those of the first attempt are added last
     route: AgentRoute,                # Its templates come first; its prompt, if it has one, is used
-    llm: Any,
+    llm: LLM | None,
     n: int = 3,                       # Wordings, at most
     timeout: float | None = None,
 ) -> None:
@@ -241,7 +244,7 @@ def is_not_found(
 
 # %% ../../nbs/85_agent/04_steps.ipynb #15dae812
 async def stream_answer(
-    llm: Any,                          # A LlamaIndex LLM
+    llm: LLM,                          # A LlamaIndex LLM
     prompt: str,                       # With {context_str} and {query_str}
     context: str,
     question: str,

@@ -133,7 +133,7 @@ class AnyNodeParser(SpanNodeParser):
 
 # %% ../../nbs/20_chunking/08_any_parser.ipynb #49d08fe3
 def span_parser(
-    parser: Any,        # A LlamaIndex `NodeParser`
+    parser: object,     # A LlamaIndex `NodeParser`
 ) -> SpanNodeParser:    # Itself when it is one; `InputError` for anything else
     "Take any node parser as a splitter."
     if isinstance(parser, SpanNodeParser):

@@ -154,7 +154,7 @@ class SpanNodeParser(KnownArguments, NodeParser):
                 nodes.append(node)
         return nodes, outline
 
-    def _parse_nodes(self, nodes: Sequence[BaseNode], show_progress: bool = False, **kwargs: Any) -> list[BaseNode]:
+    def _parse_nodes(self, nodes: Sequence[BaseNode], show_progress: bool = False, **kwargs: object) -> list[BaseNode]:
         "LlamaIndex's way in."
         from tqdm.auto import tqdm
         seen: set[str] = set()

@@ -82,7 +82,7 @@ class ContextualNodeParser(SpanNodeParser):
 
     @field_validator("parser")
     @classmethod
-    def _spans(cls, parser: Any) -> SpanNodeParser:
+    def _spans(cls, parser: object) -> SpanNodeParser:
         return span_parser(parser)
 
     def split(self, text: str) -> dict[str, list[Span]]:

@@ -10,7 +10,10 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from llama_index.core.llms import LLM
 
 # %% auto #0
 __all__ = ['COMPRESS_PROMPT', 'compress_passages', 'Compression', 'Compressor', 'HeadCompressor', 'resolve_compressor']
@@ -213,7 +216,7 @@ COMPRESS_PROMPT: str = """아래 자료에서 질문에 답하는 데 필요한 
 """
 
 
-def _chosen(passages: Sequence[Passage], sentences: Sequence[_Sentence], question: str, llm: Any,
+def _chosen(passages: Sequence[Passage], sentences: Sequence[_Sentence], question: str, llm: LLM,
             timeout: float | None, events: list[ModelEvent]) -> tuple[set[int], int]:
     "The sentences that a model chose, and how many it made up."
     texts = [guard_marks(p.text, "자료") for p in passages]
@@ -321,7 +324,7 @@ class HeadCompressor(Compressor):
 # %% ../../nbs/60_context/06_compress.ipynb #0e9b9691
 def resolve_compressor(
     spec: str | int | Compressor | None,  # A size, `llm:SIZE`, `head:SIZE`, a compressor, or None
-    llm: Any = None,                      # For `llm:SIZE`
+    llm: LLM | None = None,               # For `llm:SIZE`
 ) -> Compressor | None:                   # `InputError` for anything else, and for `llm:SIZE` without a model
     "Make a compressor from its name."
     if spec is None or isinstance(spec, Compressor):

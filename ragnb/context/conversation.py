@@ -155,7 +155,7 @@ class Turn:
 _TURN: TypeAdapter[Turn] = TypeAdapter(Turn)
 
 
-def _turn_of(row: Any) -> Turn:
+def _turn_of(row: object) -> Turn:
     "Read a turn from its JSON; `InputError` for a place that cannot be."
     try:
         turn = _TURN.validate_json(json.dumps(row), strict=True)

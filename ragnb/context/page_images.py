@@ -9,7 +9,10 @@ import struct
 import zlib
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import numpy as np
 
 # %% auto #0
 __all__ = ['page_image']
@@ -19,7 +22,7 @@ from ..documents.span import InputError
 from ..retrieval.arguments import check_counts
 
 # %% ../../nbs/60_context/08_page_images.ipynb #851b0af2
-def _png(pixels: Any) -> bytes:
+def _png(pixels: np.ndarray) -> bytes:
     "A PNG file of RGB pixels of shape (height, width, 3)."
     def part(kind: bytes, data: bytes) -> bytes:
         return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))

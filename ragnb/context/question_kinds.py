@@ -6,7 +6,10 @@
 from __future__ import annotations
 
 import re
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from llama_index.core.llms import LLM
 
 # %% auto #0
 __all__ = ['QUESTION_TYPES', 'TYPE_PROMPT', 'question_type', 'ask_question_type']
@@ -56,7 +59,7 @@ fact: 하나의 사실·수치·이름을 묻는다. comparison: 둘 이상을 �
 
 def ask_question_type(
     question: str,
-    llm: Any,                          # A LlamaIndex LLM
+    llm: LLM,                          # A LlamaIndex LLM
     timeout: float | None = 20,        # Seconds; None waits as long as it takes
 ) -> str:                              # By rule when the model does not say one kind
     "Let a model tell the kind of a question."

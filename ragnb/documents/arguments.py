@@ -25,7 +25,7 @@ class KnownArguments(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _refuse_unknown(cls, given: Any) -> Any:
+    def _refuse_unknown(cls, given: object) -> Any:
         if not isinstance(given, dict):
             return given
         given = {k: v for k, v in given.items() if k != "class_name"}

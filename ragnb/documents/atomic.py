@@ -11,7 +11,6 @@ import os
 import socket
 import time
 from pathlib import Path
-from typing import Any
 
 # %% auto #0
 __all__ = ['write_atomically', 'WriteError', 'why_not_written', 'LockedError', 'WriteLock']
@@ -102,5 +101,5 @@ class WriteLock:
     def __enter__(self) -> WriteLock:
         return self
 
-    def __exit__(self, *_: Any) -> None:
+    def __exit__(self, *_: object) -> None:
         self.release()

@@ -25,6 +25,7 @@ from .kinds import detect_kind
 from .markup import one_line
 from .span import InputError, Span
 from .statutes import Block, Clause, EFFECTIVE_KEYS, iso_date, parse_statute, Statute
+from llama_index.core.schema import BaseNode
 
 # %% auto #0
 __all__ = ['COMMON_NAMES', 'REPEALED_KEYS', 'Holding', 'holding_of', 'title_key', 'NameIndex', 'names_key', 'Catalogue',
@@ -138,7 +139,7 @@ _ALIAS = re.compile(r"약칭\s*(?:[:：]\s*)?([^)\]\r\n]+)")              # 약�
 _SUFFIX = re.compile(r"(?<!\s)\s*[(\[【<].*\Z|\.\w{1,5}\Z", re.S)         # (법률)(제30001호), .txt
 
 def holding_of(
-    document: Any,  # LlamaIndex document; metadata may hold title, law_name, dates and parent_id
+    document: BaseNode,  # LlamaIndex document; metadata may hold title, law_name, dates and parent_id
 ) -> Holding:
     "Names, articles and annexes of one document; not yet what it cites."
     holding, form, metadata = Holding(document.node_id), reading_form(document.get_content()), document.metadata

@@ -16,11 +16,15 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import Any, TYPE_CHECKING
 
 from .halves import read_text
 from .markup import counted
 from .span import InputError
+
+if TYPE_CHECKING:
+    from bs4 import Tag
+    from pypdfium2 import PdfDocument
 
 # %% auto #0
 __all__ = ['MOST_UNPACKED', 'MOST_EMPTY', 'MOST_RATIO', 'MOST_TEXT', 'MOST_CELLS', 'CONVERTERS', 'without_empty_cells',
@@ -73,7 +77,7 @@ def _most_text(path: Path) -> int:
     "How many characters a file may become."
     return max(MOST_TEXT, 50 * path.stat().st_size)
 
-def _cell(value: Any) -> str:
+def _cell(value: object) -> str:
     "A value as the text of a cell."
     value = f"{value:.15g}" if isinstance(value, float) else value
     return " ".join(str("" if value is None else value).split()).replace("|", "\\|")
@@ -167,19 +171,19 @@ _NOTES = re.compile(r"foot-?notes?|end-?notes?", re.I)
 _HEADINGS, _PARTS = ["h1", "h2", "h3"], ("nav", "header", "footer", "aside", "noscript")
 
 
-def _names(tag: Any) -> str:
+def _names(tag: Tag) -> str:
     "Id, classes and role of an element."
     return " ".join(map(str, (tag.get("id") or "", *(tag.get("class") or ()), tag.get("role") or "")))
 
-def _letters(tag: Any) -> int:
+def _letters(tag: Tag) -> int:
     "Characters of the text that a reader sees."
     return len(" ".join(tag.get_text(" ").split()))
 
-def _is_links(tag: Any) -> bool:
+def _is_links(tag: Tag) -> bool:
     "True where nearly all of a text is links."
     return sum(map(_letters, tag.find_all("a"))) >= 0.8 * max(1, _letters(tag))
 
-def _is_frame(tag: Any, main: Sequence[Any]) -> bool:
+def _is_frame(tag: Tag, main: Sequence[Any]) -> bool:
     "True for a part of the frame of a page, which is the same on other pages of the site."
     inside = any(above.name == "section" or above is part for above in tag.parents for part in (*main, None))
     if inside or _NOTES.search(_names(tag)):
@@ -333,7 +337,7 @@ def _open(path: Path, password: str | None) -> Any:
         raise InputError(f"{path.name} is encrypted and needs {given}: save it without one, or read it with `pdf_text`")
     raise InputError(f"{path.name} cannot be read as a PDF ({reason})")
 
-def _page(pdf: Any, number: int) -> tuple[str, bool]:
+def _page(pdf: PdfDocument, number: int) -> tuple[str, bool]:
     "The text of a page, and whether it is a picture without text."
     from pypdfium2.raw import FPDF_PAGEOBJ_IMAGE
     page = pdf[number]

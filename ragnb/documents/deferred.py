@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from threading import RLock
 from types import ModuleType
 from typing import Any
+from importlib.machinery import ModuleSpec
 
 # %% auto #0
 __all__ = ['CLOSED', 'DeferredPackage', 'defer_for_question']
@@ -28,7 +29,7 @@ class DeferredPackage(ModuleType):
 
     def __init__(
         self,
-        spec: Any,                   # Of the package, from `importlib.util.find_spec`
+        spec: ModuleSpec,            # Of the package, from `importlib.util.find_spec`
         plain: Mapping[str, Any],    # Name -> value that `__init__` gives it, for names that need no `__init__`
     ) -> None:
         super().__init__(spec.name)

@@ -227,7 +227,7 @@ def _storable(value: str | int | float | bool | list) -> bool:
         return math.isfinite(value)
     return -2**63 <= value < 2**63
 
-def _read_plain(value: Any) -> Any:
+def _read_plain(value: object) -> Any:
     "Text of metadata in its reading form, so that a filter finds it; anything else as it is."
     if isinstance(value, list):
         return [_read_plain(one) for one in value]

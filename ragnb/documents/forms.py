@@ -92,7 +92,7 @@ class ReadingForm:
 
     def back(
         self,
-        value: Any,  # A span, or lists, tuples and dataclasses with spans in them
+        value: object,  # A span, or lists, tuples and dataclasses with spans in them
     ) -> Any:        # A copy; the value itself where the offsets are the same
         "Map every span in a value to the original."
         if self.starts is None:

@@ -30,7 +30,7 @@ def replace_halves(
 
 # %% ../../nbs/00_documents/05_halves.ipynb #a8a18a3e
 def replace_halves_in(
-    value: Any,    # Of JSON: dictionaries, lists, texts, numbers
+    value: object,  # Of JSON: dictionaries, lists, texts, numbers
 ) -> Any:          # A copy; tuples stay tuples
     "Replace half characters in every text of a value."
     if isinstance(value, str):

@@ -108,7 +108,7 @@ def _article_lines(row: Any) -> Iterator[str]:
         yield f"{heading} {text}".strip()
     yield from _clause_lines(row)
 
-def _statute_text(row: Mapping[str, Any], articles: Any) -> str:
+def _statute_text(row: Mapping[str, Any], articles: object) -> str:
     "The text of a statute whose articles are a list."
     if not isinstance(articles, (list, tuple)) or not articles:
         raise InputError(f"the articles must be a list with at least one article, got {articles!r:.200}")

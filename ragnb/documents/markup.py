@@ -117,7 +117,7 @@ def _templates() -> Any:  # jinja2.Environment
 
 def render(
     template: str,   # Its path in the package: `pipeline/trace.html`
-    **values: Any,   # Plain data; every text is escaped where it is written
+    **values: object,  # Plain data; every text is escaped where it is written
 ) -> str:            # On one line
     "Fill in a template of the package."
     return str(_templates().get_template(template).render(values))

@@ -97,8 +97,8 @@ def has_plugin(
 
 def make_plugin(
     kind: str,       # Of `PLUGIN_KINDS`
-    spec: Any,       # `name` or `name:argument`
-    **parts: Any,    # What the maker may ask for
+    spec: object,    # `name` or `name:argument`
+    **parts: object,  # What the maker may ask for
 ) -> Any:            # None where no plugin has the name
     "Make the part that a plugin offers under a name."
     name, _, argument = str(spec).partition(":")
@@ -113,7 +113,7 @@ def make_plugin(
 
 
 def plugin_spec(
-    made: Any,
+    made: object,
 ) -> str:     # '' for what no plugin has made
     "Find the name that a part was made by."
     return _SPECS.get(type(made), "")

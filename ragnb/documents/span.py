@@ -39,7 +39,7 @@ class IndexMismatchError(RagnbError):
 
 # %% ../../nbs/00_documents/01_span.ipynb #abceab29
 def check_fields(
-    made: Any,   # A dataclass object
+    made: object,  # A dataclass object
 ) -> None:       # `InputError` names the field
     "Refuse a dataclass object with a value that its annotations do not allow."
     if wrong := first_complaint(type(made), vars(made)):

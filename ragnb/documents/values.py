@@ -41,7 +41,7 @@ def _is_whole(value: Any) -> bool:
 def _is_finite(value: Any) -> bool:
     return _is_whole(value) or isinstance(value, Real) and not isinstance(value, Integral) and math.isfinite(value)
 
-def _is_row(value: Any) -> bool:
+def _is_row(value: object) -> bool:
     return isinstance(value, Sequence) and not isinstance(value, (str, bytes))
 
 _TESTS: dict[Any, Callable[[Any], bool]] = {
@@ -52,7 +52,7 @@ _TESTS: dict[Any, Callable[[Any], bool]] = {
 
 # %% ../../nbs/00_documents/20_values.ipynb #926d2fa7
 def fits(
-    value: Any,
+    value: object,
     kind: Any,   # An annotation, evaluated
 ) -> bool:       # True also when it cannot be checked
     "Check a value against an annotation."
@@ -87,7 +87,7 @@ _WORDS: dict[str, str] = {"int": "a whole number", "float": "a finite number", "
 
 def complaint(
     name: str,          # Of the parameter
-    value: Any,
+    value: object,
     kind: Any = Any,    # Its annotation, evaluated
     written: str = "",  # The annotation as it was written
 ) -> str:               # "" for a value that fits
@@ -107,7 +107,7 @@ def complaint(
 # %% ../../nbs/00_documents/20_values.ipynb #0910ed60
 @lru_cache(maxsize=None)
 def kinds_of(
-    owner: Any,  # A function, or a class: then its bases count too
+    owner: type | Callable[..., Any],  # A function, or a class: then its bases count too
 ) -> dict[str, tuple[Any, str]]:  # Parameter -> its annotation, evaluated and as written
     "Read the annotations of a function or a class."
     owners = reversed(owner.__mro__) if isinstance(owner, type) else [owner]
@@ -127,7 +127,7 @@ _passed: dict[Any, defaultdict[str, set[type]]] = {}   # Owner -> parameter -> t
 
 
 def first_complaint(
-    owner: Any,                  # A function or a class
+    owner: type | Callable[..., Any],  # A function or a class
     values: Mapping[str, Any],   # Parameter -> value
 ) -> str:                        # "" when every value fits
     "Explain what is wrong with the first value that does not fit."

@@ -12,10 +12,13 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass, replace, field
 from multiprocessing import get_context
 from pathlib import Path
-from typing import Any
+from typing import Any, TYPE_CHECKING
 
 import numpy as np
 from tqdm.auto import tqdm
+
+if TYPE_CHECKING:
+    from llama_index.core.llms import LLM
 
 # %% auto #0
 __all__ = ['PairedTest', 'paired_test', 'holm', 'Comparison', 'compare', 'Run', 'RunPlan', 'run_strategies', 'read_results',
@@ -334,7 +337,7 @@ def _index_steps(plan: RunPlan) -> int:
 
 
 def _run_group(
-    plan: RunPlan, strategies: Sequence[Strategy], llm: Any, bar: Any, models: dict[str, Any]
+    plan: RunPlan, strategies: Sequence[Strategy], llm: str | LLM | None, bar: tqdm | None, models: dict[str, Any]
 ) -> list[Run]:
     "Run strategies that share an index, and keep each result."
     bar = tqdm(disable=True) if bar is None else bar
@@ -357,7 +360,7 @@ def _run_group(
 
 # %% ../../nbs/90_evaluation/05_comparison.ipynb #1c85e9f5
 def _each_group(
-    plan: RunPlan, groups: Sequence[Sequence[Strategy]], llm: Any, workers: int, bar: Any,
+    plan: RunPlan, groups: Sequence[Sequence[Strategy]], llm: str | LLM | None, workers: int, bar: tqdm,
 ) -> Iterator[list[Run]]:
     "Run groups one after the other, or in processes."
     if workers < 1 or workers > 1 and llm is not None:
@@ -445,7 +448,7 @@ def records_table(
     columns = list(records[0]) if columns is None and records else list(columns or ())
     best = {c: max(r[c] for r in records) for c in columns if "@" in c and records}
 
-    def cell(c: str, value: Any) -> str:
+    def cell(c: str, value: object) -> str:
         shown = f"{value:.3f}" if isinstance(value, float) else f"{value:,}" if isinstance(value, int) else str(value)
         shown = "–" if value is None else shown.replace("|", "\\|").replace("\n", " ")
         return f"**{shown}**" if c in best and best[c] == value else shown

@@ -259,7 +259,7 @@ def _has(record: Mapping[str, Any]) -> str:
     "What an object has instead of the key that it needs."
     return "it has " + (", ".join(map(repr, [*record][:12])) or "no keys")
 
-def _evidence(item: Mapping[str, Any], doc_id: Any, texts: Mapping[str, str]) -> Evidence:
+def _evidence(item: Mapping[str, Any], doc_id: object, texts: Mapping[str, str]) -> Evidence:
     "Read one piece of evidence."
     doc_id, quote = item.get("doc_id", doc_id), item.get("text") or ""
     if doc_id in (None, ""):
@@ -503,7 +503,7 @@ def load_beir(
     return reading.dataset(folder.resolve().name, problems)
 
 # %% ../../nbs/90_evaluation/01_datasets.ipynb #266b059a
-def _list(parent: Any, key: str, where: str, found: list[Problem]) -> Iterator[tuple[str, dict[str, Any]]]:
+def _list(parent: object, key: str, where: str, found: list[Problem]) -> Iterator[tuple[str, dict[str, Any]]]:
     "Place and object of each item of a list."
     items = parent.get(key) if isinstance(parent, dict) else None
     if not isinstance(items, list):

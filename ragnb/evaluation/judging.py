@@ -8,7 +8,11 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any
+from typing import Any, TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from llama_index.core.llms import LLM
+    from llama_index.core.evaluation import BaseEvaluator
 
 # %% auto #0
 __all__ = ['Order', 'ORDERS', 'EVALUATORS', 'FrozenContext', 'lay_out', 'freeze_contexts', 'evidence_positions',
@@ -19,6 +23,8 @@ __all__ = ['Order', 'ORDERS', 'EVALUATORS', 'FrozenContext', 'lay_out', 'freeze_
 from ..documents.span import InputError, Passage
 from ..models.llm import prompt_template, QA_PROMPT, read_score, read_verdict, resolve_llm, strip_thinking
 from ..context.builders import Context, ContextBuilder, reorder_for_attention, SimpleContextBuilder
+from ..pipeline.answer import Answer
+from ..pipeline.pipeline import Pipeline
 from .comparison import paired_test
 from .datasets import Question
 
@@ -167,7 +173,7 @@ class Judgement:
     error: str = ""           # Why there is no score
 
 # %% ../../nbs/90_evaluation/14_judging.ipynb #005ebe38
-def _judge(name: str, evaluator: Any, answered: Answered) -> Judgement:
+def _judge(name: str, evaluator: BaseEvaluator, answered: Answered) -> Judgement:
     "Ask one evaluator about one answer."
     try:
         if not answered.context.strip() and name in ("faithfulness", "relevancy"):
@@ -217,7 +223,7 @@ class JudgeReport:
         return out
 
 # %% ../../nbs/90_evaluation/14_judging.ipynb #e2c51b51
-def _asked(pipeline: Any, question: Question) -> Answered:
+def _asked(pipeline: Pipeline, question: Question) -> Answered:
     "Let a pipeline answer a question; a failure becomes a part of the record."
     try:
         said = pipeline.ask(question.query)
@@ -227,7 +233,7 @@ def _asked(pipeline: Any, question: Question) -> Answered:
         return _answered(question, "", context, f"{type(error).__name__}: {error}")
 
 
-def _given(answer: Any, question: Question) -> Answered:
+def _given(answer: Answered | Answer, question: Question) -> Answered:
     "An answer that is there already: `Answered`, or the `Answer` of a pipeline."
     kept = isinstance(answer, Answered)
     if (answer.query if kept else answer.question) != question.query:
@@ -295,8 +301,8 @@ class AnswerComparison:
 
 # %% ../../nbs/90_evaluation/14_judging.ipynb #2f337e4e
 def _compare(
-    frozen: Sequence[FrozenContext], variants: Mapping[str, tuple[str, Sequence[str]]], llm: Any, judge: Any,
-    evaluators: Sequence[str] | Mapping[str, Any], show_progress: bool,
+    frozen: Sequence[FrozenContext], variants: Mapping[str, tuple[str, Sequence[str]]], llm: str | LLM,
+    judge: str | LLM, evaluators: Sequence[str] | Mapping[str, Any], show_progress: bool,
 ) -> AnswerComparison:
     "Answer and judge variants: name -> template, and the text of each context."
     from tqdm.auto import tqdm

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from itertools import chain, product
 from statistics import median
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TYPE_CHECKING
 
 import numpy as np
 from llama_index.core import StorageContext, VectorStoreIndex
@@ -30,6 +30,9 @@ from llama_index.core.retrievers import AutoMergingRetriever, QueryFusionRetriev
 from llama_index.core.schema import BaseNode, Document, MetadataMode, NodeWithScore, QueryBundle, TextNode
 from llama_index.core.storage.docstore import SimpleDocumentStore
 from llama_index.core.vector_stores import SimpleVectorStore, VectorStoreQuery, VectorStoreQueryResult
+
+if TYPE_CHECKING:
+    from llama_index.core.base.embeddings.base import BaseEmbedding
 
 # %% auto #0
 __all__ = ['PEERS', 'SWITCHES', 'locate', 'align', 'PeerPiece', 'PeerHit', 'PeerSystem', 'Peer', 'parse_peer', 'build_peer']
@@ -258,7 +261,7 @@ def _setting(text: str) -> Any:
 
 # %% ../../nbs/90_evaluation/13_peers.ipynb #04b5c60c
 def _corpus(
-    documents: Sequence[Document], embed_model: Any, fill: int, titles: bool = False
+    documents: Sequence[Document], embed_model: BaseEmbedding | None, fill: int, titles: bool = False
 ) -> _Corpus:
     "Check what a peer is to be built from."
     kept: dict[str, Document] = {}
@@ -280,7 +283,7 @@ def _corpus(
 def build_peer(
     name: str,                      # One of `PEERS`, or with settings as `parse_peer` reads them
     documents: Sequence[Document],  # Ids are unique; those without text are left out
-    embed_model: Any = None,        # LlamaIndex `BaseEmbedding`, fitted; not used where words alone decide
+    embed_model: BaseEmbedding | None = None,  # LlamaIndex `BaseEmbedding`, fitted; not used where words alone decide
     fill: int = 4000,               # Characters that the results are to fill: the largest budget
     **settings: Any,                # Of the peer, see `PEERS[name].settings`; `top_k` for all
 ) -> PeerSystem:                    # `InputError` for an unknown name or setting, or a library that is not installed

@@ -13,9 +13,13 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, TYPE_CHECKING
 
 import numpy as np
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 # %% auto #0
 __all__ = ['plot_recall', 'plot_position']
@@ -56,7 +60,7 @@ def _warn_of_characters() -> None:
                                         "pip install 'ragnb[plots]' installs one for Korean")
 
 
-def _written(text: Any) -> str:
+def _written(text: object) -> str:
     "A text as matplotlib can draw it."
     from matplotlib.font_manager import findfont, get_font
     fonts = [get_font(findfont(name)) for name in _fonts()]
@@ -80,7 +84,7 @@ def _style(i: int) -> dict[str, Any]:
 _NO_METADATA = {"png": {"Software": None}, "svg": {"Date": None, "Creator": None},
                 "pdf": {"CreationDate": None, "Creator": None, "Producer": None}}
 
-def _bytes(figure: Any, kind: str) -> bytes:
+def _bytes(figure: Figure, kind: str) -> bytes:
     "A figure as a file, without date, program or random ids."
     more = {"pil_kwargs": {"optimize": True}} if kind == "png" else {}
     with _matplotlib().rc_context({"svg.hashsalt": "ragnb", "svg.fonttype": "path"}):
@@ -98,7 +102,7 @@ def _file_kind(save: str | Path | None) -> str:
 # %% ../../nbs/90_evaluation/06_plots.ipynb #08e4fc85
 _WIDTH, _DPI = 4.8, 150  # Inches and dots: 720 pixels, twice a narrow phone
 
-def _axes(ax: Any, height: float, n: int = 1) -> tuple[Any, list[Any]]:
+def _axes(ax: object, height: float, n: int = 1) -> tuple[Any, list[Any]]:
     "A figure and n axes one below the other: those given, or new ones."
     _matplotlib()
     if ax is not None:
@@ -115,14 +119,14 @@ def _axes(ax: Any, height: float, n: int = 1) -> tuple[Any, list[Any]]:
     return figure, list(figure.subplots(n, 1, squeeze=False)[:, 0])
 
 # %% ../../nbs/90_evaluation/06_plots.ipynb #17208791
-def _saved(figure: Any, save: str | Path | None) -> Any:
+def _saved(figure: Figure, save: str | Path | None) -> Any:
     "Write a figure when a path is given; return it."
     if save is not None:
         Path(save).write_bytes(_bytes(figure, _file_kind(save)))
     return figure
 
 # %% ../../nbs/90_evaluation/06_plots.ipynb #a61abadd
-def _sets(results: Any) -> dict[str, Mapping[str, Any]]:
+def _sets(results: object) -> dict[str, Mapping[str, Any]]:
     "Data set -> results, from one results object, a mapping or a list of them, or paths to `results.json`."
     from ragnb.evaluation.comparison import read_results
     if isinstance(results, (list, tuple)):
@@ -155,7 +159,7 @@ def _curve(name: str, strategy: Mapping[str, Any], metric: str) -> list[dict[str
     return points
 
 # %% ../../nbs/90_evaluation/06_plots.ipynb #caf92b4d
-def _recall_panel(ax: Any, curves: Mapping[str, list[dict[str, float]]], styles: Mapping[str, dict[str, Any]]) -> None:
+def _recall_panel(ax: Axes, curves: Mapping[str, list[dict[str, float]]], styles: Mapping[str, dict[str, Any]]) -> None:
     "Lines, intervals, limits and names of one set, over a logarithmic axis with at most six plain numbers."
     from matplotlib.transforms import ScaledTranslation
     few, known = len(curves) <= 3, {}
@@ -188,8 +192,8 @@ def _recall_panel(ax: Any, curves: Mapping[str, list[dict[str, float]]], styles:
 
 # %% ../../nbs/90_evaluation/06_plots.ipynb #2138c247
 def plot_recall(
-    results: Any,                   # Of `ragnb eval`, or several by name, or paths of `results.json`
-    ax: Any = None,                 # matplotlib axes, one for each set; a new figure when None
+    results: Mapping[str, Any] | Sequence[Any] | str | Path,  # Of `ragnb eval`, several by name, or paths of `results.json`
+    ax: Axes | Sequence[Axes] | None = None,  # matplotlib axes, one for each set; a new figure when None
     save: str | Path | None = None, # .png, .svg or .pdf
 ) -> Any:                           # matplotlib `Figure`
     "Draw delivered recall against the characters of the context, with 95 % intervals; else the recall of spans."
@@ -241,7 +245,7 @@ def _histogram(positions: Sequence[float | None]) -> np.ndarray:
     return np.histogram(here, 12, (0, 1))[0] / (len(here) or 1)
 
 # %% ../../nbs/90_evaluation/06_plots.ipynb #07074b78
-def _position_panel(ax: Any, positions: Sequence[float | None], top: float, name: str) -> None:
+def _position_panel(ax: Axes, positions: Sequence[float | None], top: float, name: str) -> None:
     "Histogram of one group, and its thirds."
     shares, here = _histogram(positions), [p for p in positions if p is not None]
     ax.bar((np.arange(12) + 0.5) / 12, shares, 1 / 12, color="#BBBBBB", ec="black", lw=0.8, label=name)
@@ -260,7 +264,7 @@ def _position_panel(ax: Any, positions: Sequence[float | None], top: float, name
 # %% ../../nbs/90_evaluation/06_plots.ipynb #9080c7d0
 def plot_position(
     rows: Any,                       # Name -> positions, or rows with 'position'; or rows with 'strategy' or 'order'
-    ax: Any = None,                  # matplotlib axes, one for each name; a new figure when None
+    ax: Axes | Sequence[Axes] | None = None,  # matplotlib axes, one for each name; a new figure when None
     save: str | Path | None = None,  # .png, .svg or .pdf
     budget: int | None = None,       # Read from rows with 'budgets': where the first evidence begins
 ) -> Any:                            # matplotlib `Figure`

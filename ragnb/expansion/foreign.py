@@ -47,7 +47,7 @@ def _mapped_field(names: Iterable[str], caps: Mapping[str, Mapping[str, Any]]) -
     return None
 
 # %% ../../nbs/50_expansion/10_foreign.ipynb #3d59a97c
-def _value_at(source: Any, name: str) -> Any:
+def _value_at(source: object, name: str) -> Any:
     "A value of `_source` under a name with dots; None when there is none."
     if not isinstance(source, (dict, Mapping)):
         return None
@@ -89,7 +89,7 @@ def _joined(wants: Iterable[Want]) -> list[Want]:
 _CLAUSES, _MOST_ROWS = 300, 10_000  # A server takes 1,024 clauses and returns 10,000 rows unless it is set otherwise
 
 
-def _compare(kind: str, field: Field, value: Any) -> dict[str, Any]:
+def _compare(kind: str, field: Field, value: object) -> dict[str, Any]:
     "Compare a field with a value, under each of its names."
     either = [{kind: {name: value}} for name in field.asked]
     return either[0] if len(either) == 1 else {"bool": {"should": either, "minimum_should_match": 1}}
@@ -120,7 +120,7 @@ def _searches(wants: Sequence[Want], fields: Mapping[str, Field]) -> list[dict[s
 _PAUSES = (0.1, 0.3, 0.9)  # Seconds before a search that lost a shard is made again
 
 
-def _checked(found: Any) -> Mapping[str, Any]:
+def _checked(found: object) -> Mapping[str, Any]:
     "A complete answer; `RagnbError` for a search that failed, in whole or on a shard, or that has no rows."
     if not isinstance(found, Mapping):
         raise RagnbError(f"it answered with {type(found).__name__}, not with a dict")

@@ -21,6 +21,7 @@ from ..chunking.any_parser import bare_text
 from ..chunking.base import KnownSpanNodeParser
 from ..documents.span import Address, InputError, Outline, Span
 from ..storage.store import ChunkReader, Found
+from ..storage.filters import Where
 from .raw_hits import field_of, laid_out, whole_number
 
 # %% ../../nbs/50_expansion/09_own_nodes.ipynb #690b8564
@@ -191,7 +192,7 @@ class NodeStore(ChunkReader):
         self.reads += 1
         return Found.of(list(dict.fromkeys(doc_ids)), self._outlines)
 
-    def search(self, embedding: Sequence[float], top_k: int = 10, where: Any = None) -> list[NodeWithScore]:
+    def search(self, embedding: Sequence[float], top_k: int = 10, where: Where = None) -> list[NodeWithScore]:
         raise InputError("nodes are not searched here: search in the index that they are from")
 
     def texts(self, level: str) -> Iterator[tuple[str, str]]:

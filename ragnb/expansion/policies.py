@@ -10,7 +10,10 @@ import re
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from llama_index.core.llms import LLM
 
 # %% auto #0
 __all__ = ['STEPS', 'TOKEN_STEPS', 'CHARACTERS', 'WINDOW_PROMPT', 'Cite', 'adaptive', 'pages', 'whole_document', 'by_doc_type',
@@ -20,6 +23,7 @@ __all__ = ['STEPS', 'TOKEN_STEPS', 'CHARACTERS', 'WINDOW_PROMPT', 'Cite', 'adapt
 from ..documents.arguments import checked
 from ..documents.span import Address, covering, InputError, Outline, Span
 from ..documents.text import tokenizer as named_tokenizer
+from ..documents.catalogue import Catalogue
 from ..chunking.base import parent_index
 from ..retrieval.arguments import check_counts, is_number
 from ragnb.expansion.policy import (
@@ -134,7 +138,7 @@ def whole_document(
     return document_policy
 
 # %% ../../nbs/50_expansion/06_policies.ipynb #e4019297
-def _folded(value: Any) -> str:
+def _folded(value: object) -> str:
     "A document type without case and white space at its ends."
     return "" if value is None else str(value).strip().casefold()
 
@@ -340,7 +344,7 @@ def read_windows(
 
 # %% ../../nbs/50_expansion/06_policies.ipynb #8de12883
 def llm_window(
-    llm: Any,           # A LlamaIndex LLM; it reads 300 characters of each hit
+    llm: LLM | None,    # A LlamaIndex LLM; it reads 300 characters of each hit
     default: int = 5,   # Window when the model fails, >= 0; the model's is at most 10
 ) -> Policy:            # Named `llm:N`
     "Neighbors, as many as a model says; one call for all hits."
@@ -400,7 +404,7 @@ def with_citations(
     return QuestionPolicy(f"citations:{depth}", lambda situation: citations_policy, documents)
 
 # %% ../../nbs/50_expansion/06_policies.ipynb #34f6068c
-def _citations(depth: int = 1, catalogue: Any = None) -> Policy:
+def _citations(depth: int = 1, catalogue: Catalogue | Callable[..., Any] | None = None) -> Policy:
     "The citations policy of a catalogue, or of a citing function."
     if catalogue is None:
         raise InputError("the citations policy needs a catalogue: resolve_policy('citations', catalogue=…)")

@@ -250,7 +250,7 @@ def policy_name(
 
 # %% ../../nbs/50_expansion/01_policy.ipynb #f50efda4
 def wanted_list(
-    wanted: Any,   # What a policy returned: a span, a place, a plain tuple (document id, span, …), or several of them
+    wanted: object,  # What a policy returned: a span, a place, a plain tuple (document id, span, …), or several of them
 ) -> list[Any]:    # Not checked: whoever reads the spans knows the outline
     "What a policy returned, as a list."
     if isinstance(wanted, (list, tuple)):

@@ -30,7 +30,7 @@ FIELDS: dict[str, list[str]] = {  # Value -> names of the field that may hold it
 def field_of(
     record: Mapping[str, Any],  # Metadata, or a dict of a search server
     value: str,                 # A key of `FIELDS`
-    default: Any = None,
+    default: object = None,
 ) -> Any:                       # `default` when no name of it holds anything
     "Get a value under whichever of its names it is there."
     held = (record.get(name) for name in FIELDS[value])

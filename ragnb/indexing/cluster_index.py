@@ -18,7 +18,10 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cache, partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from llama_index.core.base.embeddings.base import BaseEmbedding
 
 # %% auto #0
 __all__ = ['Files', 'NOWHERE', 'write_files', 'read_files', 'remove_others', 'Entry', 'read_entries', 'model_folder',
@@ -336,7 +339,7 @@ class ClusterWriter(IndexWriter):
         self.store.begin(anew=self.fresh and not self.kept)
         self.staged = True
 
-    def keep_model(self, model: Any) -> str:
+    def keep_model(self, model: BaseEmbedding) -> str:
         "Write an embedding and return its name; later rows go to a new index of rows."
         self.store.begin(anew=True)
         self._moving = self.staged = True

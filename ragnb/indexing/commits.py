@@ -15,9 +15,12 @@ import zlib
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TYPE_CHECKING
 
 from llama_index.core.node_parser import NodeParser
+
+if TYPE_CHECKING:
+    from llama_index.core.base.embeddings.base import BaseEmbedding
 
 # %% auto #0
 __all__ = ['LOCK', 'write_error', 'FileWriter', 'open_or_create']
@@ -126,7 +129,7 @@ class FileWriter(IndexWriter):
             self.database.connection.execute("BEGIN IMMEDIATE")
         self.staged = True
 
-    def keep_model(self, model: Any) -> str:
+    def keep_model(self, model: BaseEmbedding) -> str:
         "Write an embedding and return its name."
         self.stage()
         with tempfile.TemporaryDirectory() as folder:

@@ -18,9 +18,12 @@ from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TYPE_CHECKING
 
 from llama_index.core.node_parser import NodeParser
+
+if TYPE_CHECKING:
+    from llama_index.core.base.embeddings.base import BaseEmbedding
 
 # %% auto #0
 __all__ = ['FORMAT', 'FILE', 'SETTINGS_FILE', 'SUM', 'SKIPPED', 'PATTERNS', 'TABLES', 'BROKEN', 'Manifest', 'checksum',
@@ -337,7 +340,7 @@ class Asked(NamedTuple):
         "Look up the model that writes contexts."
         return cls(embed, parser, resolve_llm(contexts, base_url), base_url, embed_options)
 
-    def options(self, kind: Any) -> dict[str, Any]:
+    def options(self, kind: object) -> dict[str, Any]:
         "Return the options of an embedding of a kind."
         return options_for(kind if self.embed is None else self.embed, self.embed_options)
 
@@ -364,7 +367,7 @@ def open_parser(
 
 # %% ../../nbs/70_indexing/02_folder_index.ipynb #02886a0a
 def needs_fit(
-    model: Any,  # A LlamaIndex embedding
+    model: BaseEmbedding,  # A LlamaIndex embedding
 ) -> bool:
     "Check whether an embedding must be fitted on texts before use."
     try:
@@ -374,7 +377,7 @@ def needs_fit(
     return False
 
 # %% ../../nbs/70_indexing/02_folder_index.ipynb #7b538fb4
-def _settings(model: Any) -> dict[str, Any]:
+def _settings(model: BaseEmbedding) -> dict[str, Any]:
     "Return the parameters of an embedding that determine its vectors."
     calling = {"callback_manager", "embed_batch_size", "num_workers", "embeddings_cache", "rate_limiter"}
     return model.model_dump(exclude=calling)
@@ -386,7 +389,7 @@ def _short(description: Mapping[str, Any]) -> str:
     return name if name.startswith(f"{kind}:") else ":".join(filter(None, (kind, name)))
 
 # %% ../../nbs/70_indexing/02_folder_index.ipynb #075dad3d
-def _is_named(spec: Any, made: Mapping[str, Any]) -> bool:
+def _is_named(spec: object, made: Mapping[str, Any]) -> bool:
     "Check whether a name means the model of an index; without a name, it does."
     kind, _, name = spec.partition(":") if isinstance(spec, str) else ("", "", "")
     if spec is None or kind == made.get("kind") == "ngram":

@@ -17,10 +17,13 @@ from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, TYPE_CHECKING
 
 from llama_index.core.node_parser import NodeParser
 from llama_index.core.schema import Document, TextNode, MetadataMode
+
+if TYPE_CHECKING:
+    from tqdm import tqdm
 
 # %% auto #0
 __all__ = ['Batch', 'IndexReport', 'document_hash', 'fit_pieces', 'IndexUpdate', 'update_index', 'index_documents',
@@ -392,7 +395,7 @@ class IndexUpdate:
         self.index.written = updated_catalogue(self.index.catalogue, own, self.read, known)
         self.writer.saved, self.uncited = False, ""
 
-    def _in_turn(self, batches: Iterable[Batch], n_documents: int, bar: Any, renew: bool = False,
+    def _in_turn(self, batches: Iterable[Batch], n_documents: int, bar: tqdm, renew: bool = False,
                  every: int = 4_000, seconds: float = 30) -> Iterator[Outline]:
         "Embed, save and yield documents; check in after a tenth or many seconds, but not after the last batch."
         since, last, done, took, entries = 0, time.monotonic(), 0, 0.0, self.index.manifest.documents

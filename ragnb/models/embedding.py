@@ -12,11 +12,14 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
-from typing import Any
+from typing import Any, TYPE_CHECKING
 
 import numpy as np
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.bridge.pydantic import Field, PrivateAttr
+
+if TYPE_CHECKING:
+    from onnxruntime import InferenceSession
 
 # %% auto #0
 __all__ = ['DEFAULT_OLLAMA_MODEL', 'NgramEmbedding', 'token_limit', 'open_onnx', 'OnnxEmbedding', 'options_for',
@@ -283,7 +286,7 @@ def open_onnx(
         raise InputError(f"onnx folder {folder!r}: cannot read {str(reading)!r}: {e}") from e
 
 # %% ../../nbs/10_models/01_embedding.ipynb #8db98858
-def _run_onnx(session: Any, ids: list[list[int]]) -> np.ndarray:
+def _run_onnx(session: InferenceSession, ids: list[list[int]]) -> np.ndarray:
     "Run one batch of token ids, padded to the longest, and return one vector a row."
     mask = np.zeros((len(ids), max(1, max(map(len, ids)))), np.int64)
     tokens = np.zeros_like(mask)
@@ -409,7 +412,7 @@ def _openai_like(model: str, base_url: str | None, **options: Any) -> BaseEmbedd
 
 # %% ../../nbs/10_models/01_embedding.ipynb #201bff1a
 def options_for(
-    spec: Any,                              # As in `resolve_embedding`, or only its kind
+    spec: object,                           # As in `resolve_embedding`, or only its kind
     options: Mapping[str, Any] | None,      # Options for any kind of embedding
 ) -> dict[str, Any]:
     "Return the options of an embedding, without server options if it has no server."

@@ -57,7 +57,7 @@ MOST_VECTOR_BYTES: int = 256 * 2**20   # Bytes of a batch of vectors; 1,000 of 4
 class _Call(httpx.AsyncByteStream):
     "One call within its limits, and the body of its reply."
 
-    def __init__(self, client: Any, request: httpx.Request) -> None:
+    def __init__(self, client: LimitedAsyncClient, request: httpx.Request) -> None:
         self.client, self.n = client, 0
         self.ends = min(_ENDS.get(), time.monotonic() + client.seconds)
         self.where = f"{request.url.scheme}://{request.url.netloc.decode()}"
@@ -197,7 +197,7 @@ def waited_pieces(
 
 class _Waiting(httpx.SyncByteStream):
     "Read the body of a reply in that loop."
-    def __init__(self, stream: Any) -> None:
+    def __init__(self, stream: httpx.AsyncByteStream) -> None:
         self._stream = stream
 
     def __iter__(self) -> Iterator[bytes]:

@@ -111,20 +111,20 @@ class ScriptedLLM(KnownArguments, CustomLLM):
         return scripted_answer(self._answers, prompt, call)
 
     @llm_completion_callback()
-    def complete(self, prompt: str, formatted: bool = False, **kwargs: Any) -> CompletionResponse:
+    def complete(self, prompt: str, formatted: bool = False, **kwargs: object) -> CompletionResponse:
         return CompletionResponse(text=self._answer(prompt))
 
     @llm_completion_callback()
-    async def acomplete(self, prompt: str, formatted: bool = False, **kwargs: Any) -> CompletionResponse:
+    async def acomplete(self, prompt: str, formatted: bool = False, **kwargs: object) -> CompletionResponse:
         return CompletionResponse(text=await asyncio.to_thread(self._answer, prompt))
 
     @llm_completion_callback()
-    def stream_complete(self, prompt: str, formatted: bool = False, **kwargs: Any) -> Iterator[CompletionResponse]:
+    def stream_complete(self, prompt: str, formatted: bool = False, **kwargs: object) -> Iterator[CompletionResponse]:
         yield from _parts(self._answer(prompt))
 
     @llm_completion_callback()
     async def astream_complete(self, prompt: str, formatted: bool = False,
-                               **kwargs: Any) -> AsyncIterator[CompletionResponse]:
+                               **kwargs: object) -> AsyncIterator[CompletionResponse]:
         async def parts() -> AsyncIterator[CompletionResponse]:
             for part in _parts(await asyncio.to_thread(self._answer, prompt)):
                 yield part

@@ -13,8 +13,11 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import as_completed, ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import Any, TYPE_CHECKING
 import numpy as np
+
+if TYPE_CHECKING:
+    from llama_index.core.base.embeddings.base import BaseEmbedding
 
 # %% auto #0
 __all__ = ['VECTORS', 'VectorCache', 'embed_texts']
@@ -91,7 +94,7 @@ class VectorCache:
 
 # %% ../../nbs/10_models/05_vectors.ipynb #bf9791d0
 def embed_texts(
-    model: Any,                         # A LlamaIndex embedding
+    model: BaseEmbedding,               # A LlamaIndex embedding
     texts: Sequence[str],
     cache: VectorCache | None = None,   # Provides known vectors and stores new ones
 ) -> list[Any]:                         # A vector for each text; `RagnbError` if the model returns more or fewer

@@ -11,7 +11,10 @@ import re
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from llama_index.core.llms import LLM
 
 # %% auto #0
 __all__ = ['STRONG', 'best_sentence', 'with_focus', 'Answer', 'strong_offsets', 'numbered_passages', 'ModelError', 'written',
@@ -251,7 +254,7 @@ class ModelError(RagnbError, ConnectionError):
         self.answer = answer
 
 
-def _name(llm: Any) -> str:
+def _name(llm: object) -> str:
     return getattr(llm, "model", None) or type(llm).__name__
 
 
@@ -262,7 +265,7 @@ def _model_error(llm: Any, error: Exception, answer: Answer) -> ModelError:
     return ModelError(f"the model {_name(llm)!r}{where} did not answer ({told})", answer)
 
 # %% ../../nbs/80_pipeline/02_answer.ipynb #090dacf3
-def _answered(llm: Any, said: str, answer: Answer) -> Answer:
+def _answered(llm: object, said: str, answer: Answer) -> Answer:
     "Add a model's text to an answer, without its thoughts; `ModelError` when nothing is left."
     text = strip_thinking(said)
     if not text:
@@ -273,7 +276,7 @@ def _answered(llm: Any, said: str, answer: Answer) -> Answer:
 # %% ../../nbs/80_pipeline/02_answer.ipynb #a1c048c0
 def written(
     answer: Answer,    # Complete except for the model's text
-    llm: Any,          # A LlamaIndex LLM; None leaves the answer unchanged
+    llm: LLM | None,   # A LlamaIndex LLM; None leaves the answer unchanged
     prompt: str,       # With {context_str} and {query_str}
     timeout: float | None = None,  # Seconds, > 0; None for no limit
 ) -> Answer:           # `ModelError` if the model does not answer in time
@@ -291,7 +294,7 @@ def written(
 # %% ../../nbs/80_pipeline/02_answer.ipynb #16b8afbb
 async def awritten(
     answer: Answer,
-    llm: Any,
+    llm: LLM | None,
     prompt: str,
     timeout: float | None = None,
 ) -> Answer:    # As from `written`

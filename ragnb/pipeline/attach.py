@@ -6,11 +6,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TYPE_CHECKING
 
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.schema import BaseNode, Document, NodeWithScore, QueryBundle
+
+if TYPE_CHECKING:
+    from llama_index.core.base.embeddings.base import BaseEmbedding
+    from llama_index.core.vector_stores.types import BasePydanticVectorStore
 
 # %% auto #0
 __all__ = ['ForeignRetriever', 'attach']
@@ -52,7 +56,7 @@ class ForeignRetriever(BaseRetriever):
         The field with the vectors.
     """
 
-    def __init__(self, index: ForeignIndex, top_k: int = 20, embed_model: Any = None,
+    def __init__(self, index: ForeignIndex, top_k: int = 20, embed_model: BaseEmbedding | None = None,
                  vector: str = "embedding") -> None:
         check_counts(top_k=top_k)
         super().__init__()
@@ -75,7 +79,7 @@ class ForeignRetriever(BaseRetriever):
         return await asyncio.to_thread(self._retrieve, query_bundle)
 
 # %% ../../nbs/80_pipeline/06_attach.ipynb #a77b0021
-def _persisted(folder: str, embed_model: Any) -> Any:
+def _persisted(folder: str, embed_model: BaseEmbedding | None) -> Any:
     "Load an index that LlamaIndex persisted; its nodes, if there is no embedding to search with."
     from llama_index.core import load_index_from_storage, StorageContext
     try:
@@ -87,7 +91,7 @@ def _persisted(folder: str, embed_model: Any) -> Any:
     return load_index_from_storage(stored, embed_model=embed_model)
 
 # %% ../../nbs/80_pipeline/06_attach.ipynb #eca3e08b
-def _from_store(store: Any, embed_model: Any, top_k: int) -> BaseRetriever:
+def _from_store(store: BasePydanticVectorStore, embed_model: BaseEmbedding, top_k: int) -> BaseRetriever:
     "Search a vector store; `InputError` for an embedding of another length than Chroma's vectors."
     from llama_index.core import VectorStoreIndex
     client = getattr(store, "client", None)
@@ -98,7 +102,7 @@ def _from_store(store: Any, embed_model: Any, top_k: int) -> BaseRetriever:
     return VectorStoreIndex.from_vector_store(store, embed_model=embed_model).as_retriever(similarity_top_k=top_k)
 
 # %% ../../nbs/80_pipeline/06_attach.ipynb #a77b0031
-def _opened(made: Any, embed_model: Any, top_k: int) -> tuple[BaseRetriever | None, Any]:
+def _opened(made: Any, embed_model: BaseEmbedding | None, top_k: int) -> tuple[BaseRetriever | None, Any]:
     "Split an index, or its name, into retriever and nodes, None if there are none; `InputError` for anything else."
     kind, _, rest = made.partition(":") if isinstance(made, str) else ("", "", "")
     if kind in ("llama_index", "chroma"):
@@ -117,7 +121,7 @@ def _opened(made: Any, embed_model: Any, top_k: int) -> tuple[BaseRetriever | No
                      f"got {type(made).__name__} {made!r:.80}")
 
 # %% ../../nbs/80_pipeline/06_attach.ipynb #a77b0041
-def _chosen(kind: str, own: BaseRetriever | None, words: Any, top_k: int) -> BaseRetriever:
+def _chosen(kind: str, own: BaseRetriever | None, words: Callable[[], BaseRetriever], top_k: int) -> BaseRetriever:
     "Return the retriever of a kind; `words` creates the one for words."
     if kind not in ("auto", "vector", "bm25", "hybrid"):
         raise InputError(f"retriever must be auto, vector, bm25 or hybrid, got {kind!r}")
@@ -128,7 +132,7 @@ def _chosen(kind: str, own: BaseRetriever | None, words: Any, top_k: int) -> Bas
     return words() if own is None or kind == "bm25" else own
 
 # %% ../../nbs/80_pipeline/06_attach.ipynb #a77b0051
-def _embedding(embed_model: Any) -> Any:
+def _embedding(embed_model: str | BaseEmbedding | None) -> Any:
     "Create the embedding of a name; refuse one that is not fitted yet."
     made = None if embed_model is None else resolve_embedding(embed_model)
     if hasattr(made, "fit"):
@@ -148,8 +152,8 @@ def _check(top_k: int, fields: Mapping[str, str] | None) -> None:
         raise InputError(f"fields may name {', '.join(known)}, got {unknown[0]!r}")
 
 
-def _of_nodes(made: Any, embed_model: Any, nodes: Any, documents: Iterable[Document], fields: Mapping[str, str] | None,
-              kind: str, top_k: int) -> tuple[BaseRetriever, ChunkReader]:
+def _of_nodes(made: Any, embed_model: BaseEmbedding | None, nodes: Any, documents: Iterable[Document],
+              fields: Mapping[str, str] | None, kind: str, top_k: int) -> tuple[BaseRetriever, ChunkReader]:
     "Create retriever and store for an index with nodes."
     own, found = _opened(made, embed_model, top_k)
     held = nodes if nodes is not None else found
@@ -167,7 +171,7 @@ def _of_nodes(made: Any, embed_model: Any, nodes: Any, documents: Iterable[Docum
 def attach(
     made: Any,
     *,
-    embed_model: Any = None,
+    embed_model: str | BaseEmbedding | None = None,
     nodes: Any = None,
     documents: Iterable[Document] = (),
     fields: Mapping[str, str] | None = None,

@@ -9,10 +9,13 @@ import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TYPE_CHECKING
 
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.schema import NodeWithScore, QueryBundle
+
+if TYPE_CHECKING:
+    from llama_index.core.llms import LLM
 
 # %% auto #0
 __all__ = ['fills', 'read_hits', 'with_earlier', 'is_earlier', 'within_share', 'with_edition', 'noted', 'for_window', 'Pipeline']
@@ -27,6 +30,8 @@ from ..documents.span import check_fields, InputError, Passage, Why
 from ..documents.text import article_tokens, tokenizer as tokenizer_of
 from ..models.llm import prompt_template, QA_PROMPT, resolve_llm
 from ..storage.filtered import filtered_store, FilteredStore, located, warned
+from ..storage.filters import Where
+from ..storage.store import ChunkReader
 from ..retrieval.missing_words import index_words, missing_words, Note
 from ..retrieval.hybrid import check_question, find_hits, Hits, question_bundle
 from ..expansion.expander import Expander, Expansion, ExpansionStats
@@ -148,7 +153,7 @@ def with_edition(
     return replace(passage, why=why, metadata=passage.metadata | {"edition": mark})
 
 # %% ../../nbs/80_pipeline/03_pipeline.ipynb #2fb8c103
-def _skipped_notes(question: str, store: Any) -> list[Note]:
+def _skipped_notes(question: str, store: ChunkReader) -> list[Note]:
     "Note that a question names a file that was not indexed."
     stores = getattr(store, "stores", {"": store}).values()
     folders = [Path(s.database.path).parent for s in stores if hasattr(s, "database")]
@@ -159,8 +164,8 @@ def _skipped_notes(question: str, store: Any) -> list[Note]:
 
 def noted(
     answer: Answer,
-    retriever: Any,   # It found the passages
-    store: Any,       # The passages were read from it
+    retriever: BaseRetriever,  # It found the passages
+    store: ChunkReader,  # The passages were read from it
     catalogue: Catalogue | None = None,   # Covers all documents: finds citations of missing articles
 ) -> Answer:
     "Add notes: articles and words in no document, rare words that were not read, an unlikely answer, a skipped file."
@@ -226,7 +231,7 @@ def for_window(
     return replace(fitted, text=numbered_passages(fitted.passages))
 
 # %% ../../nbs/80_pipeline/03_pipeline.ipynb #3bd921c9
-def _given(**settings: Any) -> dict[str, Any]:
+def _given(**settings: object) -> dict[str, Any]:
     "Return the settings that have a value."
     return {name: value for name, value in settings.items() if value is not None}
 
@@ -275,7 +280,7 @@ def _check_ranges(pipeline: Pipeline) -> None:
         raise InputError(f"timeout must be > 0 seconds, got {pipeline.timeout}")
 
 
-def _engine_parts(pipeline: Pipeline, llm: Any) -> dict[str, Any]:
+def _engine_parts(pipeline: Pipeline, llm: str | LLM | None) -> dict[str, Any]:
     "Return model, retriever and postprocessors for a stock engine."
     from llama_index.core import Settings
     model = resolve_llm(llm) or pipeline.llm or Settings._llm   # `Settings.llm` would make one of OpenAI
@@ -286,7 +291,7 @@ def _engine_parts(pipeline: Pipeline, llm: Any) -> dict[str, Any]:
     return {"retriever": retriever, "llm": model, "node_postprocessors": [JoinContextPostprocessor()]}
 
 
-def _part_facts(pipeline: Any) -> dict[str, str]:
+def _part_facts(pipeline: Pipeline) -> dict[str, str]:
     "Describe the parts of a pipeline."
     b = pipeline.builder
     room = "no limit" if b.budget is None else f"{b.budget:,} {b.tokenizer}"
@@ -368,7 +373,7 @@ class Pipeline(_Shown):
         budget: int | None = 4_000, tokenizer: str = "characters",
         passage_size: int | str | None = "auto",
         reorder: bool = True,
-        where: Any = None, cut: float | None = None, as_of: str | None = None,
+        where: Where = None, cut: float | None = None, as_of: str | None = None,
         document_share: float | None = None, lookup: bool = True,
     ) -> Pipeline:
         """Create a pipeline over an index.

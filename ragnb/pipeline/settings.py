@@ -9,7 +9,10 @@ import json
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from llama_index.core.llms import LLM
 
 # %% auto #0
 __all__ = ['SETTINGS', 'SettingsKey', 'check_settings', 'load_settings', 'write_settings', 'pipeline_arguments', 'read_settings']
@@ -137,7 +140,7 @@ def write_settings(
     return path
 
 # %% ../../nbs/80_pipeline/05_settings.ipynb #4ded9598
-def _size(values: Mapping[str, Any], llm: Any) -> dict[str, Any]:
+def _size(values: Mapping[str, Any], llm: str | LLM | None) -> dict[str, Any]:
     "Work out the size of the context and its unit."
     share, budget, model, unit = (values.get(key) for key in ("budget_share", "budget", "model", "tokenizer"))
     if share is None:
@@ -154,7 +157,7 @@ def _size(values: Mapping[str, Any], llm: Any) -> dict[str, Any]:
 # %% ../../nbs/80_pipeline/05_settings.ipynb #76b6671c
 def pipeline_arguments(
     values: Mapping[str, Any],   # As of `load_settings`
-    llm: Any = None,             # A model that was made already; it wins over the key `llm`
+    llm: str | LLM | None = None,  # A model that was made already; it wins over the key `llm`
 ) -> dict[str, Any]:             # Name -> value
     "Turn settings into the arguments of `Pipeline.from_index`."
     apart = ("split", "embed", "budget", "budget_share", "model", "tokenizer", "llm")

@@ -24,6 +24,7 @@ from ..documents.plugins import has_plugin, make_plugin, told_plugins
 from ..documents.provisions import cited_spans, look_up_question
 from ..documents.span import Address, InputError, Span, stitch
 from ..models.llm import resolve_llm
+from ..storage.filters import Where
 from ..retrieval.arguments import filtered_retriever
 from ..retrieval.by_name import ByNameRetriever
 from ..retrieval.hierarchical import build_tree, HierarchicalRetriever
@@ -212,7 +213,7 @@ def resolve_parts(
     compressor: str | int | Compressor | None = None,
     llm: str | Any | None = None,                     # For the parts that ask a model, see `resolve_llm`
     top_k: int | None = None,                         # For a retriever given by name; None: 20 or `units_to_fill`
-    where: Any = None,                                # For every retriever, see `resolve_where`
+    where: Where = None,                              # For every retriever, see `resolve_where`
     cut: float | None = None,                         # For multi-scale retrieval given by name
     lookup: bool = True,                              # For a retriever given by name, see `resolve_retriever`
     **layout: Any,                                    # Fields of a builder given by name

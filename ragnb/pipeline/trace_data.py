@@ -11,7 +11,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import count
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from llama_index.core.base.base_retriever import BaseRetriever
 
 # %% auto #0
 __all__ = ['Rankers', 'cell_text', 'rank_label', 'signal_names', 'Chunk', 'chunks_of', 'GoldSpan', 'uncovered', 'passage_numbers',
@@ -396,7 +399,7 @@ def _of_ranking(ranking: Any, question: str, budget: int, store: ChunkReader | N
     return kept | _of_signals(ranking, hits)
 
 # %% ../../nbs/80_pipeline/08_trace_data.ipynb #85ada6d7
-def _store_of(*sources: Any) -> ChunkReader | None:
+def _store_of(*sources: object) -> ChunkReader | None:
     "Return the first store of a retriever, the expander of a pipeline, or the reader of a ranking."
     for source in sources:
         for holder in (source, getattr(source, "expander", None), getattr(source, "reader", None)):
@@ -413,7 +416,7 @@ def trace(
     budget: int = 4_000,
     around: int = 200,
     store: ChunkReader | None = None,
-    by: Any = None,
+    by: BaseRetriever | None = None,
 ) -> Trace:
     """Ask a question and keep the reason for every chunk.
 

@@ -22,7 +22,7 @@ __all__ = ['R', 'check_counts', 'is_number', 'check_weights', 'filtered_retrieve
 from ..documents.markup import one_line
 from ..documents.span import InputError
 from ..storage.filtered import filtered_store
-from ..storage.filters import resolve_where
+from ..storage.filters import resolve_where, Where
 
 # %% ../../nbs/40_retrieval/06_arguments.ipynb #cbd9e400
 def check_counts(
@@ -66,7 +66,7 @@ def check_weights(
 # %% ../../nbs/40_retrieval/06_arguments.ipynb #c045a9c1
 def filtered_retriever(
     retriever: BaseRetriever,     # Not changed
-    where: Any = None,            # See `resolve_where`; None gives the retriever as it is
+    where: Where = None,          # See `resolve_where`; None gives the retriever as it is
 ) -> BaseRetriever:               # `InputError` when it has no method `filtered(where)`
     "A retriever that finds only what a filter lets through."
     wanted = resolve_where(where)
@@ -95,7 +95,7 @@ class StoreRetriever(BaseRetriever):
 
     def filtered(
         self: R,
-        where: Any,     # See `resolve_where`; applies in addition to the filter that is there
+        where: Where,   # See `resolve_where`; applies in addition to the filter that is there
     ) -> R:
         "Return a copy behind a filter."
         other = copy.copy(self)

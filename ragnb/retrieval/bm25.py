@@ -21,14 +21,14 @@ __all__ = ['PositiveOkapi', 'Bm25Retriever']
 from ..documents.arguments import checked
 from ..documents.span import DuplicateIdError, id_key, InputError
 from ..documents.text import word_tokens, word_tokens_batch
-from ..storage.filters import all_of, Filter, resolve_where, seen_metadata
+from ..storage.filters import all_of, Filter, resolve_where, seen_metadata, Where
 from .arguments import check_counts, is_number, StoreRetriever
 from .missing_words import IndexWords
 
 # %% ../../nbs/40_retrieval/01_bm25.ipynb #b25c0011
 def _token_list(
     name: str,     # Of the argument, for the error message
-    tokens: Any,
+    tokens: str | Iterable[object],
 ) -> list[str]:
     "Refuse anything but a list of tokens."
     tokens = tokens if isinstance(tokens, str) else list(tokens)
@@ -132,7 +132,7 @@ class Bm25Retriever(StoreRetriever):
 
     def filtered(
         self,
-        where: Any,           # As of the class; applies in addition to the filter that is there
+        where: Where,         # As of the class; applies in addition to the filter that is there
     ) -> Bm25Retriever:
         "A copy behind a filter."
         other = copy.copy(self)

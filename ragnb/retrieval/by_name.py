@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
@@ -20,6 +19,7 @@ from ..documents.markup import one_line
 from ..documents.span import Address, needed, SEARCHED, Span, Why
 from ..storage.filtered import filtered_store
 from ..storage.store import ChunkReader
+from ..storage.filters import Where
 from .arguments import check_counts, filtered_retriever
 from .hybrid import check_question, find_hits, Hits, HitsRetriever, question_bundle
 from .multiscale import BY_NAME, KnownPlace, places_apart
@@ -114,7 +114,7 @@ class ByNameRetriever(HitsRetriever):
 
     def filtered(
         self,
-        where: Any,             # See `resolve_where`
+        where: Where,           # See `resolve_where`
     ) -> ByNameRetriever:       # What is named must go through the filter too
         "A copy that finds only what a filter lets through."
         other = copy.copy(self)

@@ -45,7 +45,7 @@ def _named(word: str) -> str:
 
 # %% ../../nbs/40_retrieval/03_grades.ipynb #1697b50f
 def grade_of(
-    value: Any,    # Anything of an answer
+    value: object,  # Anything of an answer
 ) -> str | None:  # HIGH, MEDIUM or LOW; None when it is no grade
     "Read one grade."
     found = _VALUE.match(unicodedata.normalize("NFKC", value[:200]).strip()) if isinstance(value, str) else None
@@ -57,7 +57,7 @@ _NUMBER = re.compile(rf"[\W_]*(?:{_THING}[\W_]*)?(\d{{1,4}})(?:\s*번)?[\W_]*", 
 
 
 def number_of(
-    value: Any,    # Anything of an answer
+    value: object,  # Anything of an answer
 ) -> int | None:  # None when it is no whole number
     "Read the number of a passage."
     if isinstance(value, (int, float)) and not isinstance(value, bool):
@@ -81,7 +81,7 @@ def _pick(item: Mapping[Any, Any], keys: Sequence[str], read: Callable[[Any], An
     found = named[:1] or [v for v in item.values() if read(v) is not None]
     return found[0] if len(found) == 1 else None
 
-def _numbers(value: Any) -> Iterator[int]:
+def _numbers(value: object) -> Iterator[int]:
     "The numbers listed in a value."
     parts = [value]
     if isinstance(value, str):
@@ -109,7 +109,7 @@ def _in_object(item: Mapping[Any, Any]) -> Iterator[tuple[int, str | None]]:
         elif isinstance(value, (list, tuple, dict)) or len(item) == 1:
             yield from _in_value(value)
 
-def _in_value(value: Any) -> Iterator[tuple[int, str | None]]:
+def _in_value(value: object) -> Iterator[tuple[int, str | None]]:
     "Numbers and grades of any value."
     if isinstance(value, dict):
         yield from _in_object(value)
@@ -163,7 +163,7 @@ class GradeReading:
     problems: tuple[tuple[str, str], ...] = ()             # (kind, detail)
 
 # %% ../../nbs/40_retrieval/03_grades.ipynb #770c56e2
-def _in_order(value: Any) -> list[str] | None:
+def _in_order(value: object) -> list[str] | None:
     "The grades of a bare list; None when there is anything else in it."
     if isinstance(value, str):
         value = [v for v in re.split(r"[\n,;]+", unicodedata.normalize("NFKC", value)) if v.strip()]
@@ -176,7 +176,7 @@ def _in_order(value: Any) -> list[str] | None:
     return grades if all(grades) else None
 
 # %% ../../nbs/40_retrieval/03_grades.ipynb #c3b0f193
-def _pairs(answer: Any, n: int) -> list[tuple[int, str | None]]:
+def _pairs(answer: object, n: int) -> list[tuple[int, str | None]]:
     "All numbers and grades of an answer."
     values = [answer]
     if isinstance(answer, str):
@@ -190,7 +190,7 @@ def _pairs(answer: Any, n: int) -> list[tuple[int, str | None]]:
 
 # %% ../../nbs/40_retrieval/03_grades.ipynb #d5195de0
 def read_grades(
-    answer: Any,      # Text of a model, or what was parsed from it
+    answer: object,   # Text of a model, or what was parsed from it
     n: int,           # Passages that it was shown, >= 1
 ) -> GradeReading:    # Nothing raises; what cannot be read is told
     "Read the grades that a model gave."

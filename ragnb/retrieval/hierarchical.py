@@ -9,11 +9,14 @@ import copy
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from operator import add
-from typing import Any
+from typing import Any, TYPE_CHECKING
 
 import numpy as np
 from llama_index.core.node_parser import NodeParser
 from llama_index.core.schema import BaseNode, NodeWithScore, QueryBundle, TextNode
+
+if TYPE_CHECKING:
+    from llama_index.core.base.embeddings.base import BaseEmbedding
 
 # %% auto #0
 __all__ = ['Layer', 'SectionTree', 'build_tree', 'HierarchicalRetriever']
@@ -25,7 +28,7 @@ from ..documents.text import word_tokens, word_tokens_batch
 from ..chunking.any_parser import span_parser
 from ..chunking.structure import TextNodeParser
 from ..chunking.summaries import Section, summarise_sections
-from ..storage.filters import resolve_where, seen_metadata
+from ..storage.filters import resolve_where, seen_metadata, Where
 from .missing_words import readable_question, words_as_written
 from .arguments import check_counts, StoreRetriever
 from .bm25 import PositiveOkapi
@@ -108,7 +111,8 @@ class SectionTree:
 
 # %% ../../nbs/40_retrieval/15_hierarchical.ipynb #f4b8a979
 def _layers(tree: tuple[Sequence[TextNode], Sequence[Section], np.ndarray, np.ndarray], titles: Sequence[str],
-            vectors: np.ndarray | None, embed_model: Any, by_entry: bool) -> tuple[Layer, Layer, Layer]:
+            vectors: np.ndarray | None, embed_model: BaseEmbedding | None,
+            by_entry: bool) -> tuple[Layer, Layer, Layer]:
     "Make the layers of units, sections and documents."
     units, sections, section_of, document_of = tree
 
@@ -130,7 +134,7 @@ def _layers(tree: tuple[Sequence[TextNode], Sequence[Section], np.ndarray, np.nd
 
 def build_tree(
     documents: Sequence[BaseNode],              # With different ids
-    embed_model: Any,                           # LlamaIndex `BaseEmbedding`, fitted
+    embed_model: BaseEmbedding | None,          # LlamaIndex `BaseEmbedding`, fitted
     sections: Sequence[Section] | None = None,  # From `summarise_sections`; None: without a model
     parser: NodeParser | None = None,           # Makes the units (level c, u, s or r); None: sentences, 200 characters
     search: str = "text",                       # What a section is searched by: its "text" or its "entry"
@@ -205,14 +209,14 @@ class HierarchicalRetriever(StoreRetriever):
         self.n_documents, self.n_sections = n_documents, n_sections
         self._among = self._through(where)
 
-    def _through(self, where: Any) -> np.ndarray:
+    def _through(self, where: Where) -> np.ndarray:
         "True for the units that a filter lets through."
         wanted = resolve_where(where)
         return np.array([wanted is None or wanted.holds(seen_metadata(n)) for n in self.tree.units], bool)
 
     def filtered(
         self,
-        where: Any,           # As of the class; applies in addition to the filter that is there
+        where: Where,         # As of the class; applies in addition to the filter that is there
     ) -> HierarchicalRetriever:
         "Return a copy behind a filter."
         other = copy.copy(self)

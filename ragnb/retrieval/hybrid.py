@@ -28,6 +28,7 @@ from ..documents.markup import one_line
 from ..documents.span import id_key, InputError, Why
 from ..storage.filtered import filtered_store, FilteredStore
 from ..storage.store import ChunkReader
+from ..storage.filters import Where
 from .missing_words import IndexWords, question_for
 from .arguments import check_counts, check_weights, filtered_retriever, is_number, StoreRetriever
 
@@ -332,7 +333,7 @@ class HybridRetriever(HitsRetriever):
 
     def filtered(
         self,
-        where: Any,           # As of the class; holds besides the filters of the members
+        where: Where,         # As of the class; holds besides the filters of the members
     ) -> HybridRetriever:
         "A copy with filtered members."
         other = copy.copy(self)

@@ -32,6 +32,7 @@ from ..models.guards import guard_marks
 from ragnb.models.llm import (
     error_event, json_values, ModelEvent, resolve_llm, shorten, strip_thinking, within
 )
+from ..storage.filters import Where
 from .arguments import check_counts, filtered_retriever, is_number
 from .hybrid import check_question, fuse_hits, Hits, HitsRetriever, question_bundle, rrf
 
@@ -50,7 +51,7 @@ class Plan:
         return [self.question, *self.texts]
 
 # %% ../../nbs/40_retrieval/05_planning.ipynb #e79f2f27
-def _texts(value: Any) -> list[str]:
+def _texts(value: object) -> list[str]:
     "The texts in a value, in order."
     if isinstance(value, str):
         return [value]
@@ -77,7 +78,7 @@ def _same(text: str) -> str:
 
 # %% ../../nbs/40_retrieval/05_planning.ipynb #95fa08f4
 def read_queries(
-    answer: Any,              # Text of a model
+    answer: object,           # Text of a model
     question: str,            # Left out of the result
     n: int = 3,               # Wordings at most, >= 1
 ) -> list[str]:               # Distinct, in order; [] when there is none
@@ -160,7 +161,7 @@ class PlanningRetriever(BaseRetriever):
 
     def filtered(
         self,
-        where: Any,               # Handed on to the retriever; holds besides its own
+        where: Where,             # Handed on to the retriever; holds besides its own
     ) -> PlanningRetriever:
         "A copy that asks the same model, over a filtered retriever."
         other = copy.copy(self)
@@ -242,7 +243,7 @@ class MultiQueryRetriever(PlanningRetriever, HitsRetriever):
         rrf([[], []], k, [1.0, weight])  # refuse bad constants now
         self.top_k, self.k, self.weight = top_k, k, weight
 
-    def read(self, answer: Any, question: str) -> list[str]:
+    def read(self, answer: object, question: str) -> list[str]:
         "The wordings in an answer."
         return read_queries(answer, question, self.n)
 
@@ -336,7 +337,7 @@ class HydeRetriever(PlanningRetriever):
             raise InputError(f"HyDE needs question_share in [0, 1), got {question_share!r}")
         self.embed_model, self.question_share = embed_model, question_share
 
-    def read(self, answer: Any, question: str) -> list[str]:
+    def read(self, answer: object, question: str) -> list[str]:
         "The passage in an answer."
         text = " ".join(strip_thinking(answer).split())[:1_000] if isinstance(answer, str) else ""
         return [text] if re.search(r"\w", text) and _same(text) != _same(question) else []

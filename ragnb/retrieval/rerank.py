@@ -15,7 +15,7 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Annotated, Any
+from typing import Annotated, Any, TYPE_CHECKING
 
 from llama_index.core.bridge.pydantic import (
     BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, WithJsonSchema, model_validator
@@ -23,6 +23,9 @@ from llama_index.core.bridge.pydantic import (
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle
 import numpy as np
+
+if TYPE_CHECKING:
+    from onnxruntime import InferenceSession
 
 # %% auto #0
 __all__ = ['RERANK_PROMPT', 'RerankedNode', 'RerankReport', 'Reranked', 'Reranker', 'passage_list', 'Grades', 'LLMReranker',
@@ -198,7 +201,7 @@ class _Run:
             self.events.append(ModelEvent("skipped", f"{len(pool)} passages, {reason}"))
         return late or not self.reachable
 
-    def hear(self, pool: list[int], call: int, structured: bool, answer: Any) -> bool:
+    def hear(self, pool: list[int], call: int, structured: bool, answer: object) -> bool:
         "Take an answer or an exception; False when the model is to be asked again in text."
         error = answer if isinstance(answer, Exception) else None
         if error is not None and (not structured or unreachable(error)):
@@ -423,7 +426,7 @@ class WrappedReranker(Reranker):
         return self._done(_moved(nodes, order, [score for _, score in found]), report)
 
 # %% ../../nbs/40_retrieval/04_rerank.ipynb #becd0680
-def _pair_scores(session: Any, pairs: Sequence[Any]) -> np.ndarray:
+def _pair_scores(session: InferenceSession, pairs: Sequence[Any]) -> np.ndarray:
     "Scores of one batch of encoded pairs: the only logit of each, or yes minus no where there are two."
     width = max(len(p.ids) for p in pairs)
     feed = {name: np.zeros((len(pairs), width), np.int64) for name in ("input_ids", "attention_mask", "token_type_ids")}

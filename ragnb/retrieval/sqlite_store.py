@@ -22,7 +22,7 @@ __all__ = ['CHUNKS', 'STORED', 'packed', 'unpacked', 'StoredDocument', 'levels_o
 # %% ../../nbs/40_retrieval/13_sqlite_store.ipynb #332a8843
 from ..documents.markup import one_line
 from ..documents.span import Address, Outline, parse_address, SEARCHED, try_address
-from ..storage.filters import Filter, resolve_where, seen_metadata
+from ..storage.filters import Filter, resolve_where, seen_metadata, Where
 from ..storage.store import best_first, ChunkStore, outline_from_json, outline_to_json
 from .scoring import question_vector, ranges_around, word_scores
 from .sqlite_units import SqliteUnits, UnitWriter
@@ -39,7 +39,7 @@ CREATE TABLE IF NOT EXISTS chunk (key INTEGER PRIMARY KEY, nodes BLOB);    -- of
 
 
 def packed(
-    value: Any,   # Of JSON
+    value: object,  # Of JSON
 ) -> bytes:
     "Compress a value."
     return zlib.compress(json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass"))
@@ -139,7 +139,7 @@ class SearchedByWords(ChunkStore):
         self,
         terms: Sequence[str],   # Tokens of a question
         top_k: int = 10,
-        where: Any = None,      # See `resolve_where`
+        where: Where = None,    # See `resolve_where`
     ) -> list[NodeWithScore]:   # Best first, scores above 0
         "Find the best chunks by BM25."
         with self.units.snapshot():

@@ -194,7 +194,7 @@ class Database:
     def numbers(
         self,
         sql: str,      # Of one text: whole numbers joined by commas, as by `group_concat`
-        value: Any,    # For its placeholder
+        value: object,  # For its placeholder
     ) -> np.ndarray:   # int64
         "Read many numbers at once."
         return np.fromstring(self.connection.execute(sql, [value]).fetchone()[0] or "", np.int64, sep=",")

@@ -11,7 +11,6 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 
 # %% auto #0
@@ -20,7 +19,7 @@ __all__ = ['HttpRefusal', 'Visitor', 'read_tokens', 'Access', 'narrowed', 'shut_
 # %% ../../nbs/87_serve/02_access.ipynb #3b608175
 from ..documents.span import InputError, RagnbError
 from ..storage.filtered import filtered_store, located
-from ..storage.filters import all_of, Filter, resolve_where
+from ..storage.filters import all_of, Filter, resolve_where, Where
 from ..retrieval.arguments import filtered_retriever
 from ..agent.library import Library
 
@@ -82,7 +81,7 @@ class Access:
     def __init__(
         self,
         visitors: Mapping[str, Visitor] | None = None,  # Digest -> visitor, see `read_tokens`; None: no token is needed
-        where: Any = None,                              # Filter for everybody, see `resolve_where`
+        where: Where = None,                            # Filter for everybody, see `resolve_where`
     ) -> None:
         wanted = resolve_where(where)
         self.local = Visitor("local", wanted)
@@ -113,7 +112,7 @@ class Access:
 # %% ../../nbs/87_serve/02_access.ipynb #605b312a
 def narrowed(
     library: Library,     # Not changed
-    where: Any = None,    # See `resolve_where`; None gives the library as it is
+    where: Where = None,  # See `resolve_where`; None gives the library as it is
 ) -> Library:             # Shares the indexes; holds besides the filter that is there
     "A library of what a filter lets through."
     if resolve_where(where) is None:

@@ -13,7 +13,11 @@ from collections.abc import AsyncIterator, Callable, Sequence
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fastapi import FastAPI
+    from starlette.types import Receive, Scope, Send
 
 # %% auto #0
 __all__ = ['LOCAL_HOSTS', 'MOST_CONNECTIONS', 'digests', 'page_policy', 'page_html', 'event_text', 'create_app', 'check_binding',
@@ -73,7 +77,7 @@ def _stream(service: Service, asked: OpenQuestion) -> Any:
     class Stream(StreamingResponse):
         "A stream that ends its question."
 
-        async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
             try:
                 await super().__call__(scope, receive, send)
             finally:
@@ -90,7 +94,7 @@ _EVENTS: dict[str, Any] = {200: {"description": "Server-Sent Events: `begin`, `s
                                  "content": {"text/event-stream": {"schema": {"type": "string"}}}}}
 
 
-def _add_questions(app: Any, service: Service, who: Any) -> None:
+def _add_questions(app: FastAPI, service: Service, who: Any) -> None:
     "Routes that ask."
     @app.post("/api/ask", responses=_EVENTS, response_model=None, tags=["questions"])
     async def ask(body: AskBody, visitor: Visitor = who) -> Any:
@@ -105,7 +109,7 @@ def _add_questions(app: Any, service: Service, who: Any) -> None:
         return _stream(service, service.resume(visitor, conversation, body))
 
 
-def _add_conversations(app: Any, service: Service, who: Any) -> None:
+def _add_conversations(app: FastAPI, service: Service, who: Any) -> None:
     "Routes of what was asked before."
     @app.get("/api/conversations", tags=["conversations"])
     async def conversations(visitor: Visitor = who) -> list[dict[str, Any]]:
@@ -139,7 +143,7 @@ def _add_conversations(app: Any, service: Service, who: Any) -> None:
         return HTMLResponse(html, headers={"content-security-policy": policy})
 
 
-def _add_documents(app: Any, service: Service, who: Any) -> None:
+def _add_documents(app: FastAPI, service: Service, who: Any) -> None:
     "Routes of documents."
     @app.get("/api/documents", tags=["documents"])
     def documents(visitor: Visitor = who) -> list[dict[str, Any]]:
@@ -173,18 +177,18 @@ def _add_documents(app: Any, service: Service, who: Any) -> None:
 LOCAL_HOSTS: tuple[str, ...] = ("127.0.0.1", "localhost", "[::1]")
 
 
-def _add_refusals(app: Any) -> None:
+def _add_refusals(app: FastAPI) -> None:
     "Replies to what is refused."
     from fastapi.exceptions import RequestValidationError
     from fastapi.responses import JSONResponse
 
-    async def refused(_request: Any, error: Any) -> Any:
+    async def refused(_request: object, error: Any) -> Any:
         headers = {"retry-after": str(error.retry)} if error.retry else {}
         if error.status == 401:
             headers["www-authenticate"] = "Bearer"
         return JSONResponse({"detail": error.message}, error.status, headers)
 
-    async def wrong(_request: Any, error: Any) -> Any:
+    async def wrong(_request: object, error: Any) -> Any:
         return JSONResponse({"detail": str(error)[:500]}, 422)
 
     async def invalid(request: Any, error: Any) -> Any:
@@ -200,7 +204,7 @@ def _add_refusals(app: Any) -> None:
     app.add_exception_handler(RequestValidationError, invalid)
 
 
-def _add_page(app: Any, service: Service, who: Any) -> None:
+def _add_page(app: FastAPI, service: Service, who: Any) -> None:
     "The page, and what it asks first."
     from fastapi.responses import HTMLResponse
 
@@ -298,7 +302,7 @@ def check_binding(
 
 
 def serve_app(
-    app: Any,                                   # Of `create_app`
+    app: FastAPI,                               # Of `create_app`
     host: str = "127.0.0.1",
     port: int = 8321,                           # 0 for a free one
     ready: Callable[[str], Any] | None = None,  # Called with the address when it listens

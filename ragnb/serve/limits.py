@@ -10,7 +10,11 @@ from collections import Counter
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from starlette.datastructures import Headers
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 # %% auto #0
 __all__ = ['SECURITY_HEADERS', 'Places', 'Guard']
@@ -78,20 +82,20 @@ class Guard:
 
     def __init__(
         self,
-        app: Any,                  # ASGI
+        app: ASGIApp,              # ASGI
         hosts: Iterable[str],      # Names that may be asked, see `host_name`
         body: int = 100_000,       # Bytes of a request, at most, >= 1
     ) -> None:
         check_counts(1, body=body)
         self.app, self.hosts, self.body = app, frozenset(hosts), body
 
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         from fastapi.datastructures import Headers
         from fastapi.responses import JSONResponse
         if scope["type"] != "http":
             return await self.app(scope, receive, send) if scope["type"] == "lifespan" else None
 
-        async def secured(message: Any) -> None:
+        async def secured(message: Message) -> None:
             if message["type"] == "http.response.start":
                 there = Headers(raw=message["headers"])
                 more = [(k.encode(), v.encode()) for k, v in SECURITY_HEADERS.items() if k not in there]
@@ -109,7 +113,7 @@ class Guard:
         use_language(accepted_language(headers.get("accept-language", "")))   # of this request's context
         await self.app(scope, read, secured)
 
-    async def _checked(self, scope: Any, headers: Any, receive: Any) -> bytes:
+    async def _checked(self, scope: Scope, headers: Headers, receive: Receive) -> bytes:
         "The body of a request that may come in."
         if any(len(headers.getlist(name)) > 1 for name in ("host", "origin")):
             raise HttpRefusal(400, "a header is there twice")

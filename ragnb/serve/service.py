@@ -20,7 +20,7 @@ __all__ = ['OpenQuestion', 'Service', 'waiting_view', 'Reading']
 from ..documents.span import InputError, Span
 from ..models.llm import resolve_llm
 from ..storage.filtered import explain_nothing
-from ..storage.filters import all_of, Filter, resolve_where
+from ..storage.filters import all_of, Filter, resolve_where, Where
 from ..expansion.fetch import read_spans
 from ..context.sources import DisplayDoc
 from ..agent.flow import Agent, AnswerPart, Finished, StepEvent
@@ -78,7 +78,7 @@ class Service:
         return self._agents[key]
 
     def _begin(self, visitor: Visitor, talk: Talk, state: AgentState, choice: Choice | None = None,
-               where: Any = None) -> OpenQuestion:
+               where: Where = None) -> OpenQuestion:
         "Take a place; one question of a conversation at a time."
         wanted = resolve_where(where)
         if talk.id in self._busy:
@@ -88,7 +88,7 @@ class Service:
         self._busy[talk.id] = asyncio.Event()
         return OpenQuestion(visitor, talk, state, choice, wanted)
 
-    def ask(self, visitor: Visitor, question: str, talk_id: str | None = None, where: Any = None) -> OpenQuestion:
+    def ask(self, visitor: Visitor, question: str, talk_id: str | None = None, where: Where = None) -> OpenQuestion:
         "Begin with a question, in a conversation or a new one; `where` narrows. `end` must be called."
         talk = Talk(owner=visitor.key) if talk_id is None else self.talks.get(visitor, talk_id)
         state = AgentState.ask(question, talk.conversation, self.agent(visitor).max_attempts)

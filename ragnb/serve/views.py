@@ -31,7 +31,7 @@ class Sent(WholeText):
 
     @model_validator(mode="before")
     @classmethod
-    def finite(cls, given: Any) -> Any:
+    def finite(cls, given: object) -> Any:
         "Refuse NaN and infinity, which Python reads in JSON and no JSON may contain."
         try:
             json.dumps(given, allow_nan=False)

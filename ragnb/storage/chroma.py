@@ -10,11 +10,15 @@ import math
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TYPE_CHECKING
 from urllib.parse import urlparse
 
 from llama_index.core.schema import NodeWithScore, TextNode
 from llama_index.core.vector_stores.types import VectorStoreQuery
+
+if TYPE_CHECKING:
+    from chromadb.api import ClientAPI
+    from llama_index.vector_stores.chroma import ChromaVectorStore
 
 # %% auto #0
 __all__ = ['open_collection', 'ChromaStore']
@@ -57,7 +61,7 @@ def _open_server(url: str) -> Any:
         raise ConnectionError(f"no Chroma server answers at {address!r}: {error}") from error
 
 # %% ../../nbs/30_storage/04_chroma.ipynb #7950d971
-def _collection(client: Any, name: str, space: str) -> Any:
+def _collection(client: ClientAPI, name: str, space: str) -> Any:
     "Open or create a collection as a vector store of LlamaIndex."
     from llama_index.vector_stores.chroma import ChromaVectorStore
     graph = {"space": space, "ef_construction": 200, "ef_search": 1_000}
@@ -112,13 +116,15 @@ def _is_outline(row: str) -> bool:
     return row.endswith(_OUTLINE) and try_address(row) is None
 
 # %% ../../nbs/30_storage/04_chroma.ipynb #4852b60e
-def _parts(client: Any, items: Iterable[Any]) -> Iterator[list[Any]]:
+def _parts(client: ClientAPI, items: Iterable[Any]) -> Iterator[list[Any]]:
     "Split items into batches that Chroma accepts."
     items, most = list(items), client.get_max_batch_size()
     yield from (items[at:at + most] for at in range(0, len(items), most))
 
 
-def _nearest(children: Any, embedding: Sequence[float], n: int, **where: Any) -> list[tuple[float, TextNode]]:
+def _nearest(
+    children: ChromaVectorStore, embedding: Sequence[float], n: int, **where: Any
+) -> list[tuple[float, TextNode]]:
     "Return cosine and chunk of the rows nearest to a vector, nearest first."
     asked = VectorStoreQuery(query_embedding=list(map(float, embedding)), similarity_top_k=n)
     found = children.query(asked, **where)
@@ -175,11 +181,11 @@ class ChromaStore(ChunkStore):
         "Return the collection of a level."
         return self.children if level in SEARCHED else self.parents
 
-    def _rows(self, home: Any, ids: Iterable[str]) -> dict[str, TextNode]:
+    def _rows(self, home: ChromaVectorStore, ids: Iterable[str]) -> dict[str, TextNode]:
         "Read rows by id."
         return {n.node_id: _restored(n) for part in _parts(self.client, ids) for n in home.get_nodes(part)}
 
-    def _pages(self, home: Any) -> Iterator[TextNode]:
+    def _pages(self, home: ChromaVectorStore) -> Iterator[TextNode]:
         "Read all rows."
         for part in _parts(self.client, home.client.get(include=[])["ids"]):
             yield from map(_restored, home.get_nodes(part))
@@ -236,7 +242,7 @@ class ChromaStore(ChunkStore):
                 raise InputError(f"Chroma does not take these documents: {error}") from error
             raise
 
-    def _add(self, home: Any, nodes: Sequence[TextNode]) -> None:
+    def _add(self, home: ChromaVectorStore, nodes: Sequence[TextNode]) -> None:
         "Write rows, without the vectors of chunks that are not searched."
         given = nodes if home is self.children else [n.model_copy(update={"embedding": None}) for n in nodes]
         for part in _parts(self.client, map(_written, given)):

@@ -19,7 +19,7 @@ __all__ = ['FilteredStore', 'filtered_store', 'located', 'explain_nothing', 'war
 from ..documents.messages import warn_caller
 from ..documents.span import Outline, parse_address, SEARCHED
 from ragnb.storage.filters import (
-    all_of, asks_folders, Filter, FOLDER_KEYS, resolve_where, seen_metadata, where_folders, why_nothing
+    all_of, asks_folders, Filter, FOLDER_KEYS, resolve_where, seen_metadata, where_folders, why_nothing, Where,
 )
 from .store import ChunkReader, Found, T
 
@@ -40,7 +40,7 @@ class FilteredStore(ChunkReader):
         For an invalid filter.
     """
 
-    def __init__(self, store: ChunkReader, where: Any) -> None:
+    def __init__(self, store: ChunkReader, where: Where) -> None:
         self.store, self.where = store, resolve_where(where)
         self._documents: tuple[frozenset[str], frozenset[str]] = frozenset(), frozenset()
 
@@ -55,7 +55,7 @@ class FilteredStore(ChunkReader):
     def in_one_state(self, do: Callable[[], T]) -> T:
         return self.store.in_one_state(do)
 
-    def matching(self, where: Any = None) -> frozenset[str]:
+    def matching(self, where: Where = None) -> frozenset[str]:
         return self.store.matching(all_of(self.where, resolve_where(where)))
 
     def addressed(self, hits: Sequence[NodeWithScore]) -> list[NodeWithScore]:
@@ -73,10 +73,10 @@ class FilteredStore(ChunkReader):
                 for i, outline in found.items() if i in self._held()}
         return Found(kept, (*missing, *(i for i in found if i not in kept)))
 
-    def search(self, embedding: Sequence[float], top_k: int = 10, where: Any = None) -> list[NodeWithScore]:
+    def search(self, embedding: Sequence[float], top_k: int = 10, where: Where = None) -> list[NodeWithScore]:
         return self.store.search(embedding, top_k, all_of(self.where, resolve_where(where)))
 
-    def search_words(self, terms: Sequence[str], top_k: int = 10, where: Any = None) -> list[NodeWithScore]:
+    def search_words(self, terms: Sequence[str], top_k: int = 10, where: Where = None) -> list[NodeWithScore]:
         "Find the best chunks by words, in a store that counts them."
         return self.store.search_words(terms, top_k, all_of(self.where, resolve_where(where)))
 
@@ -100,7 +100,7 @@ class FilteredStore(ChunkReader):
 # %% ../../nbs/30_storage/03_filtered.ipynb #f18b5a18
 def filtered_store(
     store: ChunkReader,
-    where: Any = None,   # See `resolve_where`; None returns the store itself
+    where: Where = None,  # See `resolve_where`; None returns the store itself
 ) -> ChunkReader:
     "Put a filter in front of a store."
     wanted = resolve_where(where)
@@ -119,7 +119,7 @@ def _files(held: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
 
 def located(
     store: ChunkReader,
-    where: Any = None,      # See `resolve_where`
+    where: Where = None,    # See `resolve_where`
 ) -> Filter | None:         # Folders are replaced by document ids
     "Read a filter and look up its folders in a store."
     if not asks_folders(where):
@@ -130,7 +130,7 @@ def located(
 
 def explain_nothing(
     store: ChunkReader,
-    where: Any = None,      # See `resolve_where`
+    where: Where = None,    # See `resolve_where`
 ) -> str:                   # '' when something passes, or the store is empty
     "Explain why nothing passes a filter. It lists what is in the store: show it only to readers with full access."
     wanted = located(store, where)

@@ -17,7 +17,7 @@ from llama_index.core.schema import BaseNode
 from llama_index.core.vector_stores.types import FilterCondition, MetadataFilter, MetadataFilters
 
 # %% auto #0
-__all__ = ['OPERATORS', 'Value', 'Filter', 'FOLDER_KEYS', 'Condition', 'Group', 'all_of', 'resolve_where', 'why_nothing',
+__all__ = ['OPERATORS', 'Value', 'Filter', 'Where', 'FOLDER_KEYS', 'Condition', 'Group', 'all_of', 'resolve_where', 'why_nothing',
            'asks_folders', 'where_folders', 'seen_metadata', 'chroma_takes', 'chroma_where']
 
 # %% ../../nbs/30_storage/02_filters.ipynb #bede38af
@@ -25,7 +25,7 @@ from ..documents.forms import plain_text
 from ..documents.span import InputError
 
 # %% ../../nbs/30_storage/02_filters.ipynb #ca121462
-def _kind(value: Any) -> str:
+def _kind(value: object) -> str:
     "Return text, number or truth; '' for a value that cannot be compared."
     if isinstance(value, bool):
         return "truth"
@@ -105,6 +105,7 @@ class Group:
 
 
 Filter = Union[Condition, Group]
+Where = Union[str, Mapping[str, Any], Sequence[Any], MetadataFilter, MetadataFilters, Filter, None]
 
 # %% ../../nbs/30_storage/02_filters.ipynb #e6d0433d
 def all_of(
@@ -153,7 +154,7 @@ def _from_llama(where: MetadataFilter | MetadataFilters) -> Filter | None:
 
 # %% ../../nbs/30_storage/02_filters.ipynb #3d08f38e
 def resolve_where(
-    where: Any,           # None, a line, a list of any of these, a dict, LlamaIndex's filters, or a `Filter`
+    where: Where,         # None, a line, a list of any of these, a dict, LlamaIndex's filters, or a `Filter`
 ) -> Filter | None:       # Everything passes None; `InputError` for an invalid filter
     "Convert any form of filter."
     if where is None or isinstance(where, (Condition, Group)):
@@ -203,7 +204,7 @@ def _nothing_fulfils(condition: Condition, documents: Sequence[Mapping[str, Any]
 
 
 def why_nothing(
-    where: Any,                               # See `resolve_where`
+    where: Where,                             # See `resolve_where`
     documents: Sequence[Mapping[str, Any]],   # The metadata of each, with `doc_id`
 ) -> str:                                     # '' when a document fulfils the filter
     "Explain why no document passes a filter."
@@ -224,14 +225,14 @@ def _in_folder(doc_id: str, folder: str) -> bool:
     return folder in ("", ".") or doc_id == folder or doc_id.startswith(f"{folder}/")
 
 
-def asks_folders(where: Any) -> bool:
+def asks_folders(where: Where) -> bool:
     "Check whether a filter asks for a folder."
     wanted = resolve_where(where)
     return wanted is not None and any(c.key in FOLDER_KEYS for c in _conditions(wanted))
 
 
 def where_folders(
-    where: Any,                    # See `resolve_where`
+    where: Where,                  # See `resolve_where`
     doc_ids: Sequence[str],        # All documents
     own: Sequence[str] = (),       # Metadata keys of the documents
     files: Mapping[str, Sequence[str]] | None = None,   # Document id -> its file, and copies of the file

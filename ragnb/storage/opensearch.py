@@ -20,8 +20,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import cache
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TYPE_CHECKING
 from urllib.parse import parse_qs, SplitResult, urlsplit
+
+if TYPE_CHECKING:
+    from opensearchpy import OpenSearch
 
 # %% auto #0
 __all__ = ['Action', 'ClusterPlace', 'cluster_place', 'checked_name', 'ServerError', 'server_errors', 'open_client', 'send_bulk',
@@ -122,7 +125,7 @@ class ServerError(RagnbError, ConnectionError):
     "A search server does not answer, or refuses a request."
 
 
-def _plain(error: Any, where: str) -> RagnbError:
+def _plain(error: Exception, where: str) -> RagnbError:
     "Convert an error of the client to one of ours."
     status = getattr(error, "status_code", None)
     told = getattr(error, "info", None)
@@ -227,7 +230,7 @@ _SENDERS = 2      # Requests at a time
 
 
 def send_bulk(
-    client: Any,                   # opensearchpy.OpenSearch
+    client: OpenSearch,            # opensearchpy.OpenSearch
     actions: Iterable[Action],
     where: str,                    # For messages
     retries: int = 12,             # After pauses of 0.1 to 10 seconds: about a minute; then `ServerError`
@@ -243,7 +246,7 @@ def send_bulk(
             done.result()
 
 
-def _send_rows(client: Any, rows: Sequence[Action], where: str, retries: int) -> None:
+def _send_rows(client: OpenSearch, rows: Sequence[Action], where: str, retries: int) -> None:
     "Send rows, again where the server was busy."
     from opensearchpy.helpers import streaming_bulk
     limits = {"chunk_size": 500, "max_chunk_bytes": 5_000_000, "max_retries": retries, "initial_backoff": 0.1,
@@ -281,7 +284,7 @@ def vector_field(
 def nearest_rows(
     vector: Sequence[float],    # Length 1
     k: int,                     # Rows to find
-    among: Any = None,          # Query that the rows must match
+    among: Mapping[str, Any] | None = None,  # Query that the rows must match
 ) -> dict[str, Any]:            # Query
     "Write a query for the rows nearest to a vector."
     only, reach = {} if among is None else {"filter": among}, max(512, k)   # Candidates that the graph keeps

@@ -10,10 +10,14 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from math import isfinite
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TYPE_CHECKING, TypeVar
 
 import numpy as np
 from llama_index.core.schema import MetadataMode, NodeWithScore, TextNode
+
+if TYPE_CHECKING:
+    from llama_index.core.base.embeddings.base import BaseEmbedding
+    from llama_index.core.node_parser import NodeParser
 
 # %% auto #0
 __all__ = ['T', 'Found', 'ChunkReader', 'embed_nodes', 'ChunkStore', 'best_first', 'MemoryStore', 'outline_to_json',
@@ -26,7 +30,7 @@ from ragnb.documents.span import (
 )
 from ..models.vectors import embed_texts, VectorCache
 from ..chunking.any_parser import span_parser
-from .filters import Filter, resolve_where, seen_metadata
+from .filters import Filter, resolve_where, seen_metadata, Where
 
 # %% ../../nbs/30_storage/01_store.ipynb #e5749c99
 def _asked(ids: Iterable[str]) -> list[str]:
@@ -102,7 +106,7 @@ class ChunkReader(ABC):
         """
 
     @abstractmethod
-    def search(self, embedding: Sequence[float], top_k: int = 10, where: Any = None) -> list[NodeWithScore]:
+    def search(self, embedding: Sequence[float], top_k: int = 10, where: Where = None) -> list[NodeWithScore]:
         """Find the chunks most similar to a vector.
 
         Parameters
@@ -155,7 +159,7 @@ class ChunkReader(ABC):
 
     def matching(
         self,
-        where: Any = None,     # See `resolve_where`; None for all
+        where: Where = None,   # See `resolve_where`; None for all
     ) -> frozenset[str]:       # Addresses
         "Return the searched chunks that pass a filter; by default, chunks are read one by one."
         wanted = resolve_where(where)
@@ -219,7 +223,7 @@ def _check_put(nodes: Sequence[TextNode], outlines: Sequence[Outline], known: in
 # %% ../../nbs/30_storage/01_store.ipynb #341792ed
 def embed_nodes(
     nodes: Sequence[TextNode],           # `embedding` is set on each
-    embed_model: Any,                    # A LlamaIndex `BaseEmbedding`
+    embed_model: BaseEmbedding,          # A LlamaIndex `BaseEmbedding`
     cache: VectorCache | None = None,    # Vectors that were computed earlier
 ) -> None:                               # `RagnbError` when the model returns more or fewer vectors than texts
     "Compute and set the vectors of nodes."
@@ -263,7 +267,7 @@ class ChunkStore(ChunkReader):
         self.reads += bool(asked)
         return Found.of(asked, self._read_outlines(asked))
 
-    def search(self, embedding: Sequence[float], top_k: int = 10, where: Any = None) -> list[NodeWithScore]:
+    def search(self, embedding: Sequence[float], top_k: int = 10, where: Where = None) -> list[NodeWithScore]:
         if top_k < 1:
             raise InputError(f"top_k must be >= 1, got {top_k}")
         if not len(embedding) or not np.isfinite(np.asarray(embedding, dtype=np.float64)).all():
@@ -272,7 +276,7 @@ class ChunkStore(ChunkReader):
             raise InputError(f"embedding must have {known} numbers like those in the store, got {len(embedding)}")
         return self._search(embedding, top_k, resolve_where(where)) if np.any(embedding) else []
 
-    def matching(self, where: Any = None) -> frozenset[str]:
+    def matching(self, where: Where = None) -> frozenset[str]:
         wanted = resolve_where(where)
         key, now = repr(wanted), self.version
         if self._known is None or self._known[0] != now or len(self._known[1]) > 100:
@@ -327,7 +331,7 @@ class ChunkStore(ChunkReader):
             self._changes += bool(gone)
         return len(gone)
 
-    def add_documents(self, documents: Sequence[Any], parser: Any, embed_model: Any) -> list[TextNode]:
+    def add_documents(self, documents: Sequence[Any], parser: NodeParser, embed_model: BaseEmbedding) -> list[TextNode]:
         """Split, embed and store documents, replacing those with the same id.
 
         Parameters
