@@ -7,8 +7,7 @@ from __future__ import annotations
 import os
 import unicodedata
 
-from hypothesis import HealthCheck, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, settings, strategies as st
 
 SLOW = os.environ.get("RAGNB_SLOW", "") not in ("", "0")
 

@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from llama_index.core.llms import CompletionResponse
 from llama_index.core.schema import Document
 from ollama_server import OllamaServer

@@ -12,7 +12,6 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-
 from ollama_server import OllamaServer
 from strategies import SLOW
 

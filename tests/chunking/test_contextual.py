@@ -8,19 +8,16 @@ import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from llama_index.core.schema import Document, MetadataMode
-from ragnb.models.scripted import ScriptedLLM
 from strategies import examples
 
-from ragnb.models.calls import CallCache
-from ragnb.chunking.contextual import (
-    CONTEXT_PROMPT, ContextualNodeParser, LlmContextNodeParser, document_window,
-)
-from ragnb.documents.span import Span
+from ragnb.chunking.contextual import CONTEXT_PROMPT, ContextualNodeParser, document_window, LlmContextNodeParser
 from ragnb.chunking.parent_child import ParentChildNodeParser
 from ragnb.chunking.sentence_window import SentenceWindowNodeParser
+from ragnb.documents.span import Span
+from ragnb.models.calls import CallCache
+from ragnb.models.scripted import ScriptedLLM
 
 TEXT = "# 규정\n\n## 연차\n\n열다섯 날을 준다. 이월할 수 없다.\n\n## 반차\n\n삭제\n\n## 병가\n\n삭제\n\n"
 SPLITTER = SentenceWindowNodeParser(sentences="rule")

@@ -8,22 +8,21 @@ from itertools import pairwise
 
 import pytest
 from conftest import SAMPLE, shared_data
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from llama_index.core.schema import Document, MetadataMode
 from strategies import (
-    BLANKS, KOREAN, MARKDOWN, PIECES, STATUTE, cluster_length, doc_ids, documents, examples, huge, joins_previous,
-    scalar_metadata,
+    BLANKS, cluster_length, doc_ids, documents, examples, huge, joins_previous, KOREAN, MARKDOWN, PIECES,
+    scalar_metadata, STATUTE,
 )
 from test_split import check_level, check_pages, check_stitch, pages
 
-from ragnb.documents.span import InputError, Outline, Span, parse_address
-from ragnb.documents.files import SCALARS
-from ragnb.chunking.rules import RULE_SPLITTERS, RoutedNodeParser, Rule, load_rules, parse_rules
+from ragnb.chunking.rules import load_rules, parse_rules, RoutedNodeParser, Rule, RULE_SPLITTERS
 from ragnb.chunking.structure import (
     HeadingNodeParser, QANodeParser, RecordNodeParser, StructureNodeParser, TableNodeParser, TextNodeParser,
 )
+from ragnb.documents.files import SCALARS
 from ragnb.documents.markdown import find_headings, find_tables
+from ragnb.documents.span import InputError, Outline, parse_address, Span
 
 TABLE_LINES = [
     "| 구분 | 일수 |", "|---|---|", "| - | :-: |", "| 연차 | 15 |", "|  | 16 |", "구분 | 일수", "--- | ---", "연차 | 15",

@@ -7,15 +7,14 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from llama_index.core.schema import Document
-from ragnb.models.scripted import ScriptedLLM
 from strategies import examples
 
-from ragnb.models.calls import CallCache
+from ragnb.chunking.summaries import key_sentences, sections_of, summarise_sections, word_weights
 from ragnb.documents.span import InputError, parse_address
-from ragnb.chunking.summaries import (key_sentences, sections_of, summarise_sections, word_weights)
+from ragnb.models.calls import CallCache
+from ragnb.models.scripted import ScriptedLLM
 
 WORDS = "연차 휴가 병가 급여 수당 출장 보안 교육 평가 승인".split()
 

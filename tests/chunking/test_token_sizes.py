@@ -6,8 +6,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from llama_index.core.schema import Document
 from strategies import documents, examples
 from test_growth import articles
@@ -15,14 +14,14 @@ from test_growth import articles
 from ragnb.chunking.base import SizedNodeParser
 from ragnb.chunking.parent_child import ParentChildNodeParser
 from ragnb.chunking.parsers import describe_parser, parser_from, resolve_parser
-from ragnb.chunking.rules import RoutedNodeParser, parse_rules
+from ragnb.chunking.rules import parse_rules, RoutedNodeParser
 from ragnb.chunking.sentence_window import SentenceWindowNodeParser
 from ragnb.chunking.structure import (
     HeadingNodeParser, QANodeParser, RecordNodeParser, StructureNodeParser, TableNodeParser, TextNodeParser,
 )
 from ragnb.chunking.units import UnitNodeParser
 from ragnb.documents.markdown import find_tables
-from ragnb.documents.packing import TextRuler, cut_long, overlap_start, pack
+from ragnb.documents.packing import cut_long, overlap_start, pack, TextRuler
 from ragnb.documents.span import InputError, Span
 from ragnb.documents.text import count_tokens, sentence_spans, tokenizer
 

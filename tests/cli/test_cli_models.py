@@ -25,7 +25,6 @@ def embedding_of(folder: Path) -> bytes:
         return zlib.decompress(db.execute("SELECT data FROM model WHERE name = 'embedding.json'").fetchone()[0])
 
 
-
 @pytest.fixture
 def server():
     with OllamaServer(models=("chat", "embedder")) as server:

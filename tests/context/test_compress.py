@@ -4,15 +4,14 @@ from __future__ import annotations
 import time
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from ragnb.models.scripted import ScriptedLLM
-from strategies import ENGLISH, KOREAN, PIECES, examples
+from hypothesis import given, strategies as st
+from strategies import ENGLISH, examples, KOREAN, PIECES
 
+from ragnb.context.builders import cut_passage, Excerpt
 from ragnb.context.compress import compress_passages, Compressor
-from ragnb.context.builders import Excerpt, cut_passage
 from ragnb.documents.span import InputError, Outline, Passage, Span, union
 from ragnb.documents.text import sentence_spans
+from ragnb.models.scripted import ScriptedLLM
 
 SENTENCES = ["이 규정은 휴가를 정한다.", "연차는 15일이 아니다.", "창립일에는 다과를 낸다.", "병가는 60일까지다.", "사무실은 금연이다.", "연차는 3월 말까지 쓸 수 있다."]
 

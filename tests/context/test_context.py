@@ -1,28 +1,30 @@
 """Context: order, budget, headers, citations, and a prompt that no document can break out of."""
 from __future__ import annotations
 
+import asyncio
 import re
 from dataclasses import replace
 from functools import partial
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from ragnb.models.scripted import ScriptedLLM
-from strategies import PIECES, examples
+from hypothesis import given, strategies as st
+from llama_index.core.schema import NodeWithScore, TextNode
+from strategies import examples, PIECES
 
 from ragnb.context.budgets import budget_for, model_window
 from ragnb.context.builders import (
-    BUILDERS, ContextBuilder, DebugContextBuilder, DetailedContextBuilder, Excerpt, PassageRanking,
-    QuestionContextBuilder, RankedContextBuilder, SimpleContextBuilder, TableContextBuilder, cut_passage, cut_to_sentences,
-    fill_context, own_parts, passage_labels, reorder_for_attention, resolve_builder,
+    BUILDERS, ContextBuilder, cut_passage, cut_to_sentences, DebugContextBuilder, DetailedContextBuilder, Excerpt,
+    fill_context, own_parts, passage_labels, PassageRanking, QuestionContextBuilder, RankedContextBuilder,
+    reorder_for_attention, resolve_builder, SimpleContextBuilder, TableContextBuilder,
 )
 from ragnb.context.labels import passage_article
 from ragnb.context.question_kinds import ask_question_type, question_type
+from ragnb.context.reorder import LongContextReorderPostprocessor
 from ragnb.context.source_marks import read_marks
-from ragnb.models.llm import QA_PROMPT, prompt_template
 from ragnb.documents.span import InputError, Passage, Span, Why
 from ragnb.documents.text import tokenizer
+from ragnb.models.llm import prompt_template, QA_PROMPT
+from ragnb.models.scripted import ScriptedLLM
 
 
 def passage(rank: int = 1, text: str = "연차는 15일이다.", start: int = 0, doc_id: str = "", focus: Span | None = None,
@@ -51,8 +53,6 @@ def passages(draw: st.DrawFn, most: int = 5) -> list[Passage]:
 
 
 # --- order -----------------------------------------------------------------------------------------------------------
-
-
 @given(st.integers(0, 60))
 @examples(61)
 def test_best_at_both_ends_worst_in_the_middle(n):
@@ -76,7 +76,6 @@ def test_the_inside_of_a_passage_is_never_touched(items):
 
 
 # --- budget ----------------------------------------------------------------------------------------------------------
-
 builders = st.sampled_from([
     ContextBuilder, SimpleContextBuilder, RankedContextBuilder, partial(RankedContextBuilder, reorder=False),
     partial(RankedContextBuilder, include_score=True),
@@ -118,8 +117,6 @@ def test_bad_settings_are_refused(bad):
 
 
 # --- cuts ------------------------------------------------------------------------------------------------------------
-
-
 @examples(200)
 @given(texts, st.integers(0, 1_000), st.data())
 def test_a_cut_keeps_the_focus(text, start, data):
@@ -144,8 +141,6 @@ def test_cuts_end_with_words_and_without_a_focus_at_the_head():
 
 
 # --- headers ---------------------------------------------------------------------------------------------------------
-
-
 def test_the_outputs_of_the_context_builder_design():
     items = [passage(1, "연차 휴가는", doc_id="휴가정책.md", pages=(2,)), passage(2, "경조사 휴가는", doc_id="복지제도.md", pages=(5,))]
     assert SimpleContextBuilder().build(items).text == "[1]\n연차 휴가는\n\n[2]\n경조사 휴가는"
@@ -163,8 +158,6 @@ def test_a_header_is_one_line_of_a_sensible_length():
 
 
 # --- prompt ----------------------------------------------------------------------------------------------------------
-
-
 def prompt(context: str, question: str = "연차는?", template: str = QA_PROMPT) -> str:
     return prompt_template(template).format(context_str=context, query_str=question)
 
@@ -187,8 +180,6 @@ def test_braces_in_documents_and_questions_stay(text):
 
 
 # --- whole sentences, never through the hit --------------------------------------------------------------------------
-
-
 @given(st.lists(st.integers(3, 60), min_size=1, max_size=25), st.data())
 def test_a_passage_is_cut_at_sentence_ends_and_never_through_its_hit(lengths, data):
     sentences = ["가" * n + "다." for n in lengths]
@@ -219,8 +210,6 @@ def test_the_limit_of_a_passage_counts_its_hits():
 
 
 # --- layouts ---------------------------------------------------------------------------------------------------------
-
-
 def check_offsets(context) -> None:
     """Every passage stands at its place, one character for one."""
     for c in context.sources:
@@ -271,7 +260,6 @@ def test_the_layout_follows_the_question():
 
 
 # --- kinds of question -----------------------------------------------------------------------------------------------
-
 KINDS = {
     "fact": [
         "1년차 연차는 며칠인가?", "경조사 휴가는 어떻게 되나요?", "GN300의 기준 배기 압력은 얼마인가?", "신청서는 누구에게 제출하나?", "정리해고의 요건 조문은?",
@@ -308,8 +296,6 @@ def test_a_model_may_tell_the_kind(said, kind):
 
 
 # --- articles --------------------------------------------------------------------------------------------------------
-
-
 def test_the_article_is_that_of_the_hit():
     text = "앞 조문의 끝이다.\n제55조(휴일) 휴일을 준다.\n제56조의2(수당)\n가산한다. 제60조(연차)를 준용한다."
     def at(words: str, **rest) -> str:
@@ -322,8 +308,6 @@ def test_the_article_is_that_of_the_hit():
 
 
 # --- budget of a model -----------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(("name", "window"), [
     ("gpt-4o-mini", 128_000), ("gpt-4", 8_192), ("gpt-4-0613", 8_192), ("GPT-4.1-mini", 1_047_576),
     ("openai:gpt-4o", 128_000), ("ollama:qwen3:8b", 32_768), ("meta-llama/Llama-3.1-8B-Instruct", 131_072),
@@ -357,8 +341,6 @@ def test_shares(recwarn):
 
 
 # --- citations -------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(("answer", "numbers"), [
     ("15일이다[1].", [1]), ("[2][1] [2]", [2, 1]), ("[1, 3]", [1, 3]), ("[1-3]", [1, 2, 3]), ("【2】 ［3］", [2, 3]),
     ("[자료 2] [출처: 1번]", [2, 1]), ("[source 3]", [3]), ("[1, 2-3]", [1, 2, 3]), ("[9]", [9]), ("[0]", [0]),
@@ -475,3 +457,15 @@ def test_labels_are_counted_before_passages_are_chosen(items, kind, unit, budget
     assert context.size <= budget
     assert sum(len(p.text) for p in context.passages) >= 0.9 * sum(
         len(p.text) for p in builder.build(PassageRanking(items).at(budget)).passages) - 60
+
+
+@given(st.lists(st.none() | st.floats(-1, 1), max_size=9))
+@examples(60)
+def test_order_is_by_rank_and_nothing_is_touched(scores):
+    nodes = [NodeWithScore(node=TextNode(id_=str(rank), text=f"text {rank}"), score=score) for rank, score in enumerate(scores, 1)]
+    before = [n.model_dump() for n in nodes]
+    out = LongContextReorderPostprocessor().postprocess_nodes(nodes)
+    assert [n.model_dump() for n in nodes] == before
+    assert sorted(map(id, out)) == sorted(map(id, nodes))
+    assert [int(n.node_id) for n in out] == [*range(1, len(nodes) + 1, 2), *reversed(range(2, len(nodes) + 1, 2))]
+    assert asyncio.run(LongContextReorderPostprocessor().apostprocess_nodes(nodes)) == out

@@ -5,11 +5,10 @@ import sys
 import unicodedata
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from strategies import PIECES, examples
+from hypothesis import given, strategies as st
+from strategies import examples, PIECES
 
-from ragnb.context.builders import BUILDERS, Excerpt, SimpleContextBuilder, resolve_builder
+from ragnb.context.builders import BUILDERS, Excerpt, resolve_builder, SimpleContextBuilder
 from ragnb.context.source_marks import read_marks
 from ragnb.context.sources import answer_refs
 from ragnb.documents.span import Passage, Span

@@ -7,8 +7,7 @@ from collections.abc import Callable
 from functools import lru_cache
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from llama_index.core import Document
 from statute_texts import ACT, DECREE, LEGAL
 from strategies import documents, examples, SLOW

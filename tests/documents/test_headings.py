@@ -1,12 +1,20 @@
 """Headings of articles and chapters, written to be nasty."""
-
 from __future__ import annotations
 
-import pytest
-from statute_texts import check, clause, numbers
+import re
 
+import pytest
+from hypothesis import assume, given, strategies as st
+from llama_index.core import Document
+from markdown_it import MarkdownIt
+from statute_texts import check, clause, numbers
+from strategies import examples
+
+from ragnb.chunking.structure import TextNodeParser
+from ragnb.documents.markdown import find_headings
 from ragnb.documents.records import statute_records
 from ragnb.documents.statutes import parse_statute
+
 
 REFERENCES = ["제5조에 따른 등록", "제5조제1항의 등록", "제5조 제1항에 따라", "제5조 및 제6조에 따른 것", "제5조ㆍ제6조", "제5조(등록)에 따른 등록", "제5조(등록)의 규정",
               "제5조(등록), 제6조(취소)를 준용", "제5조(등록) 및 제6조를 준용", "제5조(같은 조 제2호는 제외한다), 제6조", "제5조(제2항은 제외한다)", "제5조부터 제7조까지",
@@ -90,3 +98,43 @@ def test_headings_that_wrap_or_lost_a_space() -> None:
             " 2011. 6. 15.>\n\n제2조(나) 나다.\n\n제3장 벌칙\n제3조(다) 다다.")
     assert [a.span.of(text)[-2:] for a in parse_statute(text).articles] == ["다."] * 3
     assert [a.path[0].split()[0][:3] for a in parse_statute(text).articles] == ["제1장", "제2장", "제3장"]
+
+
+LINES = [
+    "# 휴가", "## 연차 ##", "###### 끝", "####### 일곱", "#아님", "#\t탭", " # 하나", "   ## 셋", "    # 넷", "\t# 탭 앞", "#", "##   ", "제목", "두 줄",
+    "===", "---", "  ---", "=", "* * *", "- 항목", "- # 목록", "  ## 목록 안", "> # 인용", "> 본문", "1. 하나", "```", "```sh", "~~~", "`# 안`", "\\# 아님",
+    "<div>", "# <b>굵게</b>", "| 가 | 나 |", "|---|---|", "**굵게**", "", "", "", "본문이다.", "    code", "[a]: /b", "# 가 \\#", "### 표 | 줄", "-", "+ x",
+]
+
+
+def reference(text: str) -> list[tuple[int, int, str]]:
+    """Line, depth and title of the headings outside of lists and quotations, as CommonMark says."""
+    tokens = MarkdownIt("commonmark").enable("table").parse(text)
+    lines = text.split("\n")
+    for token in tokens:    # code that is never closed is, on purpose, no code for us
+        closed = token.type != "fence" or re.fullmatch(r"[\s>]*(?:`{3,}|~{3,})\s*", lines[min(token.map[1], len(lines)) - 1])
+        assume(closed and (token.type != "fence" or token.map[1] - token.map[0] > 1))
+    found = []
+    for token, body in zip(tokens, tokens[1:]):
+        title = re.sub(r"\s+", " ", body.content).strip()
+        if token.type == "heading_open" and token.level == 0 and title:
+            found.append((token.map[0], int(token.tag[1]), title))
+    return found
+
+
+@given(st.lists(st.sampled_from(LINES), min_size=1, max_size=12))
+@examples(500)
+def test_headings_are_those_of_the_markdown_parser(lines: list[str]) -> None:
+    text = "\n".join(lines)
+    assume(not text.startswith("---"))
+    expected = reference(text)
+    starts = [0, *(m.end() for m in re.finditer("\n", text))]
+    found = [(next(i for i in range(len(starts) - 1, -1, -1) if starts[i] <= h.start), h.depth, h.path[-1]) for h in find_headings(text)]
+    assert found == expected
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+def test_a_byte_order_mark_hides_no_heading(end: str) -> None:
+    text = end.join(["\ufeff# 휴가", "", "## 연차", "", "\ufeff## 병가"])
+    assert [h.path for h in find_headings(text)] == [("휴가",), ("휴가", "연차"), ("휴가", "병가")]
+    assert TextNodeParser().outline(Document(text=text, id_="a")).sections[0][0] == "휴가"

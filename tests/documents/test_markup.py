@@ -5,8 +5,7 @@ import html
 from html.parser import HTMLParser
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from jinja2 import UndefinedError
 
 from ragnb.documents.markup import card, esc, render, short, visible

@@ -1,16 +1,24 @@
 """Reading files and records: encodings, what is a file, what is wrong with a line."""
 from __future__ import annotations
 
+import contextlib
 import json
+import random
 import re
 import sys
+import unicodedata
 
 import pytest
+from conftest import SAMPLE
 from helpers_ingest import jsonl, read, write
+from hypothesis import given, strategies as st
+from strategies import documents, examples
 
 from ragnb.chunking.parent_child import ParentChildNodeParser
-from ragnb.documents.halves import CP949_NOTE
-from ragnb.documents.files import Problem, find_files, n_skipped, read_documents, record_to_document
+from ragnb.documents.files import (
+    find_files, LONGEST_HEADER, n_skipped, Problem, read_documents, read_yaml_header, record_to_document,
+)
+from ragnb.documents.halves import CP949_NOTE, decode_lines, decode_text
 from ragnb.documents.span import InputError
 
 
@@ -166,3 +174,144 @@ def test_one_bad_byte_costs_a_line_of_jsonl_and_names_its_place_elsewhere(tmp_pa
     told = dict(p.split(": ", 1) for p in problems)
     assert "damaged UTF-8: byte 0xed, number" in told["new.jsonl:2"] and "damaged CP949: byte" in told["old.jsonl:3"]
     assert told["text.md"] == "is damaged UTF-8: byte 0xec at offset 17, line 2" and len(problems) == 4
+
+
+TEXTS = [p.read_text(encoding="utf-8") for p in sorted((SAMPLE / "corpus").rglob("*.md"))]
+LINES = [line for text in TEXTS for line in text.split("\n") if len(line) > 20]
+
+
+def damaged(rng: random.Random, text: str) -> bytes:
+    """The text with one to three bytes changed, lost or added."""
+    data = bytearray(text.encode())
+    for _ in range(rng.randint(1, 3)):
+        at = rng.randrange(len(data))
+        way = rng.randrange(3)
+        if way == 0:
+            data[at] = rng.randrange(128, 256)
+        elif way == 1:
+            del data[at]
+        else:
+            data.insert(at, rng.randrange(128, 256))
+    return bytes(data)
+
+
+def test_no_damaged_utf8_is_read_as_wrong_korean():
+    rng, tried, fooled = random.Random(7), 0, 0
+    for n in range(2_000):
+        text = rng.choice(LINES) if n % 2 else rng.choice(TEXTS)[:1_000]
+        data = damaged(rng, text)
+        try:
+            data.decode()
+            continue
+        except UnicodeDecodeError as error:
+            tried, bad = tried + 1, error.start
+        try:
+            decode_text(data, "x.md")
+        except InputError as error:
+            assert f"at offset {bad}, line" in str(error) or "neither" in str(error)
+            continue
+        try:
+            data.decode("cp949")
+            fooled += 1
+        except UnicodeDecodeError:
+            raise AssertionError("read in no encoding") from None
+    assert tried > 1_500 and fooled == 0
+
+
+def test_every_sound_cp949_text_is_read():
+    read = 0
+    for text in [*TEXTS, *LINES, "휴가 규정 똠방각하", "### 8.2 동호회", "大韓民國 憲法 제1조", "첫째\r\n\n둘째", "API를 call하다", "값은 3.5㎏이다 ①②"]:
+        data = text.encode("cp949", errors="ignore")
+        wanted = data.decode("cp949")
+        try:
+            data.decode()  # also valid UTF-8: nothing can tell
+        except UnicodeDecodeError:
+            assert decode_text(data, "x.md") == wanted
+            read += 1
+    assert read > 300
+
+
+@pytest.mark.parametrize(("data", "told"), [
+    (b"\xff\xfe\x00\xd8", "NUL bytes"), (b"\xff\xfea", "is not a text file in UTF-16"), (b"a\0b", "NUL bytes, the first at offset 1"),
+    (b"abc\xff\xff", "byte 0xff at offset 3, line 1"), (b"\xef\xbb\xbf" + "첫째\n둘".encode() + b"\xec", "byte 0xec at offset 13, line 2"),
+])
+def test_the_reason_names_the_place(data: bytes, told: str):
+    with pytest.raises(InputError, match=f"x.md .*{told}"):
+        decode_text(data, "x.md")
+
+
+@pytest.mark.parametrize("text", ["大韓民國 憲法", "こんにちは", "Привет, мир", "가", "第一條\r\n目的"])
+def test_a_byte_order_mark_is_believed_in_every_script(text: str):
+    for mark, encoding in ((b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be")):
+        assert decode_text(mark + text.encode(encoding), "x.txt") == text
+    with pytest.raises(InputError, match="not a text file"):
+        decode_text(b"\xff\xfe" + (text + "\0").encode("utf-16-le"), "x.txt")
+
+
+def test_no_picture_or_archive_is_read_as_utf16():
+    rng = random.Random(3)
+    for n in range(400):
+        data = bytes(rng.choice((0, 0, rng.randrange(256))) for _ in range(rng.randrange(20, 400)))
+        with pytest.raises(InputError):
+            decode_text(data, "x.md")
+
+
+def test_a_file_of_lines_in_utf16_is_read():
+    text = '{"id": "a", "text": "첫째"}\n{"id": "b", "text": "둘째"}'
+    assert decode_lines(text.encode("utf-16"), "x") == [(line, "") for line in text.split("\n")]
+
+
+@pytest.mark.parametrize("name", ["rule.md", "rule.html", "rule.csv", "rule.jsonl"])
+def test_letters_are_composed_in_every_kind_of_file(tmp_path, name: str):
+    """The text, the title and the name; page starts count the composed text."""
+    body = {"rule.md": "# 구매규정\n\n제3조", "rule.html": "<h1>구매규정</h1><p>제3조</p>", "rule.csv": "구매규정,제3조\n1,2",
+            "rule.jsonl": '{"id": "규정", "title": "구매규정", "pages": ["구매규정", "제3조"]}'}[name]
+    (tmp_path / unicodedata.normalize("NFD", f"규정-{name}")).write_text(unicodedata.normalize("NFD", body), encoding="utf-8")
+    document, = read_documents(tmp_path, [])
+    for told in (document.text, document.id_, str(document.metadata)):
+        assert unicodedata.is_normalized("NFC", told)
+    assert "구매규정" in document.text
+    if name == "rule.jsonl":
+        assert [document.text[at:][:2] for at in document.metadata["page_starts"]] == ["구매", "제3"]
+
+
+@pytest.mark.parametrize(("text", "metadata", "rest"), [
+    ("---\ntitle: 휴가\n---\n본문", {"title": "휴가"}, "본문"), ("---\r\na: 1\r\n...\r\n본문", {"a": 1}, "본문"),
+    ("---\n---\n본문", {}, "본문"),
+    ("---\na: 2030-01-02\nb: no\nc: 12:30\nd: 0o7\ne: 1e5\nf: .5\n---", {"a": "2030-01-02", "b": "no", "c": "12:30", "d": "0o7", "e": "1e5", "f": ".5"}, ""),
+    ("---\na: [x, 1, true]\nb: {c: 1}\nd: [[1]]\ne:\n7: n\n---\n", {"a": ["x", 1, True], "7": "n"}, ""),
+    ("---\ntitle: 'a: b'\nlong: >\n  하나\n  둘\n---\n", {"title": "a: b", "long": "하나 둘\n"}, ""),
+])
+def test_headers(text, metadata, rest):
+    found, end = read_yaml_header(text)
+    assert (found, text[end:]) == (metadata, rest)
+
+
+@pytest.mark.parametrize("text", ["", "---", "---\n", "본문\n---\na: 1\n---\n", " ---\na: 1\n---\n", "---\n문장이다.\n---\n", "----\na: 1\n----\n", "---\na: 1\n--- \tx\n"])
+def test_what_is_no_header_stays_text_without_a_remark(text):
+    assert read_yaml_header(text) == ({}, 0)
+
+
+@pytest.mark.parametrize("lines", ["a: [1", "a: b: c", "\ta: 1", "a: &x [1]\nb: *x", "a: " + "[" * 3_000, "a: \x01", "? [a]\n: 1", "a: !!python/object:os.system x"])
+def test_a_damaged_header_stays_text_and_says_why(lines):
+    with pytest.raises(InputError, match="stays text: [^\n]*$"):
+        read_yaml_header(f"---\n{lines}\n---\n본문")
+
+
+@examples(60)
+@given(documents, st.sampled_from(["", "---\n", "---\na: "]), st.sampled_from(["", "\n---\n", "\n...\n본문"]))
+def test_any_text_has_a_header_or_none(text, before, after):
+    with contextlib.suppress(InputError):
+        found, end = read_yaml_header(before + text + after)
+        assert 0 <= end <= len(before + text + after) and (not found or end)
+
+
+def test_the_yaml_parser_is_not_asked_about_long_texts(monkeypatch):
+    import yaml
+
+    asked = []
+    monkeypatch.setattr(yaml, "load", lambda lines, loader: asked.append(len(lines)))
+    for n in (2_000, 200_000):
+        for text in ("---\n" + "\n" * n, "---\n" * n, "---\n" + "a: 1\n" * n + "---\n"):
+            read_yaml_header(text)
+    assert sum(asked) <= 2 * LONGEST_HEADER

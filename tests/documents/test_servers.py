@@ -7,9 +7,8 @@ from pathlib import Path
 from urllib.parse import quote
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from http_handler import Handler, serving
+from hypothesis import given, strategies as st
 from strategies import examples
 
 from ragnb.documents.servers import HidesKeys, ServerAddress, without_logins

@@ -5,17 +5,22 @@ import csv
 import json
 import random
 
+import balance
 import chroma_protocol as protocol
 import pytest
 from conftest import ROOT
+from llama_index.core.schema import Document
 
-from ragnb.evaluation.datasets import Evidence, Question
 from ragnb.documents.span import Span
+from ragnb.evaluation.datasets import Dataset, Evidence, Question
+
 
 RESULTS = ROOT / "nbs" / "studies" / "results"
 
 
 LETTERS = protocol.Tokens(len, lambda text: list(range(len(text))))  # One token a character: sizes can be counted by eye
+
+
 def cut(text: str, spans: list[Span]) -> list[str]:
     """The texts of chunks."""
     return [s.of(text) for s in spans]
@@ -32,8 +37,6 @@ def chunks(*spans: tuple[int, int], doc_id: str = "a") -> list:
 
 
 # --- chunkers
-
-
 @pytest.mark.parametrize(("size", "overlap", "expected"), [
     (4, 0, ["abcd", "efgh", "ij"]),
     (4, 2, ["abcd", "cdef", "efgh", "ghij"]),     # the window that reaches the end is the last
@@ -76,8 +79,6 @@ def test_cl100k_without_network() -> None:
 
 
 # --- where the protocol finds a chunk
-
-
 def test_a_chunk_is_found_at_the_first_place_of_its_text() -> None:
     text = "Net income. Other. Net income."
     assert protocol.found_at(text, Span(19, 30)) == Span(0, 10)   # the same words stand earlier; the full stop at the end is left out
@@ -85,8 +86,6 @@ def test_a_chunk_is_found_at_the_first_place_of_its_text() -> None:
 
 
 # --- measures
-
-
 def test_chunks_of_other_documents_cost_precision_only() -> None:
     got = protocol.protocol_scores(chunks((10, 20)) + chunks((10, 20), doc_id="b"), question((10, 20)))
     assert got == pytest.approx((1.0, 10 / 20, 10 / 20))
@@ -122,8 +121,6 @@ def test_scores_agree_with_sets_of_characters(seed: int) -> None:
 
 
 # --- what is stored
-
-
 def test_stored_result_has_the_report_s_omega() -> None:
     result = json.loads((RESULTS / "chroma_protocol.json").read_text(encoding="utf-8"))
     ours = {(c["name"], s["corpus"]): [round(x, 1) for x in s["omega"]] for c in result["chunkings"] for s in c["scores"] if s["retrieve"] == 5}
@@ -132,3 +129,30 @@ def test_stored_result_has_the_report_s_omega() -> None:
     assert len(theirs) == 24 and result["dataset"]["questions"] == 317 and result["command"] and result["versions"]
     for r in theirs:  # needs no embedding: chunkers, places and definitions are the same, or these numbers would not be
         assert ours[f"{r['chunker']} {r['size']}/{r['overlap']}", r["corpus"]] == [float(r["omega"]), float(r["omega_std"])], r
+
+
+def dataset(name: str, *texts: str) -> Dataset:
+    documents = {f"{name}/{n}": Document(text=text, id_=f"{name}/{n}") for n, text in enumerate(texts)}
+    questions = [Question(f"{name}/q{n}-{at}", "?", (Evidence(i, Span(at, at + 2), d.text[at:at + 2]),))
+                 for n, (i, d) in enumerate(documents.items()) for at in (0, len(d.text) - 2)]
+    return Dataset(name, documents, questions)
+
+
+def test_a_part_has_whole_documents_and_the_questions_they_answer() -> None:
+    part = balance.part(dataset("a", "x" * 40, "y" * 30, "z" * 50), 80, 10)
+    assert balance.size(part.documents.values()) <= 80 and len(part.questions) == 2 * len(part.documents) > 0
+    assert {e.doc_id for q in part.questions for e in q.evidence} == set(part.documents)
+    assert len(balance.part(dataset("a", "x" * 40), 80, 1).questions) == 1
+
+
+def test_a_long_document_is_cut_at_a_line_and_its_last_question_left_out() -> None:
+    part = balance.part(dataset("a", "x" * 49 + "\n" + "y" * 100), 80, 10)
+    assert [d.text for d in part.documents.values()] == ["x" * 49 + "\n"] and [q.query_id for q in part.questions] == ["a/q0-0"]
+
+
+def test_a_corpus_around_parts_has_all_parts_and_the_size_that_was_asked_for() -> None:
+    sets = [dataset("a", *["x" * 10] * 30), dataset("b", *["y" * 10] * 30)]
+    parts = [balance.part(s, 20, 10) for s in sets]
+    corpus = balance.around(parts, sets, 200)
+    assert balance.size(corpus.documents.values()) == 200 and len(corpus.questions) == sum(len(p.questions) for p in parts)
+    assert all(i in corpus.documents for p in parts for i in p.documents)

@@ -10,18 +10,17 @@ from pathlib import Path
 
 import pytest
 from conftest import SAMPLE, shared_data
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from llama_index.core.schema import Document
 from strategies import examples
 
-from ragnb.evaluation.datasets import (
-    Dataset, Evidence, Question, load_autorag, load_beir, load_dataset, load_jsonl, load_qrels, load_questions,
-    load_squad, find_quote, quote_places, write_questions,
-)
 from ragnb.documents.files import Problem, read_documents
 from ragnb.documents.forms import plain_text
 from ragnb.documents.span import InputError, Span
+from ragnb.evaluation.datasets import (
+    Dataset, Evidence, find_quote, load_autorag, load_beir, load_dataset, load_jsonl, load_qrels, load_questions,
+    load_squad, Question, quote_places, write_questions,
+)
 
 DOCUMENTS = {"d": "연차는 15일이다. 반차는 4시간이다. 끝.", "e": "다른 문서다."}
 GOOD = {"query_id": "1", "query": "연차는?", "evidence": [{"doc_id": "d", "text": "15일"}]}

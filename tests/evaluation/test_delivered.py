@@ -9,19 +9,18 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from llama_index.core.schema import Document
+from strategies import examples
 
 from ragnb.context.builders import BUILDERS, resolve_builder
 from ragnb.documents.span import InputError, Passage, Span
-from ragnb.evaluation.comparison import RunPlan, run_strategies, to_records, write_results
-from ragnb.evaluation.datasets import Dataset, Evidence, Question, load_dataset
+from ragnb.evaluation.comparison import run_strategies, RunPlan, to_records, write_results
+from ragnb.evaluation.datasets import Dataset, Evidence, load_dataset, Question
 from ragnb.evaluation.delivered import context_builder, delivered_spans, lay_out_found
 from ragnb.evaluation.measures import evaluate, read_rows
-from ragnb.evaluation.strategy import IndexCache, build_system
+from ragnb.evaluation.strategy import build_system, IndexCache
 from ragnb.pipeline.pipeline import Pipeline
-from strategies import examples
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 BUDGETS = (120, 500, 2_000)

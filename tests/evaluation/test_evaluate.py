@@ -7,17 +7,15 @@ import math
 import numpy as np
 import pytest
 from conftest import SAMPLE
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from strategies import examples
 
 from ragnb.context.builders import PassageRanking, Ranking
-from ragnb.evaluation.datasets import Evidence, Question, load_dataset
-from ragnb.evaluation.measures import (
-    Evaluation, Row, difference_interval, evaluate, mean_interval, measure_ids, read_rows, score_passages,
-    write_rows,
-)
 from ragnb.documents.span import InputError, Passage, Span
+from ragnb.evaluation.datasets import Evidence, load_dataset, Question
+from ragnb.evaluation.measures import (
+    difference_interval, evaluate, Evaluation, mean_interval, measure_ids, read_rows, Row, score_passages, write_rows,
+)
 
 TEXT = "가나다라마바사아자차카타파하" * 3
 

@@ -10,18 +10,17 @@ from itertools import groupby
 
 import pytest
 from conftest import SAMPLE
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from llama_index.core.schema import Document
 from llama_index.core.vector_stores import SimpleVectorStore
-from strategies import PIECES, examples
+from strategies import examples, PIECES
 
 from ragnb.context.builders import Ranking
-from ragnb.models.embedding import NgramEmbedding
-from ragnb.evaluation import peers
-from ragnb.evaluation.peers import PEERS, PeerSystem, align, build_peer, locate, parse_peer
 from ragnb.documents.span import DuplicateIdError, InputError, Passage, Span
+from ragnb.evaluation import peers
+from ragnb.evaluation.peers import align, build_peer, locate, parse_peer, PEERS, PeerSystem
 from ragnb.evaluation.strategy import resolve_strategies
+from ragnb.models.embedding import NgramEmbedding
 
 pytestmark = pytest.mark.heavy  # whole runs of evaluation or indexing
 

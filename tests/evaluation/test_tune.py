@@ -8,14 +8,13 @@ import shlex
 import numpy as np
 import pytest
 from conftest import SAMPLE
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from strategies import examples
 
 from ragnb.cli import main
 from ragnb.evaluation.comparison import Run
 from ragnb.evaluation.measures import Evaluation, Row, Score
-from ragnb.evaluation.strategy import PRESETS, Strategy, parse_strategy
+from ragnb.evaluation.strategy import parse_strategy, PRESETS, Strategy
 from ragnb.evaluation.tune import as_command, as_python, choose, choose_by_halves, load_tuning_set, tune
 
 

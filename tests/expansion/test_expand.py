@@ -7,18 +7,17 @@ from collections.abc import Iterable
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from llama_index.core.schema import Document, ImageNode, NodeWithScore, TextNode
 from strategies import examples
 
+from ragnb.chunking.base import SpanNodeParser
+from ragnb.documents.span import Address, InputError, MissingChunkError, n_characters, Outline, parse_address, Span, Why
 from ragnb.expansion.expander import Expander, ExpandPostprocessor, Expansion, merge_by_document
 from ragnb.expansion.policies import resolve_policy
 from ragnb.expansion.policy import (
-    _MAKERS, Place, QuestionPolicy, neighbors, no_expansion, parent, register_policy, together,
+    _MAKERS, neighbors, no_expansion, parent, Place, QuestionPolicy, register_policy, together,
 )
-from ragnb.documents.span import Address, InputError, MissingChunkError, Outline, Span, Why, n_characters, parse_address
-from ragnb.chunking.base import SpanNodeParser
 from ragnb.storage.store import Found, MemoryStore
 
 

@@ -8,8 +8,7 @@ from typing import Any
 from unittest.mock import MagicMock
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from llama_index.core.schema import NodeWithScore, TextNode
 from scripted_llm import ScriptedLLM
 from search_server import SearchServer
@@ -499,11 +498,3 @@ def test_ranges_of_one_document_are_one_clause():
 def test_a_window_counts_from_a_chunk_far_down():
     rows = [{"_id": f"r{i}", "_source": {"document_id": 1, "chunk_index": 5_000_000 + i, "text": "글"}} for i in range(20)]
     assert indices(NeighborChunkExpander(SearchServer(rows), "rag", 7).expand([rows[9]])) == [5_000_000 + i for i in range(2, 17)]
-
-
-class LengthTwo:
-    """A function of the text without a signature, as one that is written in C."""
-    __signature__ = None
-
-    def __call__(self, text: str) -> int:
-        return 2

@@ -9,20 +9,19 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from strategies import examples
 from test_expand import check, chunks_of, Counting, fill, hit, outline_of, row, situations
 
+from ragnb.documents.span import Address, InputError, MissingChunkError, Outline, Span
 from ragnb.expansion.expander import Expander, ExpandPostprocessor, merge_by_document
-from ragnb.expansion.policies import resolve_policy
-from ragnb.expansion.policy import Place, neighbors, policy_name
 from ragnb.expansion.fetch import expand_dicts, fetch_chunks, fetch_doc_chunks, fetch_doc_pages, fetch_pages
 from ragnb.expansion.policies import (
-    adaptive, auto_merge, by_doc_type, llm_window, pages, read_windows, section, whole_document, with_citations,
+    adaptive, auto_merge, by_doc_type, llm_window, pages, read_windows, resolve_policy, section, whole_document,
+    with_citations,
 )
+from ragnb.expansion.policy import neighbors, Place, policy_name
 from ragnb.expansion.segments import best_runs, best_segments, word_relevance
-from ragnb.documents.span import Address, InputError, MissingChunkError, Outline, Span
 from ragnb.retrieval.sqlite_store import SqliteStore
 from ragnb.retrieval.sqlite_units import SqliteUnits
 from ragnb.storage.store import MemoryStore

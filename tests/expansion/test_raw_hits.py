@@ -5,8 +5,7 @@ import copy
 import warnings
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from llama_index.core.schema import Document, NodeWithScore, TextNode
 from strategies import examples
 
@@ -16,7 +15,7 @@ from ragnb.expansion.expander import Expander, ExpandPostprocessor
 from ragnb.expansion.fetch import expand_dicts
 from ragnb.expansion.policies import resolve_policy
 from ragnb.expansion.policy import neighbors
-from ragnb.expansion.raw_hits import FIELDS, dict_passages, raw_hit
+from ragnb.expansion.raw_hits import dict_passages, FIELDS, raw_hit
 from ragnb.storage.store import MemoryStore
 
 TEXT = " ".join(f"{i}번째 문장이다." for i in range(40))

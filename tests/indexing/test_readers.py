@@ -8,11 +8,10 @@ import sqlite3
 import subprocess
 import sys
 import threading
-
 from pathlib import Path
 
 import pytest
-from helpers_ingest import ToyEmbedding, plain_words, state, text_of, update, write
+from helpers_ingest import plain_words, state, text_of, ToyEmbedding, update, write
 
 from ragnb.documents.atomic import LockedError, WriteLock
 from ragnb.documents.span import IndexMismatchError, InputError

@@ -3,21 +3,23 @@ from __future__ import annotations
 
 import os
 import shutil
+from itertools import count
+from types import SimpleNamespace
 
 import pytest
 from helpers_ingest import (
-    ToyEmbedding, all_vectors_are_the_embeddings, fresh, jsonl, many, plain_words, read, state, text_of, update,
+    all_vectors_are_the_embeddings, fresh, jsonl, many, plain_words, read, state, text_of, ToyEmbedding, update,
     vectors, write,
 )
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
+from llama_index.core.schema import TextNode
 from strategies import examples
 
 from ragnb.chunking.sentence_window import SentenceWindowNodeParser
 from ragnb.documents.files import find_files
-from ragnb.documents.span import InputError
-from ragnb.indexing.folder_index import Index
+from ragnb.documents.span import InputError, Outline
 from ragnb.indexing import update as ingest
+from ragnb.indexing.folder_index import Index
 from ragnb.indexing.update import IndexUpdate, remove_documents, update_index
 from ragnb.models.embedding import NgramEmbedding
 
@@ -266,3 +268,30 @@ def test_force_replaces_only_when_it_succeeds(tmp_path):
     assert (tmp_path / "i/notes.txt").read_text() == "mine"
     shutil.rmtree(tmp_path / "i")
     assert update(source, tmp_path / "i")[1] == (5, 0, 0, 0)  # deleted by hand, made again in the same process
+
+
+def check_ins(n_batches: int, size: int = 100, **options: float) -> list[int]:
+    """Chunks that were done at each saving of a run."""
+    outline, nodes = Outline("d", 1), [TextNode(text="x")] * size
+    report, at = SimpleNamespace(chunks=0), []
+    run = SimpleNamespace(report=report, writer=SimpleNamespace(saved=True, stage=int, check_in=lambda: at.append(report.chunks)),
+                          index=SimpleNamespace(store=SimpleNamespace(put=lambda *_: None), manifest=SimpleNamespace(documents={})),
+                          embedder=SimpleNamespace(embedded=lambda batches, renew: ((b, ()) for b in batches), cache=SimpleNamespace(keep_only=lambda texts: None)))
+    bar = SimpleNamespace(update=lambda n: None)
+    list(IndexUpdate._in_turn(run, ([(nodes, outline)] for _ in range(n_batches)), n_batches, bar, **options))
+    return at
+
+
+def test_a_tenth_is_lost_at_most_and_savings_grow_with_the_logarithm() -> None:
+    at = check_ins(10_000)                        # a million chunks
+    assert at[0] == 4_000 and len(at) < 60
+    assert all(b - a <= max(4_000, b // 10 + 100) for a, b in zip([0, *at], [*at, 1_000_000]))
+    assert sum(at) < 13 * 1_000_000               # chunks written again and again, where every 4,000 would be 125 million
+
+
+def test_slow_work_is_saved_by_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every 30 seconds, or so that saving takes a twentieth of the time."""
+    clock = count(step=1)                         # a second for each look at it: one for a batch, two more for a saving
+    monkeypatch.setattr(ingest, "time", SimpleNamespace(monotonic=lambda: next(clock)))
+    assert check_ins(200, size=1) == [31, 71, 111, 151, 191]
+    assert check_ins(200, size=1, seconds=1_000) == []

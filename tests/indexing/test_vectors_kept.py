@@ -16,7 +16,6 @@ from strategies import SLOW
 from ragnb.cli import main
 from ragnb.indexing.folder_index import Index
 from ragnb.models.vectors import VECTORS
-from ragnb.storage.store import MemoryStore  # noqa: F401  (loaded before the first count)
 
 pytestmark = pytest.mark.heavy  # whole runs of evaluation or indexing
 

@@ -9,15 +9,14 @@ import time
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from ragnb.models.scripted import ScriptedLLM
+from hypothesis import given, strategies as st
 from strategies import examples
 
-from ragnb.models.calls import Call, CallCache, ask_all, call_key, clean_answer, model_name
-from ragnb.models.llm import fill_prompt
 from ragnb.documents.span import InputError
 from ragnb.documents.text import count_tokens
+from ragnb.models.calls import ask_all, Call, call_key, CallCache, clean_answer, model_name
+from ragnb.models.llm import fill_prompt
+from ragnb.models.scripted import ScriptedLLM
 
 CALLS = [Call(f"c{i}", f"질문 {i}") for i in range(12)]
 MANY = [Call(str(i), str(i)) for i in range(200)]

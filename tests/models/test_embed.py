@@ -13,17 +13,15 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from conftest import shared_data, shared_models
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from llama_index.core.embeddings import MockEmbedding
 
-from ragnb.models.embedding import (
-    NgramEmbedding, OnnxEmbedding, _run_onnx, describe_embedding, load_embedding, resolve_embedding,
-    save_embedding,
-)
-from ragnb.models import ngrams
-from ragnb.models.ngrams import hash_ngrams
 from ragnb.documents.span import IndexMismatchError, InputError, RagnbError
+from ragnb.models import ngrams
+from ragnb.models.embedding import (
+    _run_onnx, describe_embedding, load_embedding, NgramEmbedding, OnnxEmbedding, resolve_embedding, save_embedding,
+)
+from ragnb.models.ngrams import hash_ngrams
 
 TEXTS = ["연차휴가는 1년간 80퍼센트 이상 출근한 직원에게 15일을 준다.", "경조휴가는 본인 결혼의 경우 5일, 부모의 사망은 5일로 한다.",
          "식각장비 GN-300의 진공펌프는 매월 첫째 주에 점검한다.", "출장 여비는 귀사한 날부터 7일 안에 정산하여야 한다.", "반송로봇 TR-7이 멈추면 비상정지 단추를 누르고 조장에게 알린다.",

@@ -6,6 +6,8 @@ import base64
 import copy
 import pickle
 import socket
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -14,8 +16,9 @@ from ollama_server import MODES, OllamaServer, Refused, toy_vector
 from ragnb.documents.span import IndexMismatchError, InputError
 from ragnb.models.embedding import describe_embedding, load_embedding, resolve_embedding, save_embedding
 from ragnb.models.llm import resolve_llm
-from ragnb.models.ollama import NoAnswerError, OllamaEmbedding, PromptCutError, TextTooLongError, ollama_url
+from ragnb.models.ollama import NoAnswerError, ollama_url, OllamaEmbedding, PromptCutError, TextTooLongError
 from ragnb.models.replies import MOST_BYTES, ReplyError
+
 
 QUICK = {"retry_wait": 0.01, "timeout": 20}
 
@@ -371,3 +374,27 @@ def test_a_server_that_stalls_is_asked_once(server, way):
     assert [path for path, _ in server.requests] == ["/api/show"]
     server.modes = {}
     assert ask(llm, "연차는?", way).startswith("echo "), "the next call asks again"
+
+
+PROGRAM = """
+import asyncio, sys, threading
+from ragnb.models.replies import waited
+
+async def running(): return id(asyncio.get_running_loop())
+
+def begin():
+    barrier.wait()
+    found.append(waited(running()))
+
+sys.setswitchinterval(1e-6)
+barrier, found = threading.Barrier(16), []
+threads = [threading.Thread(target=begin) for _ in range(16)]
+for thread in threads: thread.start()
+for thread in threads: thread.join()
+print(len(found), len(set(found)))
+"""
+
+
+def test_threads_that_begin_together_share_one_loop() -> None:
+    done = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.split() == ["16", "1"]

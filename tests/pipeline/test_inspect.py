@@ -8,24 +8,23 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from llama_index.core import MockEmbedding
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.schema import Document, NodeWithScore, QueryBundle, TextNode
-from strategies import PIECES, doc_ids, examples
+from strategies import doc_ids, examples, PIECES
 
+from ragnb.chunking.parent_child import ParentChildNodeParser
 from ragnb.context.builders import PassageRanking, RankedContextBuilder
+from ragnb.documents.span import InputError, parse_address, Span
 from ragnb.evaluation.datasets import Evidence
 from ragnb.expansion.expander import Expander
-from ragnb.expansion.policy import Place, neighbors, no_expansion, parent, together
-from ragnb.retrieval.hybrid import Hits
+from ragnb.expansion.policy import neighbors, no_expansion, parent, Place, together
+from ragnb.indexing.update import index_documents
 from ragnb.pipeline.answer import Answer
 from ragnb.pipeline.pipeline import Pipeline
-from ragnb.pipeline.trace_data import Trace, display_width, trace, uncovered, visible
-from ragnb.documents.span import InputError, Span, parse_address
-from ragnb.indexing.update import index_documents
-from ragnb.chunking.parent_child import ParentChildNodeParser
+from ragnb.pipeline.trace_data import display_width, Trace, trace, uncovered, visible
+from ragnb.retrieval.hybrid import Hits
 from ragnb.storage.store import MemoryStore
 
 VOID = {"meta", "br"}

@@ -6,18 +6,29 @@ import re
 from dataclasses import replace
 
 import pytest
-from llama_index.core import Document
+from llama_index.core import Document, MockEmbedding
 
-from ragnb.cli import _answer_facts, _colored
+from ragnb import sample_data
+from ragnb.agent.flow import Agent
+from ragnb.agent.library import Library, library_pipeline
+from ragnb.agent.state import AgentState
+from ragnb.chunking.units import UnitNodeParser
+from ragnb.cli import _answer_facts, _colored, main
 from ragnb.context.builders import passage_part, RankedContextBuilder
 from ragnb.context.labels import place_label, source_name
 from ragnb.documents.files import read_documents
-from ragnb.documents.span import Outline, Passage, Span
+from ragnb.documents.span import InputError, MissingChunkError, Outline, Passage, Span
 from ragnb.expansion.expander import Expansion, ExpansionStats
-from ragnb.indexing.update import index_documents
-from ragnb.pipeline.answer import Answer, strong_offsets
+from ragnb.indexing.update import index_documents, update_index
+from ragnb.models.scripted import ScriptedLLM
+from ragnb.pipeline.answer import Answer, ModelError, strong_offsets
+from ragnb.pipeline.chance import ABSENT_BELOW, chance_of
 from ragnb.pipeline.pipeline import Pipeline
 from ragnb.retrieval.hybrid import Hits
+from ragnb.retrieval.multiscale import MultiScaleRetriever
+from ragnb.retrieval.scoring import Signs
+from ragnb.retrieval.sqlite_store import SqliteStore
+
 
 QUESTIONS = ("입사 1년차 직원의 연차는 며칠인가요?", "출장 여비는 며칠 안에 정산하나요?", "병가와 경조휴가의 차이는?", "육아휴직")
 
@@ -117,3 +128,118 @@ def test_hits_that_overlap_are_marked_once():
     assert strong_offsets(replace(answer, context=RankedContextBuilder().build([plain])), plain) == []
     far = replace(passage, hits=("a.md#u0", "a.md#u2"), scores=(9.0, 9.0))   # shortened, it keeps the addresses of both hits
     assert [strong_offsets(answer, passage_part(far, part)) for part in (Span(0, 5), Span(14, 20), Span(26, 30))] == [[[0, 5]], [], [[0, 4]]]
+
+
+QUESTION = "입사 1년차 직원의 연차는 며칠인가요?"
+
+
+def test_chosen_hits_are_answered_without_a_search(hr_units, monkeypatch) -> None:
+    pipeline = Pipeline.from_index(hr_units, policy="neighbors:1", llm=ScriptedLLM("답 [1]."))
+    hits = pipeline.find(QUESTION).hits
+    monkeypatch.setattr(Pipeline, "find", lambda *_: pytest.fail("nothing is searched"))
+    reads = pipeline.reads
+    answer = pipeline.answer(QUESTION, hits=[hits[3], hits[0]])
+    assert pipeline.reads - reads <= 2
+    assert {i for p in answer.passages for i in p.hits} == {hits[3].node_id, hits[0].node_id}
+    assert (answer.text, answer.source_marks[0].passage) == ("답 [1].", answer.passages[0])
+    by_address = pipeline.answer(QUESTION, hits=[hits[3].node_id, hits[0].node_id])
+    assert [p.span for p in by_address.passages] == [p.span for p in answer.passages]
+
+
+def test_chosen_hits_stay_behind_the_filter(hr_units) -> None:
+    narrow = Pipeline.from_index(hr_units, where="doc_id != leave.md")
+    outside = next(h for h in Pipeline.from_index(hr_units).find(QUESTION).hits if h.node.ref_doc_id == "leave.md")
+    assert narrow.answer(QUESTION, [outside]).passages == []
+    with pytest.raises(MissingChunkError):
+        narrow.answer(QUESTION, [outside.node_id])
+    with pytest.raises(InputError):
+        narrow.answer(" ", [])
+
+
+def test_a_model_that_fails_leaves_the_chosen_passages(hr_units) -> None:
+    pipeline = Pipeline.from_index(hr_units, llm=ScriptedLLM(TimeoutError("slow")))
+    with pytest.raises(ModelError) as error:
+        pipeline.answer(QUESTION, ["leave.md#u0"])
+    assert error.value.answer.passages[0].hits == ("leave.md#u0",)
+
+
+def test_pages(hr_units) -> None:
+    answer = Pipeline.from_index(hr_units).ask(QUESTION)
+    shown = answer.display(hr_units.store)
+    assert [d.doc_id for d in shown] == list(dict.fromkeys(p.doc_id for p in answer.passages if p.rank <= 5))
+    assert all(p.text and not p.missing for d in shown for p in d.pages)
+
+
+HELD, ABSENT = "경조휴가는 며칠인가요?", "공룡은 언제 멸종했나요?"
+
+
+def test_the_chance_parts_a_question_that_is_answered_from_one_that_is_not(index):
+    held, absent = (Pipeline.from_index(index).ask(q) for q in (HELD, ABSENT))
+    assert 0 <= absent.chance < ABSENT_BELOW < held.chance <= 1
+    assert "probably not in these documents" in absent.note and "probably" not in held.note
+
+
+def test_each_sign_raises_the_chance():
+    low = Signs(0.2, 0.1, 0.05, 0.1)
+    for name in Signs._fields:
+        assert chance_of(low._replace(**{name: 1.0})) > 1.5 * chance_of(low), name
+
+
+def test_a_store_in_memory_gives_the_same_chance(index):
+    """Passages and signs depend on the units, not on where they are."""
+    documents = list(read_documents(sample_data() / "corpus" / "hr_labor", []))
+    store = SqliteStore()
+    store.add_documents(documents, UnitNodeParser(), index.embed_model)
+    for question in (HELD, ABSENT):
+        one = MultiScaleRetriever(store.units, store, index.embed_model).rank(question)
+        two = MultiScaleRetriever(index.store.units, index.store, index.embed_model).rank(question)
+        assert [p.id for p in one.at(2_000)] == [p.id for p in two.at(2_000)]
+        assert one.signs == pytest.approx(two.signs)
+
+
+def test_no_chance_where_it_is_not_calibrated_or_depends_on_hidden_documents(index, tmp_path):
+    assert Pipeline.from_index(index, where={"doc_id": "leave.md"}).ask(ABSENT).chance is None
+    assert Pipeline.from_index(index, retriever="bm25").ask(HELD).chance is None
+    (tmp_path / "a.md").write_text("연차는 열엿새입니다.", encoding="utf-8")
+    other = update_index(tmp_path, tmp_path / "i", embed=MockEmbedding(embed_dim=4), show_progress=False)[0]
+    answer = Pipeline.from_index(other).ask("공룡은?")
+    assert answer.chance is None and "probably" not in answer.note
+
+
+def test_a_reranker_keeps_the_chance(index):
+    class Same:
+        def postprocess_nodes(self, nodes, query_bundle=None):
+            return nodes
+    found = Pipeline.from_index(index).find(ABSENT)
+    assert found.reranked(Same().postprocess_nodes(found.hits)).signs == found.signs
+
+
+def test_a_cut_leaves_nothing_where_no_document_has_a_word_of_the_question(index):
+    for cut in (0.05, 0.2):
+        answer = Pipeline.from_index(index, cut=cut).ask(ABSENT)
+        assert not answer.passages and answer.chance < ABSENT_BELOW
+        assert Pipeline.from_index(index, cut=cut).ask(HELD).passages
+
+
+def test_the_command_line_has_the_chance_in_its_note_and_json(index, capsys):
+    at = str(index.folder)
+    assert main(["ask", ABSENT, "--index", at]) == 0
+    assert "probably not in these documents" in capsys.readouterr().err
+    assert main(["ask", ABSENT, "--index", at, "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["chance"]["value"] < told["chance"]["absent_below"] == ABSENT_BELOW and told["chance"]["n_calibration"] > 100
+
+
+def test_the_agent_notes_it_and_asks_nobody(index):
+    agent = Agent(Library.open(index.folder), ask_user=True)
+    state = agent.ask("회사 주가는 얼마인가요?")
+    assert "unlikely" in state.kinds("retrieve") and state.kinds("ask") == ["nothing"]
+    assert "probably not in these documents" in state.note
+    again = AgentState.from_json(state.to_json())
+    assert again.signs == state.signs and agent.read(again).chance == pytest.approx(chance_of(state.signs))
+
+
+def test_collections_have_the_best_chance_of_one(index):
+    alone = Pipeline.from_index(index).ask(HELD).chance
+    both = library_pipeline(Library({name: Pipeline.from_index(index) for name in ("a", "b")})).ask(HELD)
+    assert both.chance == pytest.approx(alone)

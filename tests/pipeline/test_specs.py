@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from strategies import examples
 
 from ragnb.documents.span import InputError
 from ragnb.models.scripted import ScriptedLLM
-from ragnb.pipeline.specs import PLANS, RETRIEVERS, RetrieverSpec, parse_retriever, resolve_parts, resolve_retriever
+from ragnb.pipeline.specs import parse_retriever, PLANS, resolve_parts, resolve_retriever, RETRIEVERS, RetrieverSpec
 from ragnb.retrieval.by_name import ByNameRetriever
 from ragnb.retrieval.hierarchical import HierarchicalRetriever
 from ragnb.retrieval.hybrid import FUSIONS, HybridRetriever

@@ -8,16 +8,15 @@ from collections import Counter
 
 import pytest
 import rank_bm25
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from llama_index.core.llms import MockLLM
 from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.schema import TextNode
 from unit_worlds import question, tokens, world, written
 
 from ragnb.documents.span import DuplicateIdError, InputError
-from ragnb.retrieval.missing_words import index_words
 from ragnb.retrieval.bm25 import Bm25Retriever, PositiveOkapi
+from ragnb.retrieval.missing_words import index_words
 from ragnb.retrieval.scoring import B, K1
 from ragnb.retrieval.sqlite_store import SqliteStore
 from ragnb.retrieval.sqlite_units import SqliteUnits

@@ -5,8 +5,7 @@ import asyncio
 import math
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from llama_index.core import MockEmbedding
 from llama_index.core.bridge.pydantic import ValidationError
 from llama_index.core.schema import Document, NodeWithScore, TextNode
@@ -20,13 +19,13 @@ from ragnb.models.scripted import ScriptedLLM
 from ragnb.pipeline.specs import parse_retriever
 from ragnb.retrieval.arguments import check_counts, check_weights, is_number
 from ragnb.retrieval.bm25 import Bm25Retriever, PositiveOkapi
-from ragnb.retrieval.hierarchical import HierarchicalRetriever, build_tree
-from ragnb.retrieval.hybrid import HybridRetriever, VectorRetriever, fuse_scores, rrf
-from ragnb.retrieval.multiscale import MultiScaleRetriever, Piece, cut_pieces
-from ragnb.retrieval.sqlite_store import SqliteStore
-from ragnb.retrieval.sqlite_units import SqliteUnits
+from ragnb.retrieval.hierarchical import build_tree, HierarchicalRetriever
+from ragnb.retrieval.hybrid import fuse_scores, HybridRetriever, rrf, VectorRetriever
+from ragnb.retrieval.multiscale import cut_pieces, MultiScaleRetriever, Piece
 from ragnb.retrieval.planning import HydeRetriever, MultiQueryRetriever
 from ragnb.retrieval.rerank import OnnxReranker, RerankReport, resolve_reranker
+from ragnb.retrieval.sqlite_store import SqliteStore
+from ragnb.retrieval.sqlite_units import SqliteUnits
 from ragnb.storage.store import MemoryStore
 
 

@@ -5,8 +5,7 @@ import itertools
 
 import chromadb
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.schema import Document, NodeWithScore, QueryBundle, TextNode
 from llama_index.core.vector_stores.types import FilterOperator, MetadataFilter, MetadataFilters
@@ -20,19 +19,19 @@ from ragnb.documents.catalogue import Catalogue
 from ragnb.documents.provisions import cited_spans, look_up_question
 from ragnb.documents.span import InputError, Span
 from ragnb.expansion.expander import Expander
-from ragnb.expansion.policy import Place, QuestionPolicy, policy_name, resolve_policy
+from ragnb.expansion.policy import Place, policy_name, QuestionPolicy, resolve_policy
 from ragnb.models.embedding import NgramEmbedding
 from ragnb.models.scripted import ScriptedLLM
 from ragnb.retrieval.bm25 import Bm25Retriever
-from ragnb.retrieval.hierarchical import HierarchicalRetriever, build_tree
+from ragnb.retrieval.hierarchical import build_tree, HierarchicalRetriever
 from ragnb.retrieval.hybrid import HybridRetriever, VectorRetriever
 from ragnb.retrieval.multiscale import MultiScaleRetriever
-from ragnb.retrieval.sqlite_units import SqliteUnits, UnitWriter
 from ragnb.retrieval.planning import HydeRetriever, MultiQueryRetriever
+from ragnb.retrieval.sqlite_units import SqliteUnits, UnitWriter
 from ragnb.storage.chroma import ChromaStore
-from ragnb.storage.filtered import FilteredStore, filtered_store
-from ragnb.storage.filters import OPERATORS, Condition, Group, chroma_where, resolve_where, seen_metadata
-from ragnb.storage.store import ChunkStore, MemoryStore, embed_nodes
+from ragnb.storage.filtered import filtered_store, FilteredStore
+from ragnb.storage.filters import chroma_where, Condition, Group, OPERATORS, resolve_where, seen_metadata
+from ragnb.storage.store import ChunkStore, embed_nodes, MemoryStore
 
 _number = itertools.count()
 KINDS = ["manual", "law", None]

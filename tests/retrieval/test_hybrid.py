@@ -8,18 +8,17 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from llama_index.core import VectorStoreIndex
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 from strategies import examples
 
-from ragnb.retrieval.bm25 import Bm25Retriever
-from ragnb.models.embedding import NgramEmbedding
-from ragnb.retrieval.hybrid import HybridRetriever, VectorRetriever, check_question, rrf
-from ragnb.documents.span import InputError, parse_address
 from ragnb.chunking.sentence_window import SentenceWindowNodeParser
+from ragnb.documents.span import InputError, parse_address
+from ragnb.models.embedding import NgramEmbedding
+from ragnb.retrieval.bm25 import Bm25Retriever
+from ragnb.retrieval.hybrid import check_question, HybridRetriever, rrf, VectorRetriever
 from ragnb.storage.store import MemoryStore
 
 

@@ -5,19 +5,18 @@ import asyncio
 
 import numpy as np
 import pytest
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
+from hypothesis import example, given, settings, strategies as st
 from llama_index.core.schema import Document, QueryBundle, TextNode
 from unit_worlds import question, tokens, unit, vector, WORDS
 
+from ragnb.chunking.units import document_parts, unit_spans, UnitNodeParser
+from ragnb.documents.span import DuplicateIdError, InputError, MissingChunkError, n_characters, Outline, Span, Why
 from ragnb.models.embedding import NgramEmbedding
-from ragnb.chunking.units import UnitNodeParser, document_parts, unit_spans
-from ragnb.retrieval.multiscale import KnownPlace, MultiScaleRanking, MultiScaleRetriever, Piece, WITH_FIRST, put_first
+from ragnb.retrieval.multiscale import KnownPlace, MultiScaleRanking, MultiScaleRetriever, Piece, put_first, WITH_FIRST
 from ragnb.retrieval.scoring import question_vector, score_units, UnitScores
 from ragnb.retrieval.sqlite_store import SqliteStore
 from ragnb.retrieval.sqlite_units import SqliteUnits, UnitWriter
-from ragnb.retrieval.unit_source import REPEATS, SCALES, SHIFT, check_scales
-from ragnb.documents.span import (DuplicateIdError, InputError, MissingChunkError, Outline, Span, Why, n_characters)
+from ragnb.retrieval.unit_source import check_scales, REPEATS, SCALES, SHIFT
 
 def kept(text: str) -> np.ndarray:
     """The vector of a text as an index keeps it: one byte a number."""

@@ -9,19 +9,18 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from llama_index.core import VectorStoreIndex
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.schema import Document, NodeWithScore, QueryBundle, TextNode
-from ragnb.models.scripted import ScriptedLLM
 from strategies import examples
 
-from ragnb.models.embedding import NgramEmbedding
-from ragnb.retrieval.hybrid import HybridRetriever, rrf
-from ragnb.pipeline.pipeline import Pipeline
-from ragnb.retrieval.planning import HydeRetriever, MultiQueryRetriever, Plan, read_queries
 from ragnb.documents.span import InputError
+from ragnb.models.embedding import NgramEmbedding
+from ragnb.models.scripted import ScriptedLLM
+from ragnb.pipeline.pipeline import Pipeline
+from ragnb.retrieval.hybrid import HybridRetriever, rrf
+from ragnb.retrieval.planning import HydeRetriever, MultiQueryRetriever, Plan, read_queries
 
 QUESTION = "첫해 연차는 며칠인가요?"
 EMBED = NgramEmbedding()

@@ -2,12 +2,11 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from llama_index.core.schema import Document
 
-from ragnb.context.builders import PassageRanking, RankedContextBuilder, cut_passage
 from ragnb.chunking.units import UnitNodeParser
+from ragnb.context.builders import cut_passage, PassageRanking, RankedContextBuilder
 from ragnb.documents.span import Passage, Span
 from ragnb.documents.text import is_heading, readable_cut, sentence_spans
 from ragnb.models.embedding import NgramEmbedding

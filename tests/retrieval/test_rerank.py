@@ -14,25 +14,24 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
+from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.base.llms.types import ChatMessage, LLMMetadata, ToolCallBlock
 from llama_index.core.llms.mock import MockFunctionCallingLLM, MockLLM
 from llama_index.core.postprocessor import LongContextReorder, SimilarityPostprocessor
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.query_engine import RetrieverQueryEngine
-from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.schema import ImageNode, NodeWithScore, QueryBundle, TextNode
 from llama_index.llms.ollama import Ollama
 from ollama_server import OllamaServer, Refused
 from strategies import examples
 
-from ragnb.models.scripted import ScriptedLLM
-from ragnb.retrieval.grades import GRADES, grade_of, number_of, read_grades
-from ragnb.retrieval.rerank import (
-    Grades, LLMReranker, Reranked, RerankedNode, Reranker, WrappedReranker, passage_list, resolve_reranker,
-)
 from ragnb.documents.span import InputError
+from ragnb.models.scripted import ScriptedLLM
+from ragnb.retrieval.grades import grade_of, GRADES, number_of, read_grades
+from ragnb.retrieval.rerank import (
+    Grades, LLMReranker, passage_list, Reranked, RerankedNode, Reranker, resolve_reranker, WrappedReranker,
+)
 
 N = 5
 QUESTION = "2년차 연차는 며칠인가요?"

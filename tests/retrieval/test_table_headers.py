@@ -5,12 +5,11 @@ import re
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from llama_index.core import Document
 from strategies import examples
 
-from ragnb.chunking.units import UnitNodeParser, table_headers, unit_spans
+from ragnb.chunking.units import table_headers, unit_spans, UnitNodeParser
 from ragnb.context.builders import RankedContextBuilder
 from ragnb.documents.markdown import find_tables
 from ragnb.documents.span import Span

@@ -1,25 +1,33 @@
 """Sources of units: each gives what looking at every unit gives, however it came to hold what it holds."""
 from __future__ import annotations
 
+import asyncio
 import random
 import signal
 import sqlite3
 import subprocess
 import sys
 import threading
+from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
+from llama_index.core.schema import Document
 from strategies import examples
 from unit_worlds import BruteUnits, document, question, tokens, vector, world, written
 
-from ragnb.documents.span import InputError, MissingChunkError, Span
+from ragnb.agent.library import Library
+from ragnb.documents.span import id_key, InputError, MissingChunkError, Span
+from ragnb.indexing.folder_index import Index
+from ragnb.indexing.update import index_documents
+from ragnb.pipeline.pipeline import Pipeline
 from ragnb.retrieval import sqlite_units
 from ragnb.retrieval.scoring import question_vector, score_units
 from ragnb.retrieval.sqlite_units import Database, SqliteUnits, UnitWriter
-from ragnb.retrieval.unit_source import SHIFT
+from ragnb.retrieval.unit_source import SCALES, SHIFT
+from ragnb.retrieval.unit_vectors import different_signs, from_codes, signs_of, to_codes, window_norms
 
 
 def filled(documents, path=":memory:", dense=True) -> SqliteUnits:
@@ -255,3 +263,113 @@ def test_a_question_reads_few_rows(tmp_path):
     score_units(source, ["sun", "moon"], vector("sun moon").astype(np.float32), 5)
     assert len(queries) < 40
     assert question_vector([1.0] * 5, source.dims) is not None
+
+
+shapes = st.tuples(st.integers(0, 40), st.integers(1, 70), st.integers(0, 2**32 - 1))
+
+
+def drawn(n: int, dims: int, seed: int) -> np.ndarray:
+    """Unit vectors around a few topics."""
+    rng = np.random.default_rng(seed)
+    topics = rng.standard_normal((8, dims))
+    out = topics[rng.integers(0, 8, n)] + 0.7 * rng.standard_normal((n, dims))
+    return (out / np.maximum(np.linalg.norm(out, axis=1, keepdims=True), 1e-12)).astype(np.float32)
+
+
+@settings(max_examples=50, deadline=None)
+@given(shapes)
+def test_rounding_keeps_directions_and_is_stable(shape):
+    vectors = drawn(*shape)
+    codes = to_codes(vectors)
+    again = from_codes(codes)
+    assert codes.dtype == np.int8 and codes.nbytes * 4 == vectors.nbytes
+    assert np.array_equal(to_codes(again), codes)
+    assert np.allclose(np.linalg.norm(again, axis=1), 1, atol=1e-5)
+    assert np.all(np.einsum("ij,ij->i", vectors, again) > 1 - 1e-3)
+
+
+@settings(max_examples=50, deadline=None)
+@given(shapes)
+def test_signs_are_counted_bit_by_bit(shape):
+    signs = signs_of(drawn(*shape))
+    if not len(signs):
+        return
+    own = signs[0]
+    plain = [sum(bin(int(a) ^ int(b)).count("1") for a, b in zip(row, own)) for row in signs]
+    assert different_signs(signs, own).tolist() == plain
+
+
+@settings(max_examples=50, deadline=None)
+@given(shapes)
+def test_a_window_is_as_long_as_the_sum_of_its_vectors_and_stays_in_its_document(shape):
+    codes = to_codes(drawn(*shape))
+    norms, vectors = window_norms(codes, SCALES), from_codes(codes)
+    assert norms.shape == (len(codes), len(SCALES))
+    for k, width in enumerate(SCALES):
+        for i in range(len(codes)):
+            inside = vectors[max(0, i - width // 2):i + width // 2 + 1]
+            assert np.isclose(norms[i, k], np.linalg.norm(inside.sum(axis=0)), atol=1e-4)
+
+
+SAME = "# 휴가\n\n연차는 15일이다. 신청은 팀장에게 한다.\n"
+QUESTION = "연차는 며칠인가요? 신청"
+SPECS = (("multi-scale", None), ("multi-scale", "doc_type"), ("bm25", None), ("vector", None), ("hybrid", None), ("hybrid:zscore:2/1", None),
+         ("hybrid:weighted", None), ("hierarchical", None))
+
+
+def corpus() -> list[Document]:
+    """Documents of one text under many ids, among others."""
+    words = random.Random(1)
+
+    def other() -> str:
+        three, two = (" ".join("".join(words.choices("가나다라마바사아자차카타파하", k=k)) for _ in range(n)) for k, n in ((3, 6), (2, 9)))
+        return f"{three} 연차를 쓴다. {two}."
+    same = [Document(text=SAME, id_=f"s/{n}.md", metadata={"title": "휴가"}) for n in range(37)]
+    return same + [Document(text=f"# 글 {n}\n\n{other()}\n", id_=f"o/{n}.md", metadata={"title": "글"}) for n in range(90)]
+
+
+def copies(documents: Sequence[Document]) -> list[Document]:
+    return [Document(text=d.text, id_=d.id_, metadata=dict(d.metadata)) for d in documents]
+
+
+@pytest.fixture(scope="module")
+def indexes(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    """The same documents in two orders: at once, and in two batches."""
+    documents, out = corpus(), []
+    for n, first in enumerate((documents, documents[20:])):
+        folder = tmp_path_factory.mktemp("ties") / str(n)
+        index_documents(copies(first), folder, embed="ngram", show_progress=False)
+        index_documents(copies(documents), folder, embed="ngram", show_progress=False)
+        out.append(folder)
+    return out
+
+
+@pytest.mark.heavy
+def test_every_way_to_find_breaks_ties_by_address(indexes: list[Path]) -> None:
+    wrong = []
+    for spec, policy in SPECS:
+        seen = []
+        for folder in indexes:
+            pipeline = Pipeline.from_index(Index.open(folder), retriever=spec, policy=policy, budget=600)
+            hits = [h for h in pipeline.find(QUESTION).hits if not h.node_id.startswith("o/")]
+            seen.append([h.node_id for h in hits] + [p.id for p in pipeline.ask(QUESTION).passages])
+            by_unit: dict[str, list[str]] = {}
+            for h in hits:
+                by_unit.setdefault(h.node_id.partition("#")[2], []).append(h.node_id)
+            if any(ids != sorted(ids, key=id_key) for ids in by_unit.values()) or len(hits) < 10:
+                wrong.append((spec, policy, folder.name, by_unit))
+        if seen[0] != seen[1]:
+            wrong.append((spec, policy, seen))
+    assert wrong == []
+
+
+def test_ties_across_collections_are_broken_by_address(indexes: list[Path], tmp_path: Path) -> None:
+    """Two collections that hold the same are found in the order of their names, however they are given."""
+    pipelines = {name: Pipeline.from_index(Index.open(folder), policy="doc_type", top_k=20) for name, folder in zip(("b_db", "a_db"), indexes)}
+    orders = [pipelines, dict(reversed(pipelines.items()))]
+    found = [asyncio.run(Library(given).search([QUESTION], 20)).hits for given in orders]
+    assert [h.node_id for h in found[0]] == [h.node_id for h in found[1]]
+    by_score: dict[float, list[str]] = {}
+    for h in found[0]:
+        by_score.setdefault(round(h.score, 9), []).append(h.node_id)
+    assert all(ids == sorted(ids, key=id_key) for ids in by_score.values())

@@ -7,9 +7,8 @@ from contextlib import ExitStack
 from types import SimpleNamespace
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from http_handler import Handler, serving
+from hypothesis import given, strategies as st
 from llama_index.core.embeddings import MockEmbedding
 from llama_index.core.schema import Document
 from opensearchpy import OpenSearch
@@ -76,9 +75,6 @@ def refusing():
     """Starts such a server; its address without a scheme."""
     with ExitStack() as servers:
         yield lambda status, told, busy=0: servers.enter_context(serving(Refusing, status=status, told=told, busy=busy))[0]
-
-
-BLOCK = {"error": {"root_cause": [{"type": "cluster_block_exception", "reason": "index [docs] blocked by: [FORBIDDEN/8/index write (api)]"}]}}
 
 
 @pytest.mark.parametrize("status, told, message", [

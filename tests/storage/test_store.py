@@ -12,26 +12,25 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from llama_index.core import MockEmbedding, VectorStoreIndex
 from llama_index.core.schema import Document, NodeRelationship, RelatedNodeInfo, TextNode
 from strategies import doc_ids, examples
 
 from ragnb.chunking.parent_child import ParentChildNodeParser
-from ragnb.documents.span import (
-    Address, DuplicateIdError, InputError, MissingChunkError, Outline, RagnbError, Span, Spans, parse_address,
-)
 from ragnb.cli import main
+from ragnb.documents.span import (
+    Address, DuplicateIdError, InputError, MissingChunkError, Outline, parse_address, RagnbError, Span, Spans,
+)
 from ragnb.expansion.expander import Expander
 from ragnb.expansion.policy import resolve_policy
 from ragnb.indexing.collections import chroma_names, DEFAULT_COLLECTIONS
 from ragnb.indexing.folder_index import Index
 from ragnb.retrieval.bm25 import Bm25Retriever
-from ragnb.retrieval.hybrid import HybridRetriever, VectorRetriever
-from ragnb.storage.chroma import ChromaStore
 from ragnb.retrieval.cluster_store import ClusterStore
+from ragnb.retrieval.hybrid import HybridRetriever, VectorRetriever
 from ragnb.retrieval.sqlite_store import SqliteStore, unpacked
+from ragnb.storage.chroma import ChromaStore
 from ragnb.storage.store import ChunkStore, MemoryStore, outline_from_json, outline_to_json
 
 SIZE = 10  # Characters of every chunk made here
