@@ -120,7 +120,7 @@ def _searches(wants: Sequence[Want], fields: Mapping[str, Field]) -> list[dict[s
 _PAUSES = (0.1, 0.3, 0.9)  # Seconds before a search that lost a shard is made again
 
 
-def _checked(found: object) -> Mapping[str, Any]:
+def _checked(found: Any) -> Mapping[str, Any]:
     "A complete answer; `RagnbError` for a search that failed, in whole or on a shard, or that has no rows."
     if not isinstance(found, Mapping):
         raise RagnbError(f"it answered with {type(found).__name__}, not with a dict")

@@ -28,7 +28,7 @@ from .missing_words import IndexWords
 # %% ../../nbs/40_retrieval/01_bm25.ipynb #b25c0011
 def _token_list(
     name: str,     # Of the argument, for the error message
-    tokens: str | Iterable[object],
+    tokens: str | Iterable[str],
 ) -> list[str]:
     "Refuse anything but a list of tokens."
     tokens = tokens if isinstance(tokens, str) else list(tokens)

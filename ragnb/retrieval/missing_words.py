@@ -177,7 +177,7 @@ class IndexWords:
 
 # %% ../../nbs/40_retrieval/16_missing_words.ipynb #33ef2f1c
 def index_words(
-    retriever: object,                       # One of this room, also inside another one
+    retriever: Any,                          # One of this room, also inside another one
     allowed: frozenset[str] | None = None,   # Ids of the chunks that a reader may see; None for all
 ) -> IndexWords | None:                      # None where the retriever counts no words
     "Ask a retriever for the words that it searches."
