@@ -192,7 +192,7 @@ def _recall_panel(ax: Axes, curves: Mapping[str, list[dict[str, float]]], styles
 
 # %% ../../nbs/90_evaluation/06_plots.ipynb #2138c247
 def plot_recall(
-    results: Mapping[str, Any] | Sequence[Any] | str | Path,  # Of `ragnb eval`, several by name, or paths of `results.json`
+    results: Mapping[str, Any] | Sequence[Any] | str | Path,  # Of `ragnb eval`, by name, or paths of `results.json`
     ax: Axes | Sequence[Axes] | None = None,  # matplotlib axes, one for each set; a new figure when None
     save: str | Path | None = None, # .png, .svg or .pdf
 ) -> Any:                           # matplotlib `Figure`
