@@ -152,6 +152,7 @@ class _Options:
     "What a command takes: annotations declare its options, attributes their defaults."
 
     is_filled = False   # Whether a settings file fills in what this class declares
+    fitting = "", dict[str, Any]()   # Settings file, and splitter and embedding of the index that it is for
 
     def __init__(self, **given: Any) -> None:
         vars(self).update(given)
@@ -216,9 +217,11 @@ class _Command(NamedTuple):
                 file = str(Path(place).resolve()) if place.endswith(".py") else place
                 known = filter(None, os.environ.get(IMPORTED, "").split(os.pathsep))
                 os.environ[IMPORTED] = os.pathsep.join(dict.fromkeys([*known, file]))
-            file, found = _found_settings(ctx, self.options, given)
+            file, found, fitting = _found_settings(ctx, self.options, given)
+            args = self.options(**{**given, **found})
+            args.fitting = file, fitting
             try:
-                self.function(self.options(**{**given, **found}))
+                self.function(args)
             except InputError as error:   # may be about something that the settings file sets
                 if named := [key for key in found if re.search(rf"\b{key}\b", str(error).replace("-", "_"))]:
                     told, names = translated(str(error)), ", ".join(named)
@@ -404,46 +407,54 @@ def _strategy_values(line: str, values: Mapping[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in values.items() if key not in own} | strategy_settings(strategies[0])
 
 
-def _found_settings(ctx: Context, options: type[_Options], given: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+def _found_settings(
+    ctx: Context, options: type[_Options], given: Mapping[str, Any]
+) -> tuple[str, dict[str, Any], dict[str, Any]]:   # The file; the options; the splitter and embedding that it is for
     "Find the settings file or the strategy, and what it says of options that were not typed."
     if "question" in given and given.get("llm", "") is None:   # a model needs all of LlamaIndex anyway
         from ragnb.documents.deferred import defer_for_question
         defer_for_question()
     if not issubclass(options, _Settings):
-        return "", {}
+        return "", {}, {}
     place, line = _settings_place(given), given["strategy"]
     _note_unread(given, place)
     if not place and not isinstance(line, str):    # eval has a list
-        return "", {}
+        return "", {}, {}
     from ragnb.pipeline.settings import load_settings
     values, keys = load_settings(place) if place else {}, options.from_file()
     if isinstance(line, str):
         place, values = f"--strategy {shlex.quote(line)}", _strategy_values(line, values)
     typed = {name for name in given if getattr(ctx.get_parameter_source(name), "name", "") != "DEFAULT"}
-    wanted = {key: values[key] for key in ("split", "embed") if key in values and key not in {*keys, *typed}}
-    if wanted and given.get("index"):
-        _check_made(place, wanted, str(given["index"]))
+    fitting = {key: values[key] for key in ("split", "embed") if key in values and key not in {*keys, *typed}}
     typed |= {"budget", "budget_share", "model"} if typed & {"budget", "budget_share"} else set()
     found = {key: value for key, value in values.items() if key in keys and key not in typed}
-    return place, found | ({"where": [found["where"]]} if isinstance(found.get("where"), str) else {})
+    where = {"where": [found["where"]]} if isinstance(found.get("where"), str) else {}
+    return place, found | where, fitting
 
 
-def _check_made(place: str, wanted: Mapping[str, Any], index: str) -> None:
-    "Refuse settings that were found for another splitter or embedding than that of the index."
+def _collections_in(folder: str) -> list[Path]:
+    "Find the indexes in a folder of collections; [] for an index, a cluster, or nothing."
+    from ragnb.indexing.collections import find_collections
+    return [] if (Path(folder) / "index.db").exists() else find_collections(folder)
+
+
+def _opened(args: Any, **options: Any) -> dict[str, Any]:
+    "Open the index, as '', or each collection; refuse settings that were found for another splitter or embedding."
     from ragnb.chunking.parsers import completed, describe_parser, resolve_parser
     from ragnb.indexing.folder_index import Index
-    split = wanted.get("split", "contexts:")
+    (place, fitting), index, out = args.fitting, str(args.index), {}
+    split, embed = fitting.get("split", "contexts:"), getattr(args, "embed", None) or fitting.get("embed")
     parser = None if split.startswith("contexts:") else resolve_parser(split)
-    for folder in _collections_in(index) or [Path(index)]:
-        if not (folder / "index.db").exists():
-            continue
-        made = Index.open(folder, wanted.get("embed")).manifest.parser
-        if parser and completed(made, parser) != describe_parser(parser):
+    for folder in _collections_in(index) or [index]:
+        made = Index.open(folder, embed, **options)
+        if parser and completed(made.manifest.parser, parser) != describe_parser(parser):
             is_own = Path(place).parent == Path(index)
             again = ["--index", index, "--force"] if is_own else ["--index", f"{index}-2", "--split", split]
             raise InputError(say("{place} is for an index with split = {split!r}, and {folder!r} was made with another "
                                  "splitter: `{command}` makes one for it", place=place, split=split,
                                  folder=str(folder), command=_typed("index", "PATH", *again)))
+        out["" if folder == index else Path(folder).name] = made
+    return out
 
 # %% ../nbs/99_cli/01_cli.ipynb #1867239d
 _KEY_VALUE: dict[str, str] = {"metavar": "KEY=VALUE"}
@@ -691,12 +702,6 @@ def _index(args: _Source) -> None:
     _note_others(args, report)
 
 # %% ../nbs/99_cli/01_cli.ipynb #f1820b31
-def _collections_in(folder: str) -> list[Path]:
-    "Find the indexes in a folder of collections; [] for an index, a cluster, or nothing."
-    from ragnb.indexing.collections import find_collections
-    return [] if (Path(folder) / "index.db").exists() else find_collections(folder)
-
-
 class _Described(_Index):
     "Which index, and whether its skipped files are listed."
     skipped: Annotated[bool, Option("--skipped", help="List the files and records that the last update skipped, with "
@@ -887,7 +892,6 @@ def _attached(args: _Asking, settings: dict[str, Any]) -> Any:
 
 def _pipeline(args: _Asking) -> Any:
     "Make the pipeline that the options describe."
-    from ragnb.indexing.folder_index import Index
     from ragnb.pipeline.pipeline import Pipeline
     from ragnb.retrieval.hybrid import check_question
     from ragnb.storage.filtered import explain_nothing
@@ -898,16 +902,17 @@ def _pipeline(args: _Asking) -> Any:
     settings = _arguments(args, llm)
     if args.over:
         return _attached(args, settings)
-    if _collections_in(args.index):
-        if any((args.embed, args.embed_base_url, args.query_prefix, args.document_prefix, args.embed_option)):
-            raise InputError(say("each collection uses the embedding that it was indexed with: leave out --embed and "
-                                 "the options of embeddings"))
+    embeds = args.embed, args.embed_base_url, args.query_prefix, args.document_prefix, args.embed_option
+    if any(embeds) and _collections_in(args.index):
+        raise InputError(say("each collection uses the embedding that it was indexed with: leave out --embed and "
+                             "the options of embeddings"))
+    indexes = _opened(args, base_url=_embed_url(args), embed_options=_embed_options(args))
+    if "" not in indexes:
         from ragnb.agent.library import Library, library_pipeline
-        return library_pipeline(Library.open(args.index, **settings), llm, settings.get("top_k", 20))
-    index = Index.open(args.index, args.embed, base_url=_embed_url(args), embed_options=_embed_options(args))
-    if told := explain_nothing(index.store, args.where):
+        return library_pipeline(Library.open(indexes, **settings), llm, settings.get("top_k", 20))
+    if told := explain_nothing(indexes[""].store, args.where):
         raise InputError(told)
-    return Pipeline.from_index(index, **settings)
+    return Pipeline.from_index(indexes[""], **settings)
 
 # %% ../nbs/99_cli/01_cli.ipynb #97179d48
 def _answer_facts(answer: Answer, error: Exception | None = None) -> dict[str, Any]:
@@ -1059,7 +1064,7 @@ def _chat(args: _Talk) -> None:
     from ragnb.agent.flow import Agent
     from ragnb.agent.library import Library
     settings = _agent_settings(args)
-    agent = Agent(Library.open(args.index, **_arguments(args, settings["llm"])), **settings)
+    agent = Agent(Library.open(_opened(args), **_arguments(args, settings["llm"])), **settings)
 
     def show(text: str) -> None:
         if not args.json:
@@ -1110,7 +1115,7 @@ def _serve(args: _Service) -> None:
     talks, places, agent = Talks(args.conversations), Places(args.running, args.waiting, each), _agent_settings(args)
     for problem in talks.problems:
         _say(_line(say("skipped {text}", text=_told(problem))), err=True)
-    library = Library.open(args.index, **_arguments(args, agent["llm"]) | {"where": None})
+    library = Library.open(_opened(args), **_arguments(args, agent["llm"]) | {"where": None})
     for name in shut_out(library, access):
         _say(say("warning: the filter of {name!r} leaves no document: `ragnb ls` lists the keys", name=name), err=True)
     app = create_app(library, access=access, talks=talks, documents=args.documents, places=places,
@@ -1132,7 +1137,7 @@ def _mcp(args: _Tools) -> None:
     from ragnb.agent.library import Library
     from ragnb.agent.mcp_server import make_mcp_server
     from ragnb.agent.tools import ReadingTools
-    library = Library.open(args.index, **_arguments(args, _resolved(args.llm, args)))
+    library = Library.open(_opened(args), **_arguments(args, _resolved(args.llm, args)))
     tools = ReadingTools(library, args.budget, most_calls=50, expand=args.policy is not None)
     make_mcp_server(tools).run("stdio")
 
@@ -1270,7 +1275,8 @@ class _Trial(_Measuring, _Model, _Retrieval):
         "score).")] = None
     llm: Annotated[str | None, Option(help="ollama:MODEL or openai-like:MODEL for rerankers and query plans.")] = None
     limit: Annotated[int | None, _count("Ask only N of the questions, the same ones every time.")] = None
-    out: Annotated[str, Option(metavar="DIR", help="Folder for the results. A new run replaces them.")] = "out/eval"
+    out: Annotated[str, Option(metavar="DIR", help="Folder for the results. A new run replaces those of an "
+        "earlier run, and no other file.")] = "out/eval"
     tokenizer: Annotated[str | None, Option(help="Also count the tokens of contexts with this tokenizer, in "
         "results.json.")] = None
     no_contexts: Annotated[bool, Option("--no-contexts", help="Do not store the context strings (contexts.jsonl.gz), "
@@ -1480,9 +1486,10 @@ def _eval(args: _Trial) -> None:
     args.strategy = _tried(args)
     if args.prompts or args.orders:
         return _compare_answers(args)
-    from ragnb.evaluation.comparison import run_strategies, write_results
+    from ragnb.evaluation.comparison import check_results_folder, run_strategies, write_results
     from ragnb.evaluation.tune import choose, Tuned
     started, out = time.perf_counter(), Path(args.out)
+    check_results_folder(out)
     _stage(say("read the data set"), args.quiet)
     dataset = _load_eval(args)
     plan, llm = _plan(args, dataset), _resolved(args.llm, args)
@@ -1514,7 +1521,8 @@ class _Tuning(_Measuring):
         "Then ask, chat, serve and mcp read it there (--out always has a copy).")] = False
     n: Annotated[int, _count("Questions to make, if you give none.")] = 30
     seed: Annotated[int, _count("Use another number to get other questions.")] = 0
-    out: Annotated[str, Option(metavar="DIR", help="Folder for report.html and results.")] = "out/tune"
+    out: Annotated[str, Option(metavar="DIR", help="Folder for report.html and results. A new run replaces "
+        "those of an earlier run, and no other file.")] = "out/tune"
 
 
 def _print_ways(tuned: Tuned, saved: Path | None) -> None:
@@ -1529,6 +1537,8 @@ def _print_ways(tuned: Tuned, saved: Path | None) -> None:
 
 def _measured(args: _Tuning, measure: Callable[..., Any], **more: Any) -> Any:
     "Call `tune` or `decide` with the arguments, and list the files that cannot be read."
+    from ragnb.evaluation.comparison import check_results_folder
+    check_results_folder(args.out)
     problems: list[Any] = []
     try:
         return measure(args.folder, args.questions, n=args.n, seed=args.seed, workers=args.workers,
@@ -1588,7 +1598,8 @@ class _Deciding(_Tuning):
         "eval), or none.")] = "llamaindex-fusion,llamaindex-sentence-window,llamaindex-auto-merging"
     as_documented: Annotated[bool, Option("--as-documented", help="Do not tune the other libraries; this takes a "
         "quarter of the time.")] = False
-    out: Annotated[str, Option(metavar="DIR", help="Folder for decide.html, report.html and results.")] = "out/decide"
+    out: Annotated[str, Option(metavar="DIR", help="Folder for decide.html, report.html and results. A new "
+        "run replaces those of an earlier run, and no other file.")] = "out/decide"
 
 
 @_command(_Deciding, "ragnb decide my-folder")

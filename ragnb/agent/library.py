@@ -238,13 +238,14 @@ class Library:
         self.store: ChunkReader = stores[""] if set(stores) == {""} else JoinedStore(stores)
 
     @classmethod
-    def open(cls, folder: str | Path, *, where: Where = None, top_k: int | None = None, **settings: Any) -> Library:
+    def open(cls, folder: str | Path | Mapping[str, Index], *, where: Where = None, top_k: int | None = None,
+             **settings: Any) -> Library:
         """Open an index, or the folder of collections that `ragnb index --all` makes.
 
         Parameters
         ----------
-        folder : str or Path
-            An index, or a folder whose sub-folders are indexes.
+        folder : str, Path or dict
+            An index, or a folder whose sub-folders are indexes; or opened indexes by collection, "" for a single one.
         where : dict, str, list or MetadataFilters, optional
             What the metadata of a chunk must fulfil; no caller can widen it.
         top_k : int, optional
@@ -260,10 +261,11 @@ class Library:
         """
         own = {} if "policy" in settings else {"policy": "doc_type", "document_share": DOCUMENT_SHARE, "top_k": 20}
         settings = own | settings | {"where": where} | ({} if top_k is None else {"top_k": top_k})
-        lookup, inner = settings.get("lookup", True), find_collections(folder)
-        if inner and not (Path(folder) / "index.db").exists():
-            return cls({p.name: Pipeline.from_index(Index.open(p), **settings) for p in inner}, lookup=lookup)
-        return cls({"": Pipeline.from_index(Index.open(folder), **settings)}, lookup=lookup)
+        if not isinstance(folder, Mapping):
+            inner = [] if Path(folder, "index.db").exists() else find_collections(folder)
+            folder = {p.name: Index.open(p) for p in inner} or {"": Index.open(folder)}
+        pipelines = {name: Pipeline.from_index(index, **settings) for name, index in folder.items()}
+        return cls(pipelines, lookup=settings.get("lookup", True))
 
     @property
     def collections(self) -> list[str]:

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from llama_index.core.llms import LLM
 
 # %% auto #0
-__all__ = ['PairedTest', 'paired_test', 'holm', 'Comparison', 'compare', 'Run', 'RunPlan', 'run_strategies', 'read_results',
-           'to_records', 'records_table', 'write_results', 'compare_results']
+__all__ = ['WRITTEN', 'PairedTest', 'paired_test', 'holm', 'Comparison', 'compare', 'Run', 'RunPlan', 'run_strategies',
+           'read_results', 'to_records', 'records_table', 'check_results_folder', 'write_results', 'compare_results']
 
 # %% ../../nbs/90_evaluation/05_comparison.ipynb #d0f8e730
 from .. import __version__
@@ -32,13 +32,13 @@ from ..documents.messages import say
 from ..documents.servers import ServerAddress
 from ..documents.span import InputError, Span
 from ..documents.text import tokenizer as named_tokenizer
-from .datasets import Dataset
+from .datasets import Dataset, holds_results
 from .delivered import spans_within
 from ragnb.evaluation.measures import (
     Chosen, difference_interval, Evaluation, make_row, measure_ids, read_rows, Row, write_rows
 )
 from ragnb.evaluation.strategy import (
-    as_document_strategy, build_system, Cost, DOCUMENT_STRATEGY, IndexCache, parse_strategy,
+    as_document_strategy, build_system, Cost, DEFAULT_STRATEGY, DOCUMENT_STRATEGY, IndexCache, parse_strategy,
     resolve_strategies, Strategy, System
 )
 
@@ -379,14 +379,14 @@ def _each_group(
 # %% ../../nbs/90_evaluation/05_comparison.ipynb #b88d5ddf
 def run_strategies(
     plan: RunPlan,
-    strategies: Iterable[str | Strategy] = (),  # The recommended one when there are none
+    strategies: str | Strategy | Iterable[str | Strategy] = (),  # The recommended one when there are none
     *,
     llm: str | Any | None = None,  # See `resolve_llm`; for rerankers; needs workers=1
     workers: int = 1,           # Processes
     show_progress: bool = True,
 ) -> list[Run]:                 # In the order given
     "Run strategies on a dataset, those that were kept excepted."
-    known = resolve_strategies(list(strategies) or ([DOCUMENT_STRATEGY] if plan.by_documents else []))
+    known = resolve_strategies(strategies, DOCUMENT_STRATEGY if plan.by_documents else DEFAULT_STRATEGY)
     keep = None if plan.keep is None else Path(plan.keep)
     done = {s.name: _load_run(s, keep, plan.key(s)) for s in known}
     groups: dict[Any, list[Strategy]] = {}
@@ -458,6 +458,19 @@ def records_table(
     return "\n".join([lines[0], "|---" * len(columns) + "|", *lines[1:]])
 
 # %% ../../nbs/90_evaluation/05_comparison.ipynb #75836165
+WRITTEN: tuple[str, ...] = ("results.json", "questions.jsonl", "contexts.jsonl.gz", "report.html", "decide.html",
+                            "made.jsonl", "ragnb.toml", "recall.png", "position.png")
+
+
+def check_results_folder(
+    folder: str | Path,   # May be missing
+) -> None:                # `InputError` names the first file that would be lost
+    "Refuse a folder where results would replace a file that no earlier run wrote."
+    there = [str(Path(folder, name)) for name in WRITTEN if Path(folder, name).exists()]
+    if there and not holds_results(Path(folder, "questions.jsonl")):
+        raise InputError(f"{there[0]!r} is not from an earlier run, and results would replace it: name another folder")
+
+
 def write_results(
     runs: Sequence[Run],
     dataset: Dataset,
@@ -465,6 +478,7 @@ def write_results(
     unit: str = "characters",   # What the budgets count
 ) -> Path:               # `results.json`; `questions.jsonl` and, with strings, `contexts.jsonl.gz` are beside it
     "Write what a run found."
+    check_results_folder(folder)
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     write_rows({r.strategy.name: r.evaluation for r in runs}, folder / "questions.jsonl")

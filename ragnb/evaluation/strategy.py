@@ -270,14 +270,15 @@ def load_strategies(
 
 # %% ../../nbs/90_evaluation/04_strategy.ipynb #0273d892
 def resolve_strategies(
-    lines: Iterable[str | Strategy],  # Lines, `.yaml` or `.toml` files, or strategies; the default when there are none
-) -> list[Strategy]:                  # With different names
+    lines: str | Strategy | Iterable[str | Strategy],  # Lines, `.yaml` or `.toml` files, or strategies, or one of them
+    default: str = DEFAULT_STRATEGY,                   # When there are none
+) -> list[Strategy]:                                   # With different names
     "Read all the strategies of a run."
     out: list[Strategy] = []
-    for line in lines:
+    for line in [lines] if isinstance(lines, (str, Strategy)) else lines:
         is_file = isinstance(line, str) and line.endswith((".yaml", ".yml", ".toml")) and "=" not in line
         out += load_strategies(line) if is_file else [parse_strategy(line)]
-    out = out or [PRESETS[DEFAULT_STRATEGY]]
+    out = out or [PRESETS[default]]
     names = [s.name for s in out]
     if twice := sorted({n for n in names if names.count(n) > 1}):
         raise DuplicateIdError(f"two strategies are called {twice[0]!r}: give one a name=…")

@@ -331,3 +331,45 @@ def test_the_demo_ends_with_a_command_that_asks_its_index(run, tmp_path, monkeyp
     command, = re.findall("ask it: ragnb (.*)", run("demo")[1])
     code, out, _ = run(*shlex.split(command))
     assert code == 0 and out.startswith("[1]")
+
+
+def test_an_index_is_opened_once(run, index, tmp_path, monkeypatch):
+    """With `split` or `embed` in the settings each question opened the index twice → once, in every command."""
+    from ragnb.indexing.folder_index import Index
+    opened, open_index = [], Index.open.__func__
+    monkeypatch.setattr(Index, "open", classmethod(lambda cls, *args, **more: opened.append(args) or open_index(cls, *args, **more)))
+    (tmp_path / "tuned.toml").write_text('split = "units"\nembed = "ngram"\npolicy = "siblings:1"\n', encoding="utf-8")
+    asked = ("--index", index, "--settings", tmp_path / "tuned.toml")
+    for words in (("ask", "How much is a trip?", *asked), ("ask", "trip", "--index", index, "--strategy", "multi-scale embed=ngram"),
+                  ("chat", *asked)):
+        opened.clear()
+        assert run(*words)[0] == 0 and len(opened) == 1, words
+    (tmp_path / "other.toml").write_text('split = "structure"\n', encoding="utf-8")
+    for words in (("ask", "trip"), ("trace", "trip"), ("chat",), ("serve",), ("mcp",)):
+        code, _, err = run(*words, "--index", index, "--settings", tmp_path / "other.toml")
+        assert code == 2 and "was made with another splitter: `ragnb index PATH" in err, words
+
+
+def test_one_strategy_is_not_read_letter_by_letter():
+    """`unknown strategy 'm'` → one line is one strategy, wherever strategies are taken."""
+    from ragnb.evaluation.strategy import resolve_strategies
+    assert resolve_strategies("multi-scale") == resolve_strategies(["multi-scale"]) == resolve_strategies([])
+
+
+def test_results_never_replace_a_file_of_yours(run, decided, tmp_path, monkeypatch):
+    """`eval --out .` overwrote `questions.jsonl` → refused before any work; results of an earlier run are replaced."""
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(decided / "docs", "docs")
+    own = (decided / "out/decide/made.jsonl").read_text(encoding="utf-8")
+    Path("questions.jsonl").write_text(own, encoding="utf-8")
+    (tmp_path / "mine").mkdir()
+    Path("mine/ragnb.toml").write_text('policy = "siblings:1"\n', encoding="utf-8")
+    few = ("--strategy", "bm25", "--budgets", "300", "--quiet")
+    for words, file in ((("eval", "docs", "questions.jsonl", "--out", "."), "questions.jsonl"), (("tune", "docs", "--n", "5", "--out", "mine"), "mine/ragnb.toml")):
+        before = sorted(tmp_path.rglob("*"))
+        code, _, err = run(*words, *few)
+        assert code == 2 and f"{file}' is not from an earlier run" in err and sorted(tmp_path.rglob("*")) == before
+    assert Path("questions.jsonl").read_text(encoding="utf-8") == own
+    for _ in range(2):
+        assert run("eval", "docs", "questions.jsonl", "--out", "out", *few)[0] == 0
+    assert "no other file" in " ".join(run("eval", "--help")[1].split())
