@@ -242,7 +242,7 @@ def write_records(
                 seen.add(record.id)
                 lines.setdefault(FILES[own], []).append(to_jsonl([record], document.text))
     if not lines:
-        raise InputError("not one record" + "".join(f"; {p}" for p in problems[:3]))
+        raise InputError("; ".join(["not one record", *map(str, problems[:3])]))
     folder = Path(out)
     folder.mkdir(parents=True, exist_ok=True)
     for name, rows in lines.items():

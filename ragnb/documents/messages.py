@@ -95,7 +95,10 @@ def _from_table(message: str) -> str:
                 return text.format(**values | {name: translated(values[name]) for name in ("told",) if name in values})
             except (KeyError, ValueError):   # A text for `say`, with numbers to format
                 continue
-    return "; ".join(map(translated, message.split("; "))) if "; " in message else message
+    if "; " in message:
+        return "; ".join(map(translated, message.split("; ")))
+    head, colon, rest = message.partition(": ")     # a file, a key, and what is wrong with it
+    return f"{head}: {translated(rest)}" if colon else message
 
 
 @cache

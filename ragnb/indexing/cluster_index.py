@@ -78,8 +78,8 @@ def read_files(
         with server_errors(rows.where):
             found = rows.client.mget(index=f"{rows.name}-state", body={"ids": ids})["docs"]
         if not all(row.get("found") for row in found):
-            told = f"the index at {rows.where} has lost its file {name!r}"
-            raise InputError(f"{told}: {rebuild(rows.where)} builds it again")
+            raise InputError(f"the index at {rows.where} has lost its file {name!r}: {rebuild(rows.where)} builds it "
+                             "again")
         data = b"".join(base64.b64decode(row["_source"]["data"]) for row in found)
         Path(folder, Path(name).name).write_bytes(zlib.decompress(data))
 
@@ -163,8 +163,8 @@ def open_cluster(
         if not state.generation:
             raise InputError(f"no index at {url}: make one with `ragnb index PATH --index {url}`")
         if not state.told.get("finished"):
-            told = f"the run that makes the index {url} has not finished"
-            raise InputError(f"{told}: run `ragnb index PATH --index {url}` again")
+            raise InputError(f"the run that makes the index {url} has not finished: run `ragnb index PATH --index "
+                             f"{url}` again")
         try:
             index = _opened(url, store, state, NOWHERE, asked)
         except RagnbError:

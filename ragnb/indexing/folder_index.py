@@ -607,8 +607,8 @@ def older(
     folder: str | Path,    # Folder of an index
 ) -> IndexMismatchError:
     "Build the error for an index of an earlier version."
-    told = f"was made by an earlier version; {rebuild(folder)} builds it again"
-    return IndexMismatchError(f"the index in {str(folder)!r} {told}")
+    return IndexMismatchError(f"the index in {str(folder)!r} was made by an earlier version; {rebuild(folder)} builds "
+                              "it again")
 
 
 def check_there(
@@ -690,8 +690,8 @@ def follow(
         same = now.parser == held.parser and now.embedding.get("kind") == held.embedding.get("kind")
         if not same or refitted and not isinstance(index.embed_model, NgramEmbedding):
             where = index.place if on_cluster(index.place) else f"in {str(index.folder)!r}"
-            told = "was made anew, with another splitter or embedding: open it again"
-            raise IndexMismatchError(f"the index {where} {told}")
+            raise IndexMismatchError(f"the index {where} was made anew, with another splitter or embedding: open it "
+                                     "again")
         if refitted:
             with files() as folder:
                 index.embed_model.become(load_embedding(folder))

@@ -63,24 +63,25 @@ class _Call(httpx.AsyncByteStream):
         self.where = f"{request.url.scheme}://{request.url.netloc.decode()}"
         request.headers["accept-encoding"] = "identity"
 
-    def refused(self, why: str, kind: type[Exception] = ReplyError) -> Exception:
-        return self.client.told(kind(f"the model server at {self.where} {why}"))
+    def refused(self, told: str, kind: type[Exception] = ReplyError) -> Exception:
+        return self.client.told(kind(told))
 
     async def wait(self, work: Awaitable[_WAITED]) -> _WAITED:
         "Wait until the deadline."
         try:
             return await asyncio.wait_for(work, max(0.0, self.ends - time.monotonic()))
         except (asyncio.TimeoutError, httpx.TimeoutException) as error:
-            raise self.refused(f"did not answer within {self.client.seconds:g} seconds", TimeoutError) from error
+            told = f"the model server at {self.where} did not answer within {self.client.seconds:g} seconds"
+            raise self.refused(told, TimeoutError) from error
 
     async def begin(self, reply: httpx.Response) -> None:
         "Check the head of a reply, and wait for its first piece; a failure before it can still be retried."
         if reply.has_redirect_location:
             place = str(reply.headers["location"])[:200]
-            raise self.refused(f"redirects to {place!r}, which is not followed: give the address that answers "
-                               "(base_url, --base-url)")
+            raise self.refused(f"the model server at {self.where} redirects to {place!r}, which is not followed: give "
+                               "the address that answers (base_url, --base-url)")
         if reply.headers.get("content-encoding", "identity").lower() != "identity":
-            raise self.refused("sends a compressed reply, though none was asked for")
+            raise self.refused(f"the model server at {self.where} sends a compressed reply, though none was asked for")
         self.stream, self.pieces = reply.stream, aiter(reply.stream)
         self.first = await self.wait(anext(self.pieces, None))
         reply.stream = self
@@ -90,7 +91,8 @@ class _Call(httpx.AsyncByteStream):
         while piece is not None:
             self.n += len(piece)
             if self.n > self.client.most:
-                raise self.refused(f"sends more than {self.client.most:,} bytes in one reply")
+                raise self.refused(f"the model server at {self.where} sends more than {self.client.most:,} bytes in one "
+                                   "reply")
             yield piece
             piece = await self.wait(anext(self.pieces, None))
 

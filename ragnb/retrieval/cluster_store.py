@@ -541,5 +541,7 @@ def make_state(
             raise
         held = next(iter(rows.client.indices.get_mapping(index=f"{rows.name}-state").values()))["mappings"]
         if (mark := held.get("_meta", {}).get("ragnb")) != FORMAT:
-            told = "was made by an earlier version: use another name" if mark else "was not made by this package"
-            raise IndexMismatchError(f"the index {rows.name!r} at {rows.where} {told}") from error
+            told = f"the index {rows.name!r} at {rows.where} was not made by this package"
+            if mark:
+                told = f"the index {rows.name!r} at {rows.where} was made by an earlier version: use another name"
+            raise IndexMismatchError(told) from error

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import json
 import re
 import shlex
@@ -343,6 +344,7 @@ def test_an_index_is_opened_once(run, index, tmp_path, monkeypatch):
     for words in (("ask", "How much is a trip?", *asked), ("ask", "trip", "--index", index, "--strategy", "multi-scale embed=ngram"),
                   ("chat", *asked)):
         opened.clear()
+        monkeypatch.setattr("sys.stdin", io.StringIO())
         assert run(*words)[0] == 0 and len(opened) == 1, words
     (tmp_path / "other.toml").write_text('split = "structure"\n', encoding="utf-8")
     for words in (("ask", "trip"), ("trace", "trip"), ("chat",), ("serve",), ("mcp",)):

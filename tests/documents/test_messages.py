@@ -111,6 +111,28 @@ def test_the_table_and_the_source_have_the_same_texts():
     assert sorted(used - korean().keys()) == [] and sorted(korean().keys() - used - in_errors() - BY_TYPER.keys() - BY_SYSTEM) == []
 
 
+# Errors of each room that only a Python program meets: a user of the command line or of the page sees none of them
+OF_PYTHON = {"agent": 5, "chunking": 5, "context": 7, "documents": 9, "evaluation": 32, "expansion": 13, "models": 19, "pipeline": 7,
+             "retrieval": 33, "serve": 1, "storage": 14}
+
+
+def raised(tree: ast.AST) -> set[str]:
+    """The texts of the errors that a module makes, with X for each value."""
+    calls = [n for n in ast.walk(tree) if isinstance(n, ast.Call) and re.search("Error$|^refus|^Problem$|^warn", getattr(n.func, "id", getattr(n.func, "attr", "")))]
+    return {text for call in calls for arg in call.args if (text := template(arg)) and sum(map(str.isalpha, text.replace("X", ""))) > 6 and " " in text}
+
+
+def test_a_message_for_a_user_has_a_korean_text():
+    """Only the mistakes that the tests made were looked at → every error of the source, but those of Python programs."""
+    use_language("ko")
+    rooms: dict[str, set[str]] = {}
+    for path in PACKAGE.rglob("*.py"):
+        texts = raised(ast.parse(path.read_text(encoding="utf-8")))
+        rooms.setdefault(path.relative_to(PACKAGE).parts[0], set()).update(t for t in texts if not re.search("[가-힣]", translated(t)))
+    found = {room: sorted(texts) for room, texts in rooms.items() if texts}
+    assert {room: len(texts) for room, texts in found.items()} == OF_PYTHON, found
+
+
 def test_both_languages_have_the_same_values():
     for english in in_source() | BY_NAME:
         assert names(korean()[english]) <= names(english) | {"n"}, english      # a plural of English is a number in Korean
