@@ -81,7 +81,8 @@ class _Call(httpx.AsyncByteStream):
             raise self.refused(f"the model server at {self.where} redirects to {place!r}, which is not followed: give "
                                "the address that answers (base_url, --base-url)")
         if reply.headers.get("content-encoding", "identity").lower() != "identity":
-            raise self.refused(f"the model server at {self.where} sends a compressed reply, though none was asked for")
+            raise self.refused(f"the model server at {self.where} sends a compressed reply, though none was asked "
+                               "for")
         self.stream, self.pieces = reply.stream, aiter(reply.stream)
         self.first = await self.wait(anext(self.pieces, None))
         reply.stream = self
