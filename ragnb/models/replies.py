@@ -92,8 +92,8 @@ class _Call(httpx.AsyncByteStream):
         while piece is not None:
             self.n += len(piece)
             if self.n > self.client.most:
-                raise self.refused(f"the model server at {self.where} sends more than {self.client.most:,} bytes in one "
-                                   "reply")
+                raise self.refused(f"the model server at {self.where} sends more than {self.client.most:,} bytes in "
+                                   "one reply")
             yield piece
             piece = await self.wait(anext(self.pieces, None))
 
