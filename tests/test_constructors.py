@@ -39,6 +39,9 @@ WRONG: dict[type, list[Any]] = {
     str: [0, NAN, b"text", ["text"], object()], bool: ["", "no", 2, NAN, []], object: [0, NAN, "", "\x00", object()],
 }
 NEGATIVE = {"score"}                       # Numbers that may be below 0
+AT_LEAST_ONE = set("""article_size budget candidates depth dims document_share history_share k korean_size max_attempts max_chunks max_document max_fit
+max_length max_results max_size max_tokens most_characters most_passages most_turns n_columns n_documents n_queries n_sections passage_size
+pool_size run_batch_size stretch text_size threads threshold top_k top_n workers""".split())   # Numbers that may not be 0
 PLAIN = {"int": int, "float": float, "str": str, "bool": bool}
 LLAMA = {"callback_manager", "id_func", "include_metadata", "include_prev_next_rel", "model_name", "embed_batch_size", "num_workers",
          "embeddings_cache", "rate_limiter"}      # LlamaIndex's own fields and what it makes of them
@@ -102,6 +105,7 @@ def wrong_values(name: str, parameter: inspect.Parameter) -> list[Any]:
         return []
     least = WRONG[min(allowed, key=[bool, int, float, str, object].index)] if len(allowed) == 1 else [NAN, b"1"]
     out = [v for v in least if not (v == -1 and name in NEGATIVE)]
+    out += [0] if name in AT_LEAST_ONE else []
     return out + ([] if optional or parameter.default is None else [None])
 
 

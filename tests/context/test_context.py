@@ -110,12 +110,6 @@ def check_citations(context) -> None:
     assert end == len(context.text)
 
 
-@pytest.mark.parametrize("bad", [{"budget": 0}, {"budget": -5}, {"tokenizer": "bytes"}, {"passage_size": 0}])
-def test_bad_settings_are_refused(bad):
-    with pytest.raises(InputError, match="(budget|passage_size) must be >= 1|unknown tokenizer"):
-        RankedContextBuilder(**bad)
-
-
 # --- cuts ------------------------------------------------------------------------------------------------------------
 @examples(200)
 @given(texts, st.integers(0, 1_000), st.data())

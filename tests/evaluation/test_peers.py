@@ -277,19 +277,6 @@ def test_bad_spellings_are_one_line_with_the_valid_names(spec: str, said: str) -
         assert said in str(error.value).partition(spec)[2] and spec in str(error.value) and "\n" not in str(error.value)
 
 
-@pytest.mark.parametrize(("spec", "settings", "said"), [
-    ("llamaindex-sentence-window:words", {}, "retriever=hybrid"),
-    ("llamaindex-prev-next:retriever=hybird", {}, "hybrid"),
-    ("haystack-sentence-window:retriever=hybird", {}, "hybrid"),
-    ("haystack-auto-merging:retriever=vector,words", {}, "retriever=hybrid"),
-    ("autorag:retriever=hybrid", {}, "hybrid-rrf"), ("dsrag-segments:retriever=rrf", {}, "hybrid"),
-    ("llamaindex-fusion", {"titles": "no"}, "titles"),
-])
-def test_bad_values_are_named(spec: str, settings: dict, said: str, model: NgramEmbedding) -> None:
-    with pytest.raises(InputError, match=said):
-        build_peer(spec, titled("안내"), model, **settings)
-
-
 # --- settings
 
 
@@ -312,10 +299,13 @@ def test_specs_and_settings(documents: list[Document], model: NgramEmbedding) ->
     ("chonkie-token", {"chunk_size": 5, "chunk_overlap": 5}, "chunk_overlap"),
     ("chonkie-token", {"retriever": "grep"}, "retriever must be"),
     ("llamaindex-prev-next", {"mode": "sideways"}, "embed_model"), ("llamaindex-bm25", {"fill": 0}, "fill"),
+    ("llamaindex-sentence-window:words", {}, "retriever=hybrid"), ("llamaindex-prev-next:retriever=hybird", {}, "hybrid"),
+    ("haystack-sentence-window:retriever=hybird", {}, "hybrid"), ("haystack-auto-merging:retriever=vector,words", {}, "retriever=hybrid"),
+    ("autorag:retriever=hybrid", {}, "hybrid-rrf"), ("dsrag-segments:retriever=rrf", {}, "hybrid"), ("llamaindex-fusion", {"titles": "no"}, "titles"),
 ])
-def test_wrong_settings_are_named(name: str, settings: dict, message: str) -> None:
+def test_wrong_settings_are_named(name: str, settings: dict, message: str, model: NgramEmbedding) -> None:
     with pytest.raises(InputError, match=message):
-        build_peer(name, [Document(text=REPEATED, id_="d")], **settings)
+        build_peer(name, [Document(text=REPEATED, id_="d")], None if message == "embed_model" else model, **settings)
 
 
 def test_wrong_documents_are_named() -> None:

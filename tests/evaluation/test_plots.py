@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import math
+import sys
 import unicodedata
 import warnings
 from pathlib import Path
@@ -254,8 +255,11 @@ def test_axes_of_ones_own_are_used(call: str) -> None:
 
 
 @pytest.mark.parametrize("call", CALLS)
-def test_text_can_be_read_on_a_phone(call: str) -> None:
+def test_a_figure_can_be_read_on_a_phone_shows_itself_and_leaves_no_trace(call: str) -> None:
     figure = CALLS[call]()
+    assert figure._repr_png_().startswith(b"\x89PNG") and len(figure._repr_png_()) < 90_000
+    pyplot = sys.modules.get("matplotlib.pyplot")
+    assert pyplot is None or not pyplot.get_fignums()
     assert figure.get_figwidth() <= 4.8
     for ax in figure.axes:
         for t in texts_of(ax):
@@ -263,19 +267,7 @@ def test_text_can_be_read_on_a_phone(call: str) -> None:
 
 
 @pytest.mark.parametrize("call", CALLS)
-def test_figures_show_themselves_and_leave_no_trace(call: str) -> None:
-    import sys
-
-    figure = CALLS[call]()
-    assert figure._repr_png_().startswith(b"\x89PNG") and len(figure._repr_png_()) < 90_000
-    pyplot = sys.modules.get("matplotlib.pyplot")
-    assert pyplot is None or not pyplot.get_fignums()
-
-
-@pytest.mark.parametrize("call", CALLS)
 def test_without_matplotlib_the_extra_is_named(call: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    import sys
-
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(InputError, match=r"pip install 'ragnb\[plots\]'"):
         CALLS[call]()

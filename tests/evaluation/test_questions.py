@@ -19,7 +19,7 @@ from strategies import examples
 from ragnb.models.calls import CallCache
 from ragnb.models.scripted import ScriptedLLM
 from ragnb.evaluation.datasets import Dataset, load_dataset, load_questions, write_questions
-from ragnb.evaluation.questions import KINDS, QUESTION_PROMPT, MadeQuestions, _shares, generate_questions, make_questions
+from ragnb.evaluation.questions import KINDS, QUESTION_PROMPT, MadeQuestions, generate_questions, make_questions
 from ragnb.documents.span import InputError
 
 
@@ -184,14 +184,6 @@ def test_any_document_gives_sound_questions_or_none(texts, keep):
     check(made, documents)
     assert make_questions(documents, 20, keep=keep) == made
     assert sum(c["made"] for c in made.counts.values()) == len(made.questions) <= 20
-
-
-@given(st.integers(0, 50), st.dictionaries(st.sampled_from("abcde"), st.integers(0, 30), max_size=5))
-def test_shares_use_what_there_is_and_are_fair(n, sizes):
-    out = _shares(n, sizes)
-    assert sum(out.values()) == min(n, sum(sizes.values())) and all(0 <= out[k] <= sizes[k] for k in sizes)
-    open_ = [out[k] for k in sizes if out[k] < sizes[k]]
-    assert not open_ or max(open_) - min(open_) <= 1 and max(out.values()) <= max(open_) + 1
 
 
 @pytest.mark.parametrize("arguments, complaint", [

@@ -190,27 +190,6 @@ def test_expansion_keeps_its_promises(situation, policy, top_k, max_chunks):
         assert all(text[i].isspace() for i in missed)
 
 
-@examples(200)
-@given(situations(), policies, st.data())
-def test_holes_are_never_glued_over(situation, policy, data):
-    store, texts, hits = situation
-    everything = sorted(chunks_of(store))
-    store.lost = set(data.draw(st.lists(st.sampled_from(everything), unique=True)))
-    expansion = Expander(store, policy, len(hits), 10_000).expand(hits)
-    check(expansion, texts, hits)
-    read = {a for kind, ids in store.asked if kind == "chunks" for a in ids}
-    assert expansion.stats.missing == len(read & store.lost)
-    for p in expansion.passages:
-        assert not set(p.neighbors) & store.lost
-        outline = expansion.outlines[p.doc_id]
-        held = [outline.span_of(parse_address(a)) for a in (*p.hits, *p.neighbors)]
-        told = {i for span in held for i in range(span.start, span.end)}
-        assert all(i in told or texts[p.doc_id][i].isspace() for i in range(p.span.start, p.span.end))
-    if read & store.lost:
-        with pytest.raises(MissingChunkError, match="not in the store"):
-            Expander(store, policy, len(hits), 10_000, "fail").expand(hits)
-
-
 @examples(100)
 @given(situations("c"), st.integers(0, 8), st.integers(1, 12))
 def test_neighbors_are_granted_best_hit_first_and_nearest_first(situation, window, max_chunks):
@@ -251,34 +230,12 @@ def test_reads_are_counted_for_each_call_not_for_the_store():
     assert {e.stats.reads for e in asyncio.run(many())} == {2}
 
 
-@pytest.mark.parametrize("verb", ["get_outlines", "get_chunks"])
-def test_a_store_that_fails_is_heard(verb, capsys, monkeypatch):
-    store = MemoryStore()
-    _, nodes = row(store)
-
-    def down(*_: Any) -> None:
-        raise ConnectionError("store is down")
-
-    monkeypatch.setattr(store, verb, down)
-    with pytest.raises(ConnectionError, match="store is down"):
-        Expander(store).expand([hit(nodes["1#c5"])])
-    assert capsys.readouterr().out == ""
-
-
 def test_overlap_does_not_bring_a_refused_chunk_back():
     """c1 lies wholly under c0 and c2, which are hits; it is not needed, and not there."""
     store, text = MemoryStore(), "가나다라마바사아자차"
     nodes = fill(store, "d", text, {"c": [Span(0, 5), Span(3, 7), Span(5, 10)]})
     (p,) = Expander(store, no_expansion).expand([hit(nodes["d#c0"]), hit(nodes["d#c2"])]).passages
     assert (p.text, p.neighbors) == (text, ())
-
-
-@pytest.mark.parametrize("setting", [{"expand_top_k": -1}, {"max_chunks": 0}, {"missing": "skip"}])
-def test_bad_settings_are_refused(setting):
-    with pytest.raises(InputError, match=next(iter(setting))):
-        Expander(MemoryStore(), **setting)
-    with pytest.raises(ValueError, match=next(iter(setting))):
-        ExpandPostprocessor(store=MemoryStore(), **setting)
 
 
 def test_nodes_of_others_pass_through_in_their_place():
@@ -415,6 +372,8 @@ def test_deleted_hits_are_kept_dropped_or_refused():
     assert dropped.dropped == {"gone#c1": "hit that is not in the index", "a#c5": "hit that is not in the index"}
     assert dropped.stats.dropped == {"hit that is not in the index": 2} and len(store.asked) == dropped.stats.reads == 2
     assert all("5번째" not in p.text and "지운" not in p.text for p in dropped.passages)
+    with pytest.raises(InputError, match="missing"):
+        Expander(store, missing="skip")
     with pytest.raises(MissingChunkError, match="1 hits are not in the index, the first is 'gone#c1'"):
         Expander(store, neighbors(1), missing="fail").expand(hits)
     Expander(store, missing="fail").expand([hit(TextNode(id_="uuid", text="남의 글"))])

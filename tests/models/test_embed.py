@@ -12,7 +12,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from conftest import shared_data, shared_models
+from conftest import shared_models
 from hypothesis import given, settings, strategies as st
 from llama_index.core.embeddings import MockEmbedding
 
@@ -262,25 +262,6 @@ def test_minilm_saved_as_a_reference(minilm, tmp_path):
         load_embedding(tmp_path, max_length=16)
     with pytest.raises(InputError, match="moved"):
         load_embedding(tmp_path, model_folder=str(tmp_path / "moved"))
-
-
-def test_korquad_floor():
-    """The evidence is among the first five chunks for most questions, even in a quarter of the size."""
-    folder = shared_data("korquad")
-    docs = [json.loads(line) for line in (folder / "corpus.jsonl").open(encoding="utf-8")]
-    queries = [json.loads(line) for line in (folder / "queries.jsonl").open(encoding="utf-8")][::10]
-    chunks = [(d["doc_id"], i, d["text"][i:i + 200]) for d in docs for i in range(0, len(d["text"]), 200)]
-    emb = NgramEmbedding(dims=256, max_fit=1000).fit([c[2] for c in chunks])
-    scores = emb.embed([q["query"] for q in queries]) @ emb.embed([c[2] for c in chunks]).T
-    top = np.argsort(-scores, axis=1, kind="stable")[:, :5]
-
-    def holds(i: int, question: dict) -> bool:
-        doc_id, start, _ = chunks[i]
-        meets = any(start < e["end"] and e["start"] < start + 200 for e in question["evidence"])
-        return doc_id == question["doc_id"] and meets
-
-    found = [any(holds(i, question) for i in row) for question, row in zip(queries, top)]
-    assert np.mean(found) > 0.75
 
 
 def test_a_question_reads_few_axes_and_the_same_vector(emb, tmp_path, monkeypatch):

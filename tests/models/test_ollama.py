@@ -231,12 +231,6 @@ def test_prefixes_and_keep_alive(server, tmp_path):
         load_embedding(tmp_path, query_prefix="Query: ")
 
 
-def test_two_event_loops_use_one_object(server):
-    llm, model = resolve_llm("ollama:chat", server.url), resolve_embedding("ollama:embedder", server.url)
-    assert [asyncio.run(llm.acomplete("연차는?")).text[:4] for _ in range(2)] == ["echo"] * 2
-    assert [len(asyncio.run(model.aget_query_embedding("연차"))) for _ in range(2)] == [64, 64]
-
-
 def test_options_go_where_they_belong(server):
     llm = resolve_llm("ollama:chat", server.url, temperature=0.1, seed=7, top_p=0.5, keep_alive="10m", num_ctx=2048)
     llm.complete("연차는?")

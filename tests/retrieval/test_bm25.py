@@ -1,16 +1,12 @@
 """BM25 in memory: rank_bm25's scores with a weight above 0 for every word, the score of an index, a drop-in LlamaIndex retriever."""
 from __future__ import annotations
 
-import asyncio
-import copy
 import math
 from collections import Counter
 
 import pytest
 import rank_bm25
 from hypothesis import given, settings, strategies as st
-from llama_index.core.llms import MockLLM
-from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.schema import TextNode
 from unit_worlds import question, tokens, world, written
 
@@ -85,16 +81,6 @@ def nodes() -> list[TextNode]:
     return [TextNode(id_=f"leave.md#s{i}", text=t, metadata={"title": "휴가규정"}) for i, t in enumerate(texts)]
 
 
-def test_drop_in_for_a_stock_query_engine(nodes: list[TextNode]) -> None:
-    before = copy.deepcopy(nodes)
-    engine = RetrieverQueryEngine.from_args(Bm25Retriever(nodes, str.split, top_k=2), llm=MockLLM())
-    response = engine.query("출장 여비는 얼마?")
-    assert [n.node_id for n in response.source_nodes] == ["leave.md#s3"] and "실비" in str(response)
-    response = asyncio.run(engine.aquery("출장 여비는 얼마?"))
-    assert [n.node_id for n in response.source_nodes] == ["leave.md#s3"]
-    assert nodes == before
-
-
 def test_equal_texts_stay_two_results_and_metadata_is_not_searched(nodes: list[TextNode]) -> None:
     retriever = Bm25Retriever(reversed(nodes), str.split)
     found = retriever.retrieve("삭제")
@@ -124,8 +110,6 @@ def test_bad_retriever_arguments(nodes: list[TextNode]) -> None:
     for query in ("", " \n\t"):
         with pytest.raises(InputError, match="query"):
             retriever.retrieve(query)
-    with pytest.raises(InputError, match="top_k"):
-        Bm25Retriever(nodes, top_k=0)
     with pytest.raises(InputError, match="nodes must"):
         Bm25Retriever(["연차"])
     with pytest.raises(DuplicateIdError):

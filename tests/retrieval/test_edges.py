@@ -15,17 +15,13 @@ from tiny_onnx import field, write_cross_encoder
 from ragnb.chunking.units import UnitNodeParser
 from ragnb.documents.span import InputError
 from ragnb.models.embedding import NgramEmbedding
-from ragnb.models.scripted import ScriptedLLM
 from ragnb.pipeline.specs import parse_retriever
 from ragnb.retrieval.arguments import check_counts, check_weights, is_number
-from ragnb.retrieval.bm25 import Bm25Retriever, PositiveOkapi
-from ragnb.retrieval.hierarchical import build_tree, HierarchicalRetriever
+from ragnb.retrieval.bm25 import PositiveOkapi
 from ragnb.retrieval.hybrid import fuse_scores, HybridRetriever, rrf, VectorRetriever
 from ragnb.retrieval.multiscale import cut_pieces, MultiScaleRetriever, Piece
-from ragnb.retrieval.planning import HydeRetriever, MultiQueryRetriever
 from ragnb.retrieval.rerank import OnnxReranker, RerankReport, resolve_reranker
 from ragnb.retrieval.sqlite_store import SqliteStore
-from ragnb.retrieval.sqlite_units import SqliteUnits
 from ragnb.storage.store import MemoryStore
 
 
@@ -62,18 +58,6 @@ def test_the_budget_is_filled_while_something_matches(n, budget):
     assert read <= budget and read >= min(budget, total) - 60  # the last unit is cut at a word
 
 
-def test_nothing_is_found_where_nothing_matches():
-    assert MultiScaleRetriever(over(offices(5)).index, MemoryStore()).rank("코끼리 사육").pieces == []
-
-
-def test_hierarchical_keeps_what_matches_too():
-    documents = offices(6)
-    tree = build_tree(documents, NgramEmbedding(dims=32).fit([d.text for d in documents]))
-    found = HierarchicalRetriever(tree, NgramEmbedding(dims=32).fit([d.text for d in documents]), top_k=50, n_sections=None).retrieve("출장 일비는 하루 얼마인가?")
-    assert {h.node.ref_doc_id for h in found} == {d.id_ for d in documents}
-    assert [h.score for h in found] == sorted([h.score for h in found], reverse=True)
-
-
 @examples(60)
 @given(st.lists(st.floats(0, 50), max_size=8), st.sampled_from([None, 0.1, 0.5, 0.9]))
 def test_a_cut_keeps_the_best_and_what_is_near_it(scores, cut):
@@ -92,51 +76,6 @@ def test_a_cut_reads_less_and_never_what_is_named():
     from ragnb.documents.span import Span
     named = over(documents, cut=0.9, leads=lambda q: [("office2.md", Span(0, 10))])
     assert named.rank("경조휴가").at(4_000)[0].doc_id == "office2.md"
-
-
-NOT_COUNTS = [0, -1, True, 1.5, math.nan, math.inf, "3", [3]]
-NOT_NUMBERS = [-1, True, math.nan, math.inf, -math.inf, "1"]
-
-
-def made() -> dict[str, object]:
-    """Makers of every retriever, by what they take."""
-    store, model, llm = MemoryStore(), MockEmbedding(embed_dim=2), ScriptedLLM("[]")
-    inner = VectorRetriever(store, model)
-    documents = offices(2)
-    tree = build_tree(documents, NgramEmbedding(dims=8).fit([d.text for d in documents]))
-    return {
-        "bm25": lambda **o: Bm25Retriever([], **o), "vector": lambda **o: VectorRetriever(store, model, **o),
-        "hybrid": lambda **o: HybridRetriever({"a": inner, "b": inner}, **o), "multi-scale": lambda **o: MultiScaleRetriever(SqliteUnits(), store, **o),
-        "hierarchical": lambda **o: HierarchicalRetriever(tree, model, **o), "multi-query": lambda **o: MultiQueryRetriever(inner, llm, **o),
-        "hyde": lambda **o: HydeRetriever(inner, llm, model, **o), "index": lambda **o: PositiveOkapi([], **o),
-    }
-
-
-COUNTS = [("bm25", "top_k"), ("vector", "top_k"), ("hybrid", "top_k"), ("multi-scale", "top_k"), ("multi-scale", "budget"), ("multi-scale", "candidates"),
-          ("hierarchical", "top_k"), ("hierarchical", "n_documents"), ("hierarchical", "n_sections"), ("multi-query", "top_k"), ("multi-query", "n_queries")]
-NUMBERS = [("hybrid", "k"), ("multi-query", "k"), ("multi-query", "weight"), ("multi-query", "timeout"), ("hyde", "question_share"), ("hyde", "timeout"),
-           ("multi-scale", "cut"), ("index", "k1"), ("index", "b")]
-
-
-def test_every_number_of_every_retriever_is_looked_at():
-    makers = made()
-    for kind, name in COUNTS:
-        makers[kind](**{name: 1})
-        for bad in NOT_COUNTS:
-            with pytest.raises(InputError):
-                makers[kind](**{name: bad})
-                pytest.fail(f"{kind} took {name}={bad!r}")
-    for kind, name in NUMBERS:
-        makers[kind](**{name: 0.5})
-        for bad in NOT_NUMBERS:
-            with pytest.raises(InputError):
-                makers[kind](**{name: bad})
-                pytest.fail(f"{kind} took {name}={bad!r}")
-    for kind, name in (("multi-scale", "grow"), ("multi-scale", "whole")):
-        makers[kind](**{name: 0})
-        for bad in NOT_COUNTS[1:]:
-            with pytest.raises(InputError):
-                makers[kind](**{name: bad})
 
 
 @pytest.mark.parametrize("weights", [[0, 0], [1], [1, 2, 3], [1, -1], [1, math.nan], [1, math.inf], [1, True], ["1", 1], 2])

@@ -9,10 +9,10 @@ from hypothesis import example, given, settings, strategies as st
 from llama_index.core.schema import Document, QueryBundle, TextNode
 from unit_worlds import question, tokens, unit, vector, WORDS
 
-from ragnb.chunking.units import document_parts, unit_spans, UnitNodeParser
-from ragnb.documents.span import DuplicateIdError, InputError, MissingChunkError, n_characters, Outline, Span, Why
+from ragnb.chunking.units import document_parts, UnitNodeParser
+from ragnb.documents.span import DuplicateIdError, InputError, MissingChunkError, n_characters, Outline, Span
 from ragnb.models.embedding import NgramEmbedding
-from ragnb.retrieval.multiscale import KnownPlace, MultiScaleRanking, MultiScaleRetriever, Piece, put_first, WITH_FIRST
+from ragnb.retrieval.multiscale import MultiScaleRanking, MultiScaleRetriever
 from ragnb.retrieval.scoring import question_vector, score_units, UnitScores
 from ragnb.retrieval.sqlite_store import SqliteStore
 from ragnb.retrieval.sqlite_units import SqliteUnits, UnitWriter
@@ -370,15 +370,6 @@ def test_what_was_found_stays_ahead_of_the_beginning_of_its_long_article(whole):
         assert rows[:len(part) + len(cited)] == [*best, *cited] != found[:len(part) + len(cited)] and len(asked) == 1
 
 
-def test_a_part_that_is_put_ahead_says_why_its_unknown_units_are_there():
-    corpus = every_unit(indexed([Document(id_="law", text=LAW, metadata={"title": "휴가법"})], NgramEmbedding(dims=32).fit([LAW]))[0])
-    place = KnownPlace(*part_of(corpus, int(corpus.keys[1])), Why("hit", "part", detail=WITH_FIRST))
-    units = corpus.keys_in(place.doc_id, place.span)
-    order = put_first(corpus, [place], [Piece(units[0], 9.0)])
-    assert [p.key for p in order] == units and order[0].why is None
-    assert {p.why.detail for p in order[1:]} <= {WITH_FIRST}
-
-
 @pytest.mark.parametrize("texts", [["연차는 15일이다."], ["연차는 15일이다."] * 2])
 @pytest.mark.parametrize("embedded", [True, False])
 def test_a_corpus_where_nothing_varies_is_found_too(texts, embedded):
@@ -401,16 +392,6 @@ def test_retrieve_sync_async_and_passages():
     assert passages[0].node.node_id.startswith("law@") and sum(len(p.node.text) for p in passages) <= 60
     one, two = retriever.rank("병가"), retriever.fuse("병가")
     assert isinstance(one, MultiScaleRanking) and one.pieces == two.pieces and one.at(80) == two.at(80)
-
-
-@settings(max_examples=25, deadline=None)
-@given(st.text("ab .\n\u0301가나다#", max_size=200), st.integers(1, 30))
-def test_units_cover_every_character_once(text, size):
-    spans = unit_spans(text, size=size, sentences="rule")
-    assert all(a.end <= b.start for a, b in zip(spans, spans[1:]))
-    assert "".join("".join(s.of(text).split()) for s in spans) == "".join(text.split())
-    assert all(len(s) <= max(size, size * 5 // 4) for s in spans)
-    assert all("\n\n" not in s.of(text) for s in spans)
 
 
 def test_parser_survives_odd_documents():

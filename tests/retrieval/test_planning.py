@@ -131,15 +131,6 @@ def test_without_help_the_question_is_asked_alone(answer: Any, caplog: pytest.Lo
     assert told[0].events[0].kind == ("timeout" if isinstance(answer, TimeoutError) else "failed" if isinstance(answer, Exception) else "unreadable")
 
 
-def test_an_error_of_the_index_is_not_the_models() -> None:
-    class Gone(Recorder):
-        def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-            raise OSError("index is gone")
-
-    with pytest.raises(OSError, match="index is gone"):
-        MultiQueryRetriever(Gone(), ScriptedLLM('["나"]')).retrieve(QUESTION)
-
-
 def test_patience() -> None:
     gate = threading.Event()
 
@@ -152,24 +143,6 @@ def test_patience() -> None:
     assert both(MultiQueryRetriever(Recorder(TABLE), Slow(""), timeout=0.03, on_plan=told.append)) == rrf([TABLE[QUESTION]])
     gate.set()
     assert [p.events[0].kind for p in told] == ["timeout", "timeout"]
-
-
-def test_members_run_together() -> None:
-    async def main() -> None:
-        meeting, count = asyncio.Event(), 0
-
-        class Meets(Recorder):
-            async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-                nonlocal count
-                count += 1
-                if count == 3:
-                    meeting.set()
-                await asyncio.wait_for(meeting.wait(), 20)
-                return self._retrieve(query_bundle)
-
-        assert len(await MultiQueryRetriever(Meets(TABLE), ScriptedLLM('["나", "다"]')).aretrieve(QUESTION)) == 4
-
-    asyncio.run(main())
 
 
 def test_the_question_stays_between_its_marks() -> None:
@@ -188,16 +161,6 @@ def test_an_empty_question() -> None:
             with pytest.raises(InputError, match="question must not be empty"):
                 ask()
         assert retriever.llm_calls == 0
-
-
-def test_calls_are_counted_across_threads() -> None:
-    retriever = MultiQueryRetriever(Recorder(), ScriptedLLM('["나"]'))
-    threads = [threading.Thread(target=lambda: [retriever.retrieve(QUESTION) for _ in range(20)]) for _ in range(4)]
-    for t in threads:
-        t.start()
-    for t in threads:
-        t.join()
-    assert retriever.llm_calls == 80
 
 
 PASSAGE = "신규 입사자에게 연차휴가 11일을 부여한다."

@@ -90,13 +90,6 @@ def test_a_long_header_is_shortened_and_one_without_outer_pipes_is_a_table_again
     assert {h.text for h in headers.values()} == {"| 연수 | 공제액 |\n| ---|--- |"}
 
 
-def test_metadata_of_a_document_is_not_taken_for_a_header():
-    document = Document(text="연차는 15일이다.\n\n병가는 60일이다.", id_="a.md", metadata={"header_unit": 0, "table_header": "| x |"})
-    nodes, outline = UnitNodeParser().parse(document)
-    assert all(not {"header_unit", "table_header"} & n.metadata.keys() for n in nodes)
-    assert outline.metadata["table_header"] == "| x |"
-
-
 def header_of(units, key: int) -> int:
     """The key of the header above a unit, or -1."""
     return int(units.header[units.rows_of(np.array([key]))[0]])
