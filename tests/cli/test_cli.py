@@ -284,16 +284,6 @@ def test_a_model_that_is_down_costs_the_answer_only(run, index, nobody, ollama, 
 # --- mistakes -------------------------------------------------------------------------------------------------------
 
 
-def test_an_option_or_a_path_without_a_value_is_refused(run, docs, index, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    for option in ("tokenizer", "html", "history", "embed", "llm", "rerank", "policy", "context", "compress", "base-url", "model", "retrieve", "where"):
-        assert f"--{option} needs a value" in one_line(run("ask", QUESTION, "--index", index, f"--{option}", "  "))
-    for argv, name in ((("index", ""), "path"), (("index", docs, "--index", ""), "--index"), (("info", "--index", " "), "--index"), (("demo", "--out", ""), "--out"),
-                       (("eval", "", "--quiet"), "corpus"), (("index", docs, "--split", ""), "--split"), (("eval", "x", "--strategy", ""), "--strategy")):
-        assert f"{name} needs a value" in one_line(run(*argv))
-    assert list(tmp_path.iterdir()) == []
-
-
 BAD_PATHS = {  # What a folder has, what of it is indexed, and what the one line must name
     "missing": ({}, "nowhere", "nowhere"), "empty folder": ({}, "", "nothing to index"), "nothing of ours": ({"a.zip": b"x"}, "", "nothing to index"),
     "damaged": ({"a.docx": b"x"}, "", "a.docx"), "binary named md": ({"photo.md": b"\x89PNG\r\n\0\0"}, "", "photo.md"),

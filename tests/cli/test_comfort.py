@@ -177,26 +177,6 @@ def test_tune_says_what_it_does_with_an_index(tmp_path, monkeypatch, capsys):
     assert main(tuned) == 0 and "ragnb index docs\n" in capsys.readouterr().out
 
 
-def test_an_index_that_holds_documents_of_another_folder_says_so(run, tmp_path):
-    """Each run names what it leaves, and both ways to have it out work as they are written."""
-    for folder, name in (("mine", "a"), ("mine", "b"), ("other", "x")):
-        (tmp_path / folder).mkdir(exist_ok=True)
-        (tmp_path / folder / f"{name}.md").write_text(f"# {name}\n\n연차는 {len(name)}일이다.", encoding="utf-8")
-    place = ["--index", tmp_path / "i"]
-    assert run("index", tmp_path / "mine", *place)[2].count("note:") == 0
-    err = run("index", tmp_path / "other", *place)[2]
-    assert f"also holds 2 documents of {tmp_path / 'mine'}, such as 'a.md'" in err
-    code, out, err = run("index", tmp_path / "mine", *place)
-    assert code == 0 and "2 unchanged" in out and f"also holds 1 document of {tmp_path / 'other'}, such as 'x.md'" in err
-    assert f"`ragnb remove x.md --index {tmp_path / 'i'}`" in err and f"--index {tmp_path / 'i-2'}`" in err
-    out, err = run("index", tmp_path / "mine", *place, "--json")[1:]
-    assert json.loads(out)["others"] == {str(tmp_path / "other"): 1} and "also holds 1 document" in err
-    assert run("remove", "x.md", *place)[0] == 0 and "note:" not in run("index", tmp_path / "mine", *place)[2]
-    run("index", tmp_path / "other", *place)
-    out, err = run("index", tmp_path / "mine", *place, "--force")[1:]
-    assert "note:" not in err and ": 2 documents" in out
-
-
 @pytest.mark.parametrize("n", [1, 2])
 def test_a_second_folder_with_equal_names_ends_with_an_error(run, tmp_path, n):
     for folder in ("mine", "other"):

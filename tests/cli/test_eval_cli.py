@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 
 import chromadb
@@ -11,7 +10,6 @@ from conftest import SAMPLE
 from ollama_server import OllamaServer
 
 from ragnb.cli import main
-from ragnb.evaluation.datasets import load_dataset
 
 
 pytestmark = pytest.mark.heavy  # whole runs of evaluation or indexing
@@ -70,14 +68,6 @@ def test_qrels_rank_whole_documents(run, files):
     (strategy,) = results["strategies"].values()
     assert code == 0 and "nDCG@10" in out and strategy["measures"]["nDCG@10"] > 0.9 and strategy["budgets"] == {}
     assert run("--compare", "o", "o")[1].startswith(next(iter(results["strategies"])) + ": nDCG@10 over 5 questions")
-
-
-def test_a_data_set_by_its_folder(run, tmp_path):
-    shutil.copytree(SAMPLE / "corpus/hr_labor", tmp_path / "data/corpus/hr_labor")
-    (tmp_path / "data/questions").mkdir()
-    shutil.copy(SAMPLE / "questions/hr.jsonl", tmp_path / "data/questions")
-    code, out, _ = run(tmp_path / "data", "--limit", 3, "--strategy", "bm25")
-    assert code == 0 and f"{len(load_dataset(tmp_path / 'data').documents)} documents, 3 questions" in out
 
 
 BROKEN = [

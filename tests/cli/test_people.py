@@ -207,15 +207,6 @@ def test_a_copy_is_named_by_the_place_that_the_filter_allows(run, tmp_path):
     assert source["file"] == "copies/a.md" and source["label"].endswith("copies/a.md")
 
 
-def test_an_unknown_parameter_is_answered_with_those_there_are():
-    """`TypeError: got an unexpected keyword argument 'before'` → the parameters that there are, for every class."""
-    from ragnb.expansion.chunk_expanders import AdaptiveChunkExpander, NeighborChunkExpander
-    from ragnb.storage.store import MemoryStore
-    for kind in (NeighborChunkExpander, AdaptiveChunkExpander):
-        with pytest.raises(InputError, match="NeighborChunkExpander has no argument 'before'; known are client, index_name, window, max_results"):
-            kind(MemoryStore(), before=3)
-
-
 def test_a_warning_names_the_line_that_asked(index):
     """`filtered.py:148: UserWarning` → the line of the caller, also through LlamaIndex."""
     from ragnb import ExpandPostprocessor, MemoryStore

@@ -18,7 +18,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from strategies import examples
 
-from ragnb.evaluation.comparison import Comparison, RunPlan, compare_results, holm, paired_test, run_strategies, to_records, write_results
+from ragnb.evaluation.comparison import (
+    Comparison, RunPlan, compare_results, holm, paired_test, run_strategies, write_results,
+)
 from ragnb.evaluation.datasets import Dataset, Question
 from ragnb.evaluation.measures import Evaluation, Row, Score
 from ragnb.documents.span import InputError
@@ -142,13 +144,6 @@ def sweep(cache, keep) -> list[float]:
     grid = make_grid(split=["sentence", "chunks:300/0"], retrieve=["bm25", "vector"])
     plan = RunPlan(small_sample(8), (300, 900), cache=cache, keep=keep)
     return [r.evaluation.mean(budget=300) for r in run_strategies(plan, grid, show_progress=False)]
-
-
-def test_costs_are_counted(first):
-    records = to_records(first[1])
-    assert [r["strategy"] for r in records] == [s.name for s in GRID]
-    for record in records:
-        assert 0 <= record["recall@300"] <= record["recall@900"] + 0.2 and record["reads"] <= 3 and record["milliseconds"] > 0 and record["llm_calls"] == 0 and record["characters"] <= 900
 
 
 def test_results_are_compared_from_their_files(dataset, first, tmp_path):

@@ -148,10 +148,10 @@ def test_all_collections_from_the_command_line(tmp_path, capsys):
     assert capsys.readouterr().err == "ragnb: --collections goes with --all\n"
 
 
-@pytest.mark.heavy
 @pytest.mark.parametrize("spec", [
-    "parent-child", "parent-child:300/30,90/9", "sentence", "records", "structure", "titled:parent-child",
-    "titled:structure", "titled:titled:sentence",
+    *(pytest.param(spec, marks=pytest.mark.heavy) for spec in ("parent-child", "parent-child:300/30,90/9", "sentence", "records", "structure",
+                                                               "titled:parent-child", "titled:structure", "titled:titled:sentence")),
+    TextNodeParser(size=200, overlap=20), TableNodeParser(), QANodeParser(), HeadingNodeParser(depth=2),
 ])
 def test_an_index_reopens_with_the_splitter_that_made_it(tmp_path, spec):
     (tmp_path / "a.md").write_text(
@@ -159,18 +159,9 @@ def test_an_index_reopens_with_the_splitter_that_made_it(tmp_path, spec):
     )
     made, _ = update_index(tmp_path / "a.md", tmp_path / "i", parser=spec, show_progress=False)
     opened = Index.open(tmp_path / "i")
-    assert describe_parser(opened.parser) == describe_parser(made.parser) == describe_parser(resolve_parser(spec))
+    given = resolve_parser(spec) if isinstance(spec, str) else spec
+    assert type(opened.parser) is type(given) and describe_parser(opened.parser) == describe_parser(made.parser) == describe_parser(given)
     assert "15일" in Pipeline.from_index(opened).ask("연차는 며칠인가요?").context.text
-
-
-@pytest.mark.parametrize(
-    "parser", [TextNodeParser(size=200, overlap=20), TableNodeParser(), QANodeParser(), HeadingNodeParser(depth=2)]
-)
-def test_an_index_reopens_with_a_splitter_given_as_an_object(tmp_path, parser):
-    (tmp_path / "a.md").write_text("# 휴가규정\n\n## 1. 연차\n\n연차는 15일이다.", encoding="utf-8")
-    update_index(tmp_path / "a.md", tmp_path / "i", parser=parser, show_progress=False)
-    opened = Index.open(tmp_path / "i").parser
-    assert type(opened) is type(parser) and describe_parser(opened) == describe_parser(parser)
 
 
 def test_headers_change_what_is_embedded_and_nothing_else():

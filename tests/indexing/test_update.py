@@ -16,33 +16,11 @@ from llama_index.core.schema import TextNode
 from strategies import examples
 
 from ragnb.chunking.sentence_window import SentenceWindowNodeParser
-from ragnb.documents.files import find_files
 from ragnb.documents.span import InputError, Outline
 from ragnb.indexing import update as ingest
 from ragnb.indexing.folder_index import Index
-from ragnb.indexing.update import IndexUpdate, remove_documents, update_index
+from ragnb.indexing.update import IndexUpdate, remove_documents
 from ragnb.models.embedding import NgramEmbedding
-
-
-@pytest.mark.parametrize("path, message", [
-    ("nowhere", "no such file or folder.*nowhere"), ("empty", "nothing to index in.*empty"),
-    ("a.zip", "cannot index 'a.zip'"),
-])
-def test_no_file(tmp_path, path, message):
-    (tmp_path / "empty").mkdir()
-    (tmp_path / "a.zip").write_text("x")
-    with pytest.raises(InputError, match=message):
-        find_files(tmp_path / path)
-    with pytest.raises(InputError, match=message):
-        update_index(tmp_path / path, tmp_path / "index", show_progress=False)
-    assert not (tmp_path / "index").exists()
-
-
-def test_nothing_but_bad_records_is_an_error(tmp_path):
-    write(tmp_path / "s", {"a.jsonl": "{\n", "b.md": b"\0"})
-    with pytest.raises(InputError, match="a.jsonl:1.*b.md"):
-        update(tmp_path / "s", tmp_path / "i")
-    assert not (tmp_path / "i").exists()
 
 
 def test_only_what_changed_is_done(tmp_path):
@@ -161,18 +139,6 @@ def test_a_refused_document_does_not_change_what_is_cited(tmp_path):
     assert index.catalogue.holdings["act.md"] == first and sorted(index.catalogue.holdings) == [
         "act.md", "memo.md", "other.md",
     ]
-
-
-def test_without_being_told_an_update_keeps_embedding_and_splitter(tmp_path):
-    source = write(tmp_path / "s", {"a.md": text_of(1)})
-    update_index(
-        source, tmp_path / "i", embed=NgramEmbedding(dims=16, n_columns=256), parser="sentence", show_progress=False
-    )
-    write(source, {"b.md": text_of(2)})
-    index, report = update_index(source, tmp_path / "i", show_progress=False)
-    assert ((report.added, report.unchanged) == (1, 1) and isinstance(index.parser, SentenceWindowNodeParser)
-            and index.embed_model.dims == 16)
-    assert {a.rpartition("#")[2][0] for a in index.store.matching()} == {"s"}
 
 
 def test_refitted_when_the_corpus_has_doubled(tmp_path):
