@@ -11,7 +11,6 @@ from llama_index.core.schema import Document
 from strategies import documents, examples
 from test_growth import articles
 
-from ragnb.chunking.base import SizedNodeParser
 from ragnb.chunking.parent_child import ParentChildNodeParser
 from ragnb.chunking.parsers import describe_parser, parser_from, resolve_parser
 from ragnb.chunking.rules import parse_rules, RoutedNodeParser
@@ -192,14 +191,6 @@ def test_names_of_splitters(name: str) -> None:
 def test_names_that_are_refused(name: str) -> None:
     with pytest.raises(InputError):
         resolve_parser(name)
-
-
-@pytest.mark.parametrize("kind", [*STRUCTURE, UnitNodeParser, ParentChildNodeParser, SentenceWindowNodeParser])
-def test_unknown_tokenizers_are_refused_at_once(kind: type[SizedNodeParser]) -> None:
-    with pytest.raises(ValueError, match="unknown tokenizer 'bert': use characters, words") as error:
-        kind(tokenizer="bert")
-    assert isinstance(error.value.errors()[0]["ctx"]["error"], InputError)
-    assert kind().tokenizer == "characters"
 
 
 def test_a_tokenizer_file(tmp_path: Path) -> None:

@@ -15,7 +15,6 @@ from hypothesis import given, strategies as st
 from llama_index.core.schema import TextNode
 from strategies import examples
 
-from ragnb.chunking.sentence_window import SentenceWindowNodeParser
 from ragnb.documents.span import InputError, Outline
 from ragnb.indexing import update as ingest
 from ragnb.indexing.folder_index import Index
