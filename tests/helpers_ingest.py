@@ -13,15 +13,13 @@ from llama_index.core.schema import MetadataMode
 from ollama_server import toy_vector
 
 import ragnb.documents.text
-from ragnb.documents.files import read_documents
-from ragnb.models.embedding import NgramEmbedding
-from ragnb.retrieval.hybrid import HybridRetriever, VectorRetriever, WordRetriever
-from ragnb.indexing.folder_index import Index
-from ragnb.indexing.update import update_index
-from ragnb.retrieval import sqlite_units
-from ragnb.retrieval.multiscale import MultiScaleRetriever
+from ragnb import (
+    HybridRetriever, Index, MultiScaleRetriever, NgramEmbedding, ParentChildNodeParser, read_documents, update_index,
+    VectorRetriever,
+)
 from ragnb.chunking.base import SpanNodeParser
-from ragnb.chunking.parent_child import ParentChildNodeParser
+from ragnb.retrieval import sqlite_units
+from ragnb.retrieval.hybrid import WordRetriever
 
 WORDS = ["연차는 15일이다.", "병가는 60일까지 쓴다.", "진단서를 낸다.", "Travel expense is 한도 내에서 쓴다.", "Annual leave starts now.",
          "회의는 매주 월요일이다.", "반차는 4시간이다."]

@@ -14,15 +14,12 @@ from llama_index.core.llms import CompletionResponse
 from llama_index.core.schema import Document
 from ollama_server import OllamaServer
 
+from ragnb import Agent, Conversation, index_documents, InputError, resolve_llm
 from ragnb.agent.chat import Chat
-from ragnb.agent.flow import Agent, AgentFlow, AgentParts, AnswerPart, Begin, Finished, StepEvent
+from ragnb.agent.flow import AgentFlow, AgentParts, AnswerPart, Begin, Finished, StepEvent
 from ragnb.agent.library import Library, library_pipeline
 from ragnb.agent.routes import AgentRoute, DEFAULT_ROUTES
 from ragnb.agent.state import AgentState, Choice
-from ragnb.context.conversation import Conversation
-from ragnb.documents.span import InputError
-from ragnb.indexing.update import index_documents
-from ragnb.models.llm import resolve_llm
 from ragnb.models.scripted import ScriptedLLM
 from ragnb.pipeline.answer import strong_offsets
 

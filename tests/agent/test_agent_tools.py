@@ -9,21 +9,17 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 from llama_index.core.agent.workflow import FunctionAgent, ReActAgent
+from llama_index.core.base.llms.types import ToolCallBlock
 from llama_index.core.llms import ChatMessage
 from llama_index.core.llms.mock import MockFunctionCallingLLM
-from llama_index.core.base.llms.types import ToolCallBlock
 from llama_index.core.schema import Document
 from strategies import examples
 
+from ragnb import Agent, Conversation, index_documents, InputError, read_documents
 from ragnb.agent.chat import Chat, read_choice
-from ragnb.agent.flow import Agent
 from ragnb.agent.library import JoinedStore, Library, library_pipeline
 from ragnb.agent.tools import BUDGET_USED, ReadingTools
-from ragnb.context.conversation import Conversation
-from ragnb.documents.files import read_documents
-from ragnb.documents.span import InputError
 from ragnb.indexing.collections import index_collections
-from ragnb.indexing.update import index_documents
 from ragnb.models.scripted import ScriptedLLM
 
 RULES = "# 휴가\n\n" + "\n\n".join(f"## {n}. 제{n}절\n\n연차 {n}번 규정이다. 휴가 {n}일을 준다. 신청은 팀장에게 한다." for n in range(1, 31))

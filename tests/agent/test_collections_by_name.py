@@ -7,13 +7,11 @@ from pathlib import Path
 import pytest
 from strategies import SLOW
 
-from ragnb.agent.flow import Agent
+from ragnb import Agent, read_documents, Span
 from ragnb.agent.library import Library, library_pipeline
 from ragnb.agent.state import AgentState, Choice
 from ragnb.documents.catalogue import Catalogue
-from ragnb.documents.files import read_documents
 from ragnb.documents.provisions import provision_label
-from ragnb.documents.span import Span
 from ragnb.indexing.collections import index_collections
 
 CORPUS = Path(__file__).parents[2] / "data" / "corpus"

@@ -12,10 +12,8 @@ from hypothesis import given, strategies as st
 from llama_index.core.schema import Document, MetadataMode
 from strategies import examples
 
-from ragnb.chunking.contextual import CONTEXT_PROMPT, ContextualNodeParser, document_window, LlmContextNodeParser
-from ragnb.chunking.parent_child import ParentChildNodeParser
-from ragnb.chunking.sentence_window import SentenceWindowNodeParser
-from ragnb.documents.span import Span
+from ragnb import ContextualNodeParser, LlmContextNodeParser, ParentChildNodeParser, SentenceWindowNodeParser, Span
+from ragnb.chunking.contextual import CONTEXT_PROMPT, document_window
 from ragnb.models.calls import CallCache
 from ragnb.models.scripted import ScriptedLLM
 

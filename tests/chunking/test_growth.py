@@ -9,12 +9,11 @@ from typing import Any
 import pytest
 from llama_index.core.schema import Document
 
-from ragnb.chunking.contextual import ContextualNodeParser
-from ragnb.chunking.parent_child import ParentChildNodeParser
-from ragnb.chunking.rules import DEFAULT_RULES, RoutedNodeParser, parse_rules
-from ragnb.chunking.sentence_window import SentenceWindowNodeParser
-from ragnb.chunking.structure import HeadingNodeParser, QANodeParser, RecordNodeParser, TableNodeParser, TextNodeParser
-from ragnb.chunking.units import UnitNodeParser
+from ragnb import (
+    ContextualNodeParser, HeadingNodeParser, ParentChildNodeParser, QANodeParser, RecordNodeParser, RoutedNodeParser,
+    SentenceWindowNodeParser, TableNodeParser, TextNodeParser, UnitNodeParser,
+)
+from ragnb.chunking.rules import DEFAULT_RULES, parse_rules
 
 SMALL = re.sub(r"(size|threshold) = (\d+)00\b", r"\1 = \2", DEFAULT_RULES.replace("overlap = 200", "overlap = 5"))
 SMALL = SMALL.replace("[rest]", "[rest]\nsize = 200\noverlap = 5")

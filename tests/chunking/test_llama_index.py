@@ -11,16 +11,13 @@ from llama_index.core.retrievers import AutoMergingRetriever, BaseRetriever
 from llama_index.core.schema import Document, MetadataMode, NodeWithScore, QueryBundle
 from llama_index.core.storage.docstore import SimpleDocumentStore
 
+from ragnb import (
+    ChromaStore, ContextualNodeParser, HeadingNodeParser, MemoryStore, ParentChildNodeParser, QANodeParser,
+    RecordNodeParser, RoutedNodeParser, SentenceWindowNodeParser, TableNodeParser, TextNodeParser,
+)
 from ragnb.chunking.base import SpanNodeParser
-from ragnb.chunking.contextual import ContextualNodeParser
-from ragnb.chunking.parent_child import ParentChildNodeParser
-from ragnb.chunking.parsers import SPLITTERS, describe_parser, parser_from, resolve_parser
-from ragnb.chunking.rules import RoutedNodeParser
-from ragnb.chunking.sentence_window import SentenceWindowNodeParser
-from ragnb.chunking.structure import HeadingNodeParser, QANodeParser, RecordNodeParser, TableNodeParser, TextNodeParser
+from ragnb.chunking.parsers import describe_parser, parser_from, resolve_parser, SPLITTERS
 from ragnb.documents.files import record_to_document
-from ragnb.storage.chroma import ChromaStore
-from ragnb.storage.store import MemoryStore
 
 TEXT = "# 휴가\n\n" + "\n\n".join(f"## {i}. 항목\n\n{i}년차 연차는 {14 + i}일이다. 남은 날은 이월하지 못한다. 신청은 이틀 전에 한다."
                                 for i in range(1, 25))

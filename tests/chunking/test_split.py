@@ -14,14 +14,13 @@ from llama_index.core.schema import BaseNode, Document, MetadataMode, NodeRelati
 from llama_index.core.vector_stores.utils import metadata_dict_to_node, node_to_metadata_dict
 from strategies import cluster_length, doc_ids, documents, examples, huge, joins_previous, scalar_metadata
 
+from ragnb import InputError, Outline, ParentChildNodeParser, SentenceWindowNodeParser, Span
 from ragnb.chunking.base import BOOKKEEPING, SpanNodeParser
-from ragnb.chunking.parent_child import ParentChildNodeParser
 from ragnb.chunking.parsers import describe_parser, parser_from, resolve_parser
 from ragnb.chunking.recursive import recursive_spans, RecursiveNodeParser
-from ragnb.chunking.sentence_window import SentenceWindowNodeParser
 from ragnb.documents.files import SCALARS
 from ragnb.documents.packing import cut_long, pack
-from ragnb.documents.span import InputError, Outline, parse_address, Span, stitch
+from ragnb.documents.span import parse_address, stitch
 from ragnb.documents.text import sentence_spans
 
 

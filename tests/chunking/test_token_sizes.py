@@ -11,17 +11,15 @@ from llama_index.core.schema import Document
 from strategies import documents, examples
 from test_growth import articles
 
-from ragnb.chunking.parent_child import ParentChildNodeParser
-from ragnb.chunking.parsers import describe_parser, parser_from, resolve_parser
-from ragnb.chunking.rules import parse_rules, RoutedNodeParser
-from ragnb.chunking.sentence_window import SentenceWindowNodeParser
-from ragnb.chunking.structure import (
-    HeadingNodeParser, QANodeParser, RecordNodeParser, StructureNodeParser, TableNodeParser, TextNodeParser,
+from ragnb import (
+    HeadingNodeParser, InputError, ParentChildNodeParser, QANodeParser, RecordNodeParser, RoutedNodeParser,
+    SentenceWindowNodeParser, Span, TableNodeParser, TextNodeParser, UnitNodeParser,
 )
-from ragnb.chunking.units import UnitNodeParser
+from ragnb.chunking.parsers import describe_parser, parser_from, resolve_parser
+from ragnb.chunking.rules import parse_rules
+from ragnb.chunking.structure import StructureNodeParser
 from ragnb.documents.markdown import find_tables
 from ragnb.documents.packing import cut_long, overlap_start, pack, TextRuler
-from ragnb.documents.span import InputError, Span
 from ragnb.documents.text import count_tokens, sentence_spans, tokenizer
 
 BY = ("words", "cl100k_base")

@@ -11,18 +11,16 @@ from hypothesis import given, strategies as st
 from llama_index.core.schema import Document, NodeWithScore
 from strategies import examples, KOREAN, PIECES
 
-from ragnb.chunking.parent_child import ParentChildNodeParser
-from ragnb.chunking.units import UnitNodeParser
-from ragnb.context.builders import RankedContextBuilder
+from ragnb import (
+    by_doc_type, Conversation, Expander, InputError, MemoryStore, ParentChildNodeParser, Passage,
+    RankedContextBuilder, Span, UnitNodeParser,
+)
 from ragnb.context.compress import compress_passages
-from ragnb.context.conversation import Conversation
 from ragnb.context.page_images import page_image
 from ragnb.context.sources import answer_refs, display_docs
 from ragnb.documents.files import record_to_document
-from ragnb.documents.span import InputError, Passage, Span, Why
-from ragnb.expansion.expander import Expander
-from ragnb.expansion.policies import by_doc_type
-from ragnb.storage.store import Found, MemoryStore
+from ragnb.documents.span import Why
+from ragnb.storage.store import Found
 
 
 PARSER = ParentChildNodeParser(parent_size=200, parent_overlap=0, child_size=30, child_overlap=10, sentences="rule")

@@ -10,14 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from ragnb import Index, Passage, Pipeline, Span, update_index
 from ragnb.context.builders import cut_passage, cut_to_sentences
 from ragnb.context.labels import passage_article, place_label
 from ragnb.documents.markdown import find_tables
 from ragnb.documents.provisions import provision_label
-from ragnb.documents.span import Passage, Span
-from ragnb.indexing.folder_index import Index
-from ragnb.indexing.update import update_index
-from ragnb.pipeline.pipeline import Pipeline
 
 
 ACT = """시험법

@@ -12,9 +12,8 @@ from pathlib import Path
 import pytest
 from helpers_ingest import read, write
 
+from ragnb import InputError, read_documents
 from ragnb.documents.converted import pdf_text, read_converted
-from ragnb.documents.files import read_documents
-from ragnb.documents.span import InputError
 
 
 def make_docx(path: Path) -> None:

@@ -12,14 +12,13 @@ from llama_index.core import Document
 from statute_texts import ACT, DECREE, LEGAL
 from strategies import documents, examples, SLOW
 
+from ragnb import read_documents, sample_data, Span
 from ragnb.documents.catalogue import Catalogue
 from ragnb.documents.citations import find_citations
-from ragnb.documents.files import read_documents, sample_data
 from ragnb.documents.forms import plain_text, reading_form
 from ragnb.documents.kinds import detect_kind, records_of
 from ragnb.documents.markdown import find_headings, find_tables
 from ragnb.documents.rulings import qa_pairs
-from ragnb.documents.span import Span
 from ragnb.documents.statutes import parse_statute
 from ragnb.documents.text import sentence_spans, word_tokens
 

@@ -9,12 +9,11 @@ from hypothesis import given, settings, strategies as st
 from llama_index.core.schema import Document
 from statute_texts import check, TEXTS
 
-from ragnb.chunking.structure import QANodeParser, RecordNodeParser
+from ragnb import InputError, QANodeParser, RecordNodeParser, Span
 from ragnb.documents.forms import plain_text
 from ragnb.documents.kinds import detect_kind, records_of, text_of
 from ragnb.documents.records import merge_short, statute_records, to_jsonl
 from ragnb.documents.rulings import interpretation_records, qa_pairs, qa_records, ruling_records
-from ragnb.documents.span import InputError, Span
 from ragnb.documents.statutes import parse_statute
 
 

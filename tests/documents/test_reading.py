@@ -14,12 +14,9 @@ from helpers_ingest import jsonl, read, write
 from hypothesis import given, strategies as st
 from strategies import documents, examples
 
-from ragnb.chunking.parent_child import ParentChildNodeParser
-from ragnb.documents.files import (
-    find_files, LONGEST_HEADER, n_skipped, Problem, read_documents, read_yaml_header, record_to_document,
-)
+from ragnb import InputError, ParentChildNodeParser, read_documents
+from ragnb.documents.files import find_files, LONGEST_HEADER, n_skipped, Problem, read_yaml_header, record_to_document
 from ragnb.documents.halves import CP949_NOTE, decode_lines, decode_text
-from ragnb.documents.span import InputError
 
 
 def test_cp949_is_told_of_every_kind_of_text_and_an_older_format_of_its_heir(tmp_path):

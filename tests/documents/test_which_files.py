@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from ragnb import Pipeline, update_index
-from ragnb.documents.files import find_files, Problem, read_documents
-from ragnb.documents.span import InputError
+from ragnb import InputError, Pipeline, read_documents, update_index
+from ragnb.documents.files import find_files, Problem
 
 
 def write(root: Path, files: dict[str, str]) -> Path:

@@ -14,16 +14,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 from conftest import small_sample
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from strategies import examples
 
+from ragnb import InputError
 from ragnb.evaluation.comparison import (
-    Comparison, RunPlan, compare_results, holm, paired_test, run_strategies, write_results,
+    compare_results, Comparison, holm, paired_test, run_strategies, RunPlan, write_results,
 )
 from ragnb.evaluation.datasets import Dataset, Question
 from ragnb.evaluation.measures import Evaluation, Row, Score
-from ragnb.documents.span import InputError
 from ragnb.evaluation.strategy import make_grid
 
 pytestmark = pytest.mark.heavy  # whole runs of evaluation or indexing

@@ -6,8 +6,7 @@ import sys
 
 import pytest
 
-from ragnb import Pipeline, update_index
-from ragnb.documents.span import InputError
+from ragnb import InputError, Pipeline, update_index
 from ragnb.evaluation.demo import demo_lines
 from ragnb.evaluation.explore import explore
 

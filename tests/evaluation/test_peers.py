@@ -15,12 +15,11 @@ from llama_index.core.schema import Document
 from llama_index.core.vector_stores import SimpleVectorStore
 from strategies import examples, PIECES
 
+from ragnb import DuplicateIdError, InputError, NgramEmbedding, Passage, Span
 from ragnb.context.builders import Ranking
-from ragnb.documents.span import DuplicateIdError, InputError, Passage, Span
 from ragnb.evaluation import peers
 from ragnb.evaluation.peers import align, build_peer, locate, parse_peer, PEERS, PeerSystem
 from ragnb.evaluation.strategy import resolve_strategies
-from ragnb.models.embedding import NgramEmbedding
 
 pytestmark = pytest.mark.heavy  # whole runs of evaluation or indexing
 

@@ -10,17 +10,15 @@ from typing import Any
 
 import pytest
 from conftest import SAMPLE
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from llama_index.core.schema import Document
-from strategies import documents as any_text
-from strategies import examples
+from strategies import documents as any_text, examples
 
+from ragnb import InputError, load_dataset
+from ragnb.evaluation.datasets import Dataset, load_questions, write_questions
+from ragnb.evaluation.questions import generate_questions, KINDS, MadeQuestions, make_questions, QUESTION_PROMPT
 from ragnb.models.calls import CallCache
 from ragnb.models.scripted import ScriptedLLM
-from ragnb.evaluation.datasets import Dataset, load_dataset, load_questions, write_questions
-from ragnb.evaluation.questions import KINDS, QUESTION_PROMPT, MadeQuestions, generate_questions, make_questions
-from ragnb.documents.span import InputError
 
 
 def doc(text: str, doc_id: str = "d", **metadata: Any) -> Document:

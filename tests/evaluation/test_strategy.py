@@ -8,13 +8,10 @@ from conftest import small_sample
 from hypothesis import given, strategies as st
 from strategies import examples
 
-from ragnb.documents.span import DuplicateIdError, InputError
+from ragnb import DuplicateIdError, Index, InputError, Pipeline, Strategy
 from ragnb.evaluation.strategy import (
     as_document_strategy, build_system, IndexCache, load_strategies, make_grid, parse_strategy, resolve_strategies,
-    Strategy,
 )
-from ragnb.indexing.folder_index import Index
-from ragnb.pipeline.pipeline import Pipeline
 
 words = st.text(st.characters(codec="utf-8", exclude_characters="\x00", exclude_categories=("Cs",)), min_size=1, max_size=12)
 QUESTION = "입사 1년차 직원의 연차는 며칠인가요?"

@@ -5,20 +5,19 @@ import random
 
 import chromadb
 import pytest
+from conftest import SAMPLE
 from hypothesis import given, strategies as st
 from llama_index.core import StorageContext, VectorStoreIndex
-from llama_index.core.node_parser import MarkdownNodeParser, SentenceSplitter, SentenceWindowNodeParser, TokenTextSplitter
+from llama_index.core.node_parser import (
+    MarkdownNodeParser, SentenceSplitter, SentenceWindowNodeParser, TokenTextSplitter,
+)
 from llama_index.core.schema import Document, MetadataMode, NodeWithScore, TextNode
 from llama_index.core.vector_stores import SimpleVectorStore
 from llama_index.vector_stores.chroma import ChromaVectorStore
 
-from conftest import SAMPLE
-from ragnb.documents.files import read_documents, record_to_document
-from ragnb.documents.span import InputError
-from ragnb.expansion.expander import Expander, ExpandPostprocessor
+from ragnb import Expander, ExpandPostprocessor, InputError, neighbors, NgramEmbedding, read_documents
+from ragnb.documents.files import record_to_document
 from ragnb.expansion.own_nodes import NodeStore
-from ragnb.expansion.policy import neighbors
-from ragnb.models.embedding import NgramEmbedding
 from ragnb.storage.filtered import filtered_store
 
 SPLITTERS = {"sentence": SentenceSplitter(chunk_size=96, chunk_overlap=0), "overlap": SentenceSplitter(chunk_size=96, chunk_overlap=32),

@@ -9,14 +9,12 @@ from hypothesis import given, strategies as st
 from llama_index.core.schema import Document, NodeWithScore, TextNode
 from strategies import examples
 
+from ragnb import (
+    expand_dicts, Expander, ExpandPostprocessor, InputError, MemoryStore, MissingChunkError, neighbors, Span,
+)
 from ragnb.chunking.base import SpanNodeParser
-from ragnb.documents.span import InputError, MissingChunkError, Span
-from ragnb.expansion.expander import Expander, ExpandPostprocessor
-from ragnb.expansion.fetch import expand_dicts
 from ragnb.expansion.policies import resolve_policy
-from ragnb.expansion.policy import neighbors
 from ragnb.expansion.raw_hits import dict_passages, FIELDS, raw_hit
-from ragnb.storage.store import MemoryStore
 
 TEXT = " ".join(f"{i}번째 문장이다." for i in range(40))
 

@@ -12,10 +12,9 @@ from pathlib import Path
 import pytest
 from helpers_ingest import many, plain_words, state, text_of, ToyEmbedding, update, write
 
+from ragnb import Index, InputError
 from ragnb.cli import main
 from ragnb.documents import catalogue, statutes
-from ragnb.documents.span import InputError
-from ragnb.indexing.folder_index import Index
 from ragnb.indexing.update import IndexUpdate, remove_documents
 
 

@@ -16,17 +16,12 @@ from pathlib import Path
 import pytest
 from conftest import SAMPLE
 
+from ragnb import Expander, Index, IndexMismatchError, InputError, neighbors, Pipeline, trace, update_index
 from ragnb.cli import main
 from ragnb.documents.atomic import LockedError
-from ragnb.documents.span import IndexMismatchError, InputError
-from ragnb.indexing.cluster_index import WriterLease, write_files
-from ragnb.expansion.expander import Expander
-from ragnb.expansion.policy import neighbors
+from ragnb.indexing.cluster_index import write_files, WriterLease
 from ragnb.indexing.commits import open_or_create
-from ragnb.indexing.folder_index import Index
-from ragnb.indexing.update import IndexUpdate, remove_documents, update_index
-from ragnb.pipeline.pipeline import Pipeline
-from ragnb.pipeline.trace_data import trace
+from ragnb.indexing.update import IndexUpdate, remove_documents
 from ragnb.retrieval.cluster_store import ClusterStore
 
 pytestmark = pytest.mark.cluster

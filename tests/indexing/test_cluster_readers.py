@@ -17,9 +17,7 @@ from pathlib import Path
 import pytest
 from http_handler import Handler, serving
 
-from ragnb.indexing.folder_index import Index
-from ragnb.indexing.update import update_index
-from ragnb.pipeline.pipeline import Pipeline
+from ragnb import Index, Pipeline, update_index
 
 pytestmark = pytest.mark.cluster
 _number = itertools.count()

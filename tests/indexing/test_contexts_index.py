@@ -13,8 +13,7 @@ import pytest
 from conftest import SAMPLE
 from ollama_server import OllamaServer, Refused
 
-from ragnb.indexing.folder_index import Index
-from ragnb.pipeline.pipeline import Pipeline
+from ragnb import Index, Pipeline
 
 A = "# 휴가\n\n연차는 15일이다. 입사한 날부터 쓴다.\n\n## 반차\n\n반차는 4시간이다.\n\n## 병가\n\n병가는 60일까지 쓴다. 진단서를 낸다.\n"
 B = "# 여비\n\n숙박비는 7만 원이다.\n\n## 정산\n\n열흘 안에 정산한다.\n"

@@ -12,13 +12,10 @@ from pathlib import Path
 import pytest
 from helpers_ingest import many, state, text_of, ToyEmbedding, update, write
 
-from ragnb.documents.files import read_documents
-from ragnb.documents.span import IndexMismatchError, InputError, RagnbError
+from ragnb import (
+    Index, IndexMismatchError, InputError, NgramEmbedding, Pipeline, RagnbError, read_documents, update_index,
+)
 from ragnb.evaluation.datasets import find_quote
-from ragnb.indexing.folder_index import Index
-from ragnb.indexing.update import update_index
-from ragnb.models.embedding import NgramEmbedding
-from ragnb.pipeline.pipeline import Pipeline
 
 
 def test_another_embedding_or_splitter_is_refused_with_the_way_out(tmp_path):

@@ -13,11 +13,10 @@ from pathlib import Path
 import pytest
 from helpers_ingest import plain_words, state, text_of, ToyEmbedding, update, write
 
+from ragnb import HybridRetriever, Index, IndexMismatchError, InputError, VectorRetriever
 from ragnb.documents.atomic import LockedError, WriteLock
-from ragnb.documents.span import IndexMismatchError, InputError
 from ragnb.indexing.commits import LOCK
-from ragnb.indexing.folder_index import Index
-from ragnb.retrieval.hybrid import HybridRetriever, VectorRetriever, WordRetriever
+from ragnb.retrieval.hybrid import WordRetriever
 
 HERE = Path(__file__).resolve().parent
 WRITER = """

@@ -8,24 +8,19 @@ from pathlib import Path
 import pytest
 from llama_index.core.schema import Document, MetadataMode
 
-from ragnb.cli import main
-from ragnb.chunking.contextual import ContextualNodeParser, article_label, contextual_header
-from ragnb.expansion.expander import Expander
-from ragnb.expansion.policy import neighbors, siblings
-from ragnb.retrieval.hybrid import VectorRetriever
-from ragnb.chunking.parsers import describe_parser, resolve_parser
-from ragnb.documents.files import read_documents
-from ragnb.indexing.folder_index import Index
-from ragnb.indexing.update import update_index
-from ragnb.pipeline.pipeline import Pipeline
-from ragnb.indexing.collections import (
-    DEFAULT_COLLECTIONS, check_collections, collection_statistics, index_collections, load_collections,
+from ragnb import (
+    ContextualNodeParser, Expander, HeadingNodeParser, Index, InputError, MemoryStore, neighbors, Outline,
+    ParentChildNodeParser, Pipeline, QANodeParser, read_documents, RecordNodeParser, RoutedNodeParser, siblings, Span,
+    TableNodeParser, TextNodeParser, update_index, VectorRetriever,
 )
-from ragnb.documents.span import InputError, Outline, Span, parse_address
-from ragnb.chunking.parent_child import ParentChildNodeParser
-from ragnb.storage.store import MemoryStore, outline_from_json, outline_to_json
-from ragnb.chunking.rules import RoutedNodeParser
-from ragnb.chunking.structure import HeadingNodeParser, QANodeParser, RecordNodeParser, TableNodeParser, TextNodeParser
+from ragnb.chunking.contextual import article_label, contextual_header
+from ragnb.chunking.parsers import describe_parser, resolve_parser
+from ragnb.cli import main
+from ragnb.documents.span import parse_address
+from ragnb.indexing.collections import (
+    check_collections, collection_statistics, DEFAULT_COLLECTIONS, index_collections, load_collections,
+)
+from ragnb.storage.store import outline_from_json, outline_to_json
 
 
 def print_pdf(pages: list[str], path: Path, width: int = 38) -> Path:

@@ -15,11 +15,9 @@ from hypothesis import given, strategies as st
 from llama_index.core.schema import TextNode
 from strategies import examples
 
-from ragnb.documents.span import InputError, Outline
+from ragnb import Index, InputError, NgramEmbedding, Outline
 from ragnb.indexing import update as ingest
-from ragnb.indexing.folder_index import Index
 from ragnb.indexing.update import IndexUpdate, remove_documents
-from ragnb.models.embedding import NgramEmbedding
 
 
 def test_only_what_changed_is_done(tmp_path):

@@ -12,15 +12,10 @@ import pytest
 from three_texts import TEXTS, write_documents
 from tiny_onnx import write_embedder
 
-from ragnb.documents.span import IndexMismatchError, InputError
-from ragnb.indexing.folder_index import Index
-from ragnb.indexing.update import update_index
+from ragnb import Index, IndexMismatchError, InputError, NgramEmbedding, Pipeline, resolve_embedding, update_index
 from ragnb.models import e5, fastembed
 from ragnb.models.e5 import E5Embedding
-from ragnb.models.embedding import (
-    describe_embedding, load_embedding, NgramEmbedding, options_for, resolve_embedding, save_embedding,
-)
-from ragnb.pipeline.pipeline import Pipeline
+from ragnb.models.embedding import describe_embedding, load_embedding, options_for, save_embedding
 
 
 QUESTIONS = ["관두면 안 쓴 휴가는 돈으로 주나요?", "펌프는 얼마나 자주 살피나?", "What happens to the cooler before servicing?"]

@@ -5,20 +5,19 @@ import pytest
 from llama_index.core.schema import Document, NodeWithScore, TextNode
 from ollama_server import OllamaServer
 
-from ragnb import Agent, InputError, Pipeline, update_index
+from ragnb import (
+    Agent, HydeRetriever, Index, InputError, LlmContextNodeParser, LLMReranker, MultiQueryRetriever,
+    ParentChildNodeParser, Pipeline, update_index,
+)
 from ragnb.agent.library import Library, library_pipeline
-from ragnb.chunking.contextual import LlmContextNodeParser
-from ragnb.chunking.parent_child import ParentChildNodeParser
 from ragnb.chunking.parsers import with_contexts
 from ragnb.chunking.summaries import summarise_sections
 from ragnb.evaluation.datasets import Question
 from ragnb.evaluation.judging import judge_answers, make_evaluators
 from ragnb.evaluation.questions import generate_questions
-from ragnb.indexing.folder_index import Index
 from ragnb.models.calls import ask_all, Call
 from ragnb.models.scripted import ScriptedLLM
-from ragnb.retrieval.planning import HydeRetriever, MultiQueryRetriever
-from ragnb.retrieval.rerank import LLMReranker, resolve_reranker
+from ragnb.retrieval.rerank import resolve_reranker
 
 NAME = "ollama:chat"
 TEXT = "# 휴가\n\n연차는 15일이다. 입사한 해에도 같다.\n\n# 반차\n\n반차는 4시간이다. 오전과 오후로 나뉜다."

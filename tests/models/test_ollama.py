@@ -13,9 +13,8 @@ import numpy as np
 import pytest
 from ollama_server import MODES, OllamaServer, Refused, toy_vector
 
-from ragnb.documents.span import IndexMismatchError, InputError
-from ragnb.models.embedding import describe_embedding, load_embedding, resolve_embedding, save_embedding
-from ragnb.models.llm import resolve_llm
+from ragnb import IndexMismatchError, InputError, resolve_embedding, resolve_llm
+from ragnb.models.embedding import describe_embedding, load_embedding, save_embedding
 from ragnb.models.ollama import NoAnswerError, ollama_url, OllamaEmbedding, PromptCutError, TextTooLongError
 from ragnb.models.replies import MOST_BYTES, ReplyError
 

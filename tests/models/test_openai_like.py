@@ -11,10 +11,9 @@ import numpy as np
 import pytest
 from ollama_server import misbehave, MODES, toy_vector
 
+from ragnb import IndexMismatchError, resolve_embedding, resolve_llm
 from ragnb.cli import main
-from ragnb.documents.span import IndexMismatchError
-from ragnb.models.embedding import describe_embedding, load_embedding, resolve_embedding, save_embedding
-from ragnb.models.llm import resolve_llm
+from ragnb.models.embedding import describe_embedding, load_embedding, save_embedding
 
 
 class OpenAIServer:

@@ -9,9 +9,7 @@ from conftest import SAMPLE
 from ollama_server import OllamaServer
 from tiny_onnx import write_embedder
 
-from ragnb.indexing.update import update_index
-from ragnb.models.embedding import resolve_embedding
-from ragnb.pipeline.pipeline import Pipeline
+from ragnb import Pipeline, resolve_embedding, update_index
 
 QUESTIONS = ["병가는 며칠인가요?", "반반차는 한 달에 몇 번까지 쓰나요?", "경조휴가는 며칠인가요?", "휴가를 반려하려면 무엇을 제시해야 하나요?"]
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import chromadb
 import pytest
+from conftest import SAMPLE
 from llama_index.core import StorageContext, VectorStoreIndex
 from llama_index.core.node_parser import SentenceSplitter
 from llama_index.core.retrievers import QueryFusionRetriever
@@ -18,16 +19,9 @@ from llama_index.vector_stores.chroma import ChromaVectorStore
 from llama_index.vector_stores.qdrant import QdrantVectorStore
 from qdrant_client import QdrantClient
 
-from conftest import SAMPLE
-from ragnb import attach
-from ragnb.documents.span import InputError
-from ragnb.evaluation.datasets import load_dataset
-from ragnb.evaluation.measures import evaluate
+from ragnb import attach, evaluate, InputError, load_dataset, NgramEmbedding, Pipeline, trace
 from ragnb.expansion.foreign import ForeignIndex
-from ragnb.models.embedding import NgramEmbedding
 from ragnb.models.scripted import ScriptedLLM
-from ragnb.pipeline.pipeline import Pipeline
-from ragnb.pipeline.trace_data import trace
 from ragnb.storage.opensearch import vector_field
 
 QUESTION = "입사 1년차 직원의 연차는 며칠인가요?"

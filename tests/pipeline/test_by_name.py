@@ -9,13 +9,9 @@ from typing import Any
 import pytest
 from llama_index.core import Document
 
+from ragnb import Index, index_documents, InputError, Pipeline, Span, trace, update_index
 from ragnb.cli import main
-from ragnb.documents.span import InputError, Span
-from ragnb.indexing.folder_index import Index
-from ragnb.indexing.update import index_documents, update_index
 from ragnb.models.scripted import ScriptedLLM
-from ragnb.pipeline.pipeline import Pipeline
-from ragnb.pipeline.trace_data import trace
 from ragnb.retrieval.by_name import ByNameRetriever
 
 

@@ -10,14 +10,10 @@ from llama_index.core.chat_engine import ContextChatEngine
 from llama_index.core.schema import NodeWithScore, QueryBundle
 from ollama_server import OllamaServer
 
-from ragnb.context.builders import ContextBuilder, QuestionContextBuilder, RankedContextBuilder
-from ragnb.documents.span import InputError, Passage
-from ragnb.indexing.folder_index import Index
-from ragnb.models.llm import resolve_llm
+from ragnb import Index, InputError, ModelError, Passage, Pipeline, RankedContextBuilder, resolve_llm
+from ragnb.context.builders import ContextBuilder, QuestionContextBuilder
 from ragnb.models.scripted import ScriptedLLM
-from ragnb.pipeline.answer import ModelError
 from ragnb.pipeline.engines import ContextNode
-from ragnb.pipeline.pipeline import Pipeline
 from ragnb.retrieval.rerank import Reranked, Reranker, RerankReport
 
 

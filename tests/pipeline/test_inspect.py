@@ -13,18 +13,16 @@ from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.schema import Document, NodeWithScore, QueryBundle, TextNode
 from strategies import doc_ids, examples, PIECES
 
-from ragnb.chunking.parent_child import ParentChildNodeParser
-from ragnb.context.builders import PassageRanking, RankedContextBuilder
-from ragnb.documents.span import InputError, parse_address, Span
+from ragnb import (
+    Answer, Expander, index_documents, InputError, MemoryStore, neighbors, parent, ParentChildNodeParser, Pipeline,
+    RankedContextBuilder, Span, trace,
+)
+from ragnb.context.builders import PassageRanking
+from ragnb.documents.span import parse_address
 from ragnb.evaluation.datasets import Evidence
-from ragnb.expansion.expander import Expander
-from ragnb.expansion.policy import neighbors, no_expansion, parent, Place, together
-from ragnb.indexing.update import index_documents
-from ragnb.pipeline.answer import Answer
-from ragnb.pipeline.pipeline import Pipeline
-from ragnb.pipeline.trace_data import display_width, Trace, trace, uncovered, visible
+from ragnb.expansion.policy import no_expansion, Place, together
+from ragnb.pipeline.trace_data import display_width, Trace, uncovered, visible
 from ragnb.retrieval.hybrid import Hits
-from ragnb.storage.store import MemoryStore
 
 VOID = {"meta", "br"}
 SMALL = ParentChildNodeParser(parent_size=120, parent_overlap=20, child_size=40, child_overlap=10, sentences="rule")

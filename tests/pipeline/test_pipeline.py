@@ -13,22 +13,16 @@ from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 from llama_index.vector_stores.chroma import ChromaVectorStore
 
-from ragnb.retrieval.bm25 import Bm25Retriever
-from ragnb.context.builders import SimpleContextBuilder
-from ragnb.context.conversation import Conversation
-from ragnb.models.embedding import NgramEmbedding
-from ragnb.expansion.expander import Expander, passage_node
-from ragnb.expansion.policy import neighbors
-from ragnb.retrieval.hybrid import HybridRetriever
-from ragnb.indexing.folder_index import Index
-from ragnb.pipeline.trace_data import trace
+from ragnb import (
+    Bm25Retriever, Conversation, Expander, HybridRetriever, Index, InputError, MemoryStore, ModelError, neighbors,
+    NgramEmbedding, ParentChildNodeParser, Passage, Pipeline, RagnbError, SimpleContextBuilder, Span, trace,
+)
+from ragnb.documents.span import parse_address
+from ragnb.expansion.expander import passage_node
 from ragnb.models.scripted import ScriptedLLM
-from ragnb.pipeline.answer import ModelError, best_sentence
-from ragnb.pipeline.pipeline import Pipeline, is_earlier
+from ragnb.pipeline.answer import best_sentence
+from ragnb.pipeline.pipeline import is_earlier
 from ragnb.pipeline.specs import resolve_parts
-from ragnb.documents.span import InputError, Passage, RagnbError, Span, parse_address
-from ragnb.chunking.parent_child import ParentChildNodeParser
-from ragnb.storage.store import MemoryStore
 
 QUESTION = "입사 1년차 직원의 연차는 며칠인가요?"
 

@@ -4,12 +4,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-
 from conftest import SAMPLE
-from ragnb.documents.files import read_documents
-from ragnb.evaluation.comparison import compare
+
+from ragnb import compare, Pipeline, read_documents
 from ragnb.evaluation.measures import Evaluation, Row, Score
-from ragnb.pipeline.pipeline import Pipeline
 
 HOSTILE = "<script>alert('연차')</script>\n$x$\x1b[31m"
 

@@ -8,12 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from ragnb import NgramEmbedding, Pipeline, Span, update_index
 from ragnb.documents.markdown import find_tables
-from ragnb.documents.span import Span
-from ragnb.indexing.update import update_index
-from ragnb.models.embedding import NgramEmbedding
 from ragnb.pipeline.answer import strong_offsets
-from ragnb.pipeline.pipeline import Pipeline
 
 CORPUS = Path(__file__).resolve().parents[2] / "data" / "corpus"
 

@@ -8,24 +8,20 @@ from dataclasses import replace
 import pytest
 from llama_index.core import Document, MockEmbedding
 
-from ragnb import sample_data
-from ragnb.agent.flow import Agent
+from ragnb import (
+    Agent, Answer, index_documents, InputError, MissingChunkError, ModelError, MultiScaleRetriever, Outline, Passage,
+    Pipeline, RankedContextBuilder, read_documents, sample_data, Span, UnitNodeParser, update_index,
+)
 from ragnb.agent.library import Library, library_pipeline
 from ragnb.agent.state import AgentState
-from ragnb.chunking.units import UnitNodeParser
 from ragnb.cli import _answer_facts, _colored, main
-from ragnb.context.builders import passage_part, RankedContextBuilder
+from ragnb.context.builders import passage_part
 from ragnb.context.labels import place_label, source_name
-from ragnb.documents.files import read_documents
-from ragnb.documents.span import InputError, MissingChunkError, Outline, Passage, Span
 from ragnb.expansion.expander import Expansion, ExpansionStats
-from ragnb.indexing.update import index_documents, update_index
 from ragnb.models.scripted import ScriptedLLM
-from ragnb.pipeline.answer import Answer, ModelError, strong_offsets
+from ragnb.pipeline.answer import strong_offsets
 from ragnb.pipeline.chance import ABSENT_BELOW, chance_of
-from ragnb.pipeline.pipeline import Pipeline
 from ragnb.retrieval.hybrid import Hits
-from ragnb.retrieval.multiscale import MultiScaleRetriever
 from ragnb.retrieval.scoring import Signs
 from ragnb.retrieval.sqlite_store import SqliteStore
 

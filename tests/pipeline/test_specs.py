@@ -6,13 +6,11 @@ import pytest
 from hypothesis import given, strategies as st
 from strategies import examples
 
-from ragnb.documents.span import InputError
+from ragnb import HierarchicalRetriever, HybridRetriever, InputError, MultiScaleRetriever
 from ragnb.models.scripted import ScriptedLLM
 from ragnb.pipeline.specs import parse_retriever, PLANS, resolve_parts, resolve_retriever, RETRIEVERS, RetrieverSpec
 from ragnb.retrieval.by_name import ByNameRetriever
-from ragnb.retrieval.hierarchical import HierarchicalRetriever
-from ragnb.retrieval.hybrid import FUSIONS, HybridRetriever
-from ragnb.retrieval.multiscale import MultiScaleRetriever
+from ragnb.retrieval.hybrid import FUSIONS
 
 
 @pytest.fixture(scope="module")

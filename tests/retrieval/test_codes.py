@@ -8,12 +8,9 @@ import pytest
 from hypothesis import given, strategies as st
 from llama_index.core import Document
 
-from ragnb.agent.flow import Agent
+from ragnb import Agent, Index, index_documents, Pipeline
 from ragnb.agent.library import Library
 from ragnb.documents.text import word_tokens_batch
-from ragnb.indexing.folder_index import Index
-from ragnb.indexing.update import index_documents
-from ragnb.pipeline.pipeline import Pipeline
 from ragnb.retrieval.missing_words import IndexWords, missing_words
 
 LAW = "배달기법\n\n제1조(목적) 이 법은 배달기의 운행을 정한다.\n\n제2조(등록) ① 배달기는 등록한다.\n② 등록은 5년마다 새로 한다.\n\n제3조(보험) 보험은 별표 1을 따른다.\n\n[별표 1] 보험\n1. 대인: 1억원\n"

@@ -12,17 +12,16 @@ from llama_index.core.schema import Document, NodeWithScore, TextNode
 from strategies import examples
 from tiny_onnx import field, write_cross_encoder
 
-from ragnb.chunking.units import UnitNodeParser
-from ragnb.documents.span import InputError
-from ragnb.models.embedding import NgramEmbedding
+from ragnb import (
+    HybridRetriever, InputError, MemoryStore, MultiScaleRetriever, NgramEmbedding, UnitNodeParser, VectorRetriever,
+)
 from ragnb.pipeline.specs import parse_retriever
 from ragnb.retrieval.arguments import check_counts, check_weights, is_number
 from ragnb.retrieval.bm25 import PositiveOkapi
-from ragnb.retrieval.hybrid import fuse_scores, HybridRetriever, rrf, VectorRetriever
-from ragnb.retrieval.multiscale import cut_pieces, MultiScaleRetriever, Piece
+from ragnb.retrieval.hybrid import fuse_scores, rrf
+from ragnb.retrieval.multiscale import cut_pieces, Piece
 from ragnb.retrieval.rerank import OnnxReranker, RerankReport, resolve_reranker
 from ragnb.retrieval.sqlite_store import SqliteStore
-from ragnb.storage.store import MemoryStore
 
 
 def offices(n: int) -> list[Document]:

@@ -11,27 +11,21 @@ from llama_index.core.schema import Document, NodeWithScore, QueryBundle, TextNo
 from llama_index.core.vector_stores.types import FilterOperator, MetadataFilter, MetadataFilters
 from strategies import examples
 
-from ragnb.chunking.parent_child import ParentChildNodeParser
-from ragnb.chunking.units import UnitNodeParser
-from ragnb.context.conversation import Conversation
+from ragnb import (
+    Bm25Retriever, ChromaStore, Conversation, Expander, HierarchicalRetriever, HybridRetriever, HydeRetriever,
+    InputError, MemoryStore, MultiQueryRetriever, MultiScaleRetriever, NgramEmbedding, ParentChildNodeParser, Span,
+    UnitNodeParser, VectorRetriever,
+)
 from ragnb.context.sources import display_docs
 from ragnb.documents.catalogue import Catalogue
 from ragnb.documents.provisions import cited_spans, look_up_question
-from ragnb.documents.span import InputError, Span
-from ragnb.expansion.expander import Expander
 from ragnb.expansion.policy import Place, policy_name, QuestionPolicy, resolve_policy
-from ragnb.models.embedding import NgramEmbedding
 from ragnb.models.scripted import ScriptedLLM
-from ragnb.retrieval.bm25 import Bm25Retriever
-from ragnb.retrieval.hierarchical import build_tree, HierarchicalRetriever
-from ragnb.retrieval.hybrid import HybridRetriever, VectorRetriever
-from ragnb.retrieval.multiscale import MultiScaleRetriever
-from ragnb.retrieval.planning import HydeRetriever, MultiQueryRetriever
+from ragnb.retrieval.hierarchical import build_tree
 from ragnb.retrieval.sqlite_units import SqliteUnits, UnitWriter
-from ragnb.storage.chroma import ChromaStore
 from ragnb.storage.filtered import filtered_store, FilteredStore
 from ragnb.storage.filters import chroma_where, Condition, Group, OPERATORS, resolve_where, seen_metadata
-from ragnb.storage.store import ChunkStore, embed_nodes, MemoryStore
+from ragnb.storage.store import ChunkStore, embed_nodes
 
 _number = itertools.count()
 KINDS = ["manual", "law", None]

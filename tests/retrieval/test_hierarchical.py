@@ -7,13 +7,10 @@ import numpy as np
 import pytest
 from llama_index.core.schema import Document
 
-from ragnb.chunking.parent_child import ParentChildNodeParser
+from ragnb import HierarchicalRetriever, HybridRetriever, InputError, NgramEmbedding, ParentChildNodeParser
 from ragnb.chunking.summaries import summarise_sections
-from ragnb.documents.span import InputError
 from ragnb.documents.text import tokenizer, word_tokens
-from ragnb.models.embedding import NgramEmbedding
-from ragnb.retrieval.hierarchical import HierarchicalRetriever, build_tree
-from ragnb.retrieval.hybrid import HybridRetriever
+from ragnb.retrieval.hierarchical import build_tree
 
 WORDS = "연차 휴가 병가 급여 수당 출장 보안 교육 평가 승인".split()
 

@@ -15,12 +15,10 @@ from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.schema import Document, NodeWithScore, QueryBundle, TextNode
 from strategies import examples
 
-from ragnb.documents.span import InputError
-from ragnb.models.embedding import NgramEmbedding
+from ragnb import HybridRetriever, HydeRetriever, InputError, MultiQueryRetriever, NgramEmbedding, Pipeline
 from ragnb.models.scripted import ScriptedLLM
-from ragnb.pipeline.pipeline import Pipeline
-from ragnb.retrieval.hybrid import HybridRetriever, rrf
-from ragnb.retrieval.planning import HydeRetriever, MultiQueryRetriever, Plan, read_queries
+from ragnb.retrieval.hybrid import rrf
+from ragnb.retrieval.planning import Plan, read_queries
 
 QUESTION = "첫해 연차는 며칠인가요?"
 EMBED = NgramEmbedding()

@@ -5,13 +5,10 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from llama_index.core.schema import Document
 
-from ragnb.chunking.units import UnitNodeParser
-from ragnb.context.builders import cut_passage, PassageRanking, RankedContextBuilder
-from ragnb.documents.span import Passage, Span
+from ragnb import MultiScaleRetriever, NgramEmbedding, Passage, RankedContextBuilder, Span, UnitNodeParser
+from ragnb.context.builders import cut_passage, PassageRanking
 from ragnb.documents.text import is_heading, readable_cut, sentence_spans
-from ragnb.models.embedding import NgramEmbedding
 from ragnb.retrieval.missing_words import index_words, missing_words
-from ragnb.retrieval.multiscale import MultiScaleRetriever
 from ragnb.retrieval.sqlite_store import SqliteStore
 
 RULES = """# 휴가규정

@@ -6,11 +6,9 @@ import json
 import pytest
 from llama_index.core import Document
 
+from ragnb import index_documents, Pipeline, trace, update_index
 from ragnb.cli import main
 from ragnb.context.labels import passage_article
-from ragnb.indexing.update import index_documents, update_index
-from ragnb.pipeline.pipeline import Pipeline
-from ragnb.pipeline.trace_data import trace
 from ragnb.retrieval.missing_words import SMALL
 
 TEXTS = {"leave.md": "# 휴가 안내\n\n## 연차\n\n입사 2년차부터 연차는 16일입니다.\n\n## 병가\n\n병가는 30일까지 쓸 수 있고, 진단서를 냅니다.",

@@ -9,16 +9,13 @@ from hypothesis import given, strategies as st
 from llama_index.core import Document
 from strategies import examples
 
-from ragnb.chunking.units import table_headers, unit_spans, UnitNodeParser
-from ragnb.context.builders import RankedContextBuilder
+from ragnb import (
+    Expander, MultiScaleRetriever, neighbors, NgramEmbedding, Pipeline, RankedContextBuilder, Span, trace,
+    UnitNodeParser,
+)
+from ragnb.chunking.units import table_headers, unit_spans
 from ragnb.documents.markdown import find_tables
-from ragnb.documents.span import Span
-from ragnb.expansion.expander import Expander
-from ragnb.expansion.policy import neighbors
-from ragnb.models.embedding import NgramEmbedding
-from ragnb.pipeline.pipeline import Pipeline
-from ragnb.pipeline.trace_data import trace
-from ragnb.retrieval.multiscale import HEADER, MultiScaleRetriever, Piece, with_headers
+from ragnb.retrieval.multiscale import HEADER, Piece, with_headers
 from ragnb.retrieval.sqlite_store import SqliteStore
 from ragnb.retrieval.sqlite_units import SqliteUnits, UnitWriter
 from ragnb.retrieval.unit_source import SHIFT, Units

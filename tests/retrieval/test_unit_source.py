@@ -18,11 +18,9 @@ from llama_index.core.schema import Document
 from strategies import examples
 from unit_worlds import BruteUnits, document, question, tokens, vector, world, written
 
+from ragnb import Index, index_documents, InputError, MissingChunkError, Pipeline, Span
 from ragnb.agent.library import Library
-from ragnb.documents.span import id_key, InputError, MissingChunkError, Span
-from ragnb.indexing.folder_index import Index
-from ragnb.indexing.update import index_documents
-from ragnb.pipeline.pipeline import Pipeline
+from ragnb.documents.span import id_key
 from ragnb.retrieval import sqlite_units
 from ragnb.retrieval.scoring import question_vector, score_units
 from ragnb.retrieval.sqlite_units import Database, SqliteUnits, UnitWriter

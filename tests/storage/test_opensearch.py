@@ -14,13 +14,10 @@ from llama_index.core.schema import Document
 from opensearchpy import OpenSearch
 from strategies import examples
 
-from ragnb.chunking.parent_child import ParentChildNodeParser
-from ragnb.documents.span import IndexMismatchError, InputError, RagnbError
+from ragnb import IndexMismatchError, InputError, NgramEmbedding, ParentChildNodeParser, RagnbError, VectorRetriever
 from ragnb.documents.text import word_tokens
-from ragnb.models.embedding import NgramEmbedding
 from ragnb.retrieval.cluster_rows import ClusterRows, ClusterState
 from ragnb.retrieval.cluster_store import ClusterStore
-from ragnb.retrieval.hybrid import VectorRetriever
 from ragnb.retrieval.sqlite_store import SqliteStore
 from ragnb.storage.filters import Condition, Group
 from ragnb.storage.opensearch import facts_of, send_bulk, server_where, ServerError

@@ -17,21 +17,17 @@ from llama_index.core import MockEmbedding, VectorStoreIndex
 from llama_index.core.schema import Document, NodeRelationship, RelatedNodeInfo, TextNode
 from strategies import doc_ids, examples
 
-from ragnb.chunking.parent_child import ParentChildNodeParser
-from ragnb.cli import main
-from ragnb.documents.span import (
-    Address, DuplicateIdError, InputError, MissingChunkError, Outline, parse_address, RagnbError, Span, Spans,
+from ragnb import (
+    Address, Bm25Retriever, ChromaStore, DuplicateIdError, Expander, HybridRetriever, Index, InputError, MemoryStore,
+    MissingChunkError, Outline, ParentChildNodeParser, RagnbError, Span, VectorRetriever,
 )
-from ragnb.expansion.expander import Expander
+from ragnb.cli import main
+from ragnb.documents.span import parse_address, Spans
 from ragnb.expansion.policy import resolve_policy
 from ragnb.indexing.collections import chroma_names, DEFAULT_COLLECTIONS
-from ragnb.indexing.folder_index import Index
-from ragnb.retrieval.bm25 import Bm25Retriever
 from ragnb.retrieval.cluster_store import ClusterStore
-from ragnb.retrieval.hybrid import HybridRetriever, VectorRetriever
 from ragnb.retrieval.sqlite_store import SqliteStore, unpacked
-from ragnb.storage.chroma import ChromaStore
-from ragnb.storage.store import ChunkStore, MemoryStore, outline_from_json, outline_to_json
+from ragnb.storage.store import ChunkStore, outline_from_json, outline_to_json
 
 SIZE = 10  # Characters of every chunk made here
 DIMS = 4
