@@ -13,8 +13,19 @@ from llama_index.core.llms import CompletionResponse
 from llama_index.core.schema import Document
 from ollama_server import OllamaServer
 
+from ragnb import Agent, Conversation, Index, index_documents, Pipeline, read_documents, trace
+from ragnb.agent.chat import Chat
+from ragnb.agent.flow import AnswerPart
+from ragnb.agent.library import Library
+from ragnb.agent.routes import read_routes
+from ragnb.agent.state import AgentState, Choice
+from ragnb.agent.tools import ReadingTools
 from ragnb.cli import main
+from ragnb.documents.files import record_to_document
 from ragnb.documents.halves import HalfJoiner, read_json, replace_halves, replace_halves_in
+from ragnb.evaluation.datasets import load_jsonl
+from ragnb.evaluation.strategy import load_strategies
+from ragnb.indexing.collections import load_collections
 from ragnb.models.scripted import ScriptedLLM
 
 HALF, ALARM = "\ud83d", "\ud83d\udea8".encode("utf-16-le", "surrogatepass").decode("utf-16-le")
@@ -50,7 +61,6 @@ def document(n: int = 1) -> Document:
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An index of documents with halves, made in Python."""
-    from ragnb.indexing.update import index_documents
     place = tmp_path_factory.mktemp("halves") / "index"
     given = [document(n) for n in range(1, 4)]
     index, _ = index_documents(given, place, show_progress=False)
@@ -80,10 +90,6 @@ def offenders(calls: dict[str, Callable[[], Any]]) -> dict[str, str]:
 
 
 def test_every_way_to_ask_a_pipeline(folder: Path) -> None:
-    from ragnb.context.conversation import Conversation
-    from ragnb.indexing.folder_index import Index
-    from ragnb.pipeline.pipeline import Pipeline
-    from ragnb.pipeline.trace_data import trace
     pipeline = Pipeline.from_index(Index.open(folder), llm=model())
     plain = Pipeline.from_index(Index.open(folder), retriever="bm25")
 
@@ -108,11 +114,6 @@ def test_every_way_to_ask_a_pipeline(folder: Path) -> None:
 
 
 def test_every_way_to_ask_the_agent(folder: Path, tmp_path: Path) -> None:
-    from ragnb.agent.chat import Chat
-    from ragnb.agent.flow import Agent, AnswerPart
-    from ragnb.agent.library import Library
-    from ragnb.agent.state import AgentState, Choice
-    from ragnb.agent.tools import ReadingTools
     library = Library.open(folder)
     agent, tools, shown = Agent(library, model()), ReadingTools(library, budget=100_000, most_calls=100), []
     chat = Chat(agent, lambda prompt: "", shown.append)
@@ -144,13 +145,6 @@ def test_every_way_to_ask_the_agent(folder: Path, tmp_path: Path) -> None:
 
 
 def test_every_file_with_an_escaped_half(tmp_path: Path) -> None:
-    from ragnb.agent.routes import read_routes
-    from ragnb.context.conversation import Conversation
-    from ragnb.documents.files import read_documents, record_to_document
-    from ragnb.evaluation.datasets import load_jsonl
-    from ragnb.evaluation.strategy import load_strategies
-    from ragnb.indexing.collections import load_collections
-
     def file(name: str, text: str) -> Path:
         path = tmp_path / name
         path.parent.mkdir(exist_ok=True)

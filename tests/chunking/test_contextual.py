@@ -16,6 +16,7 @@ from ragnb import ContextualNodeParser, LlmContextNodeParser, ParentChildNodePar
 from ragnb.chunking.contextual import CONTEXT_PROMPT, document_window
 from ragnb.models.calls import CallCache
 from ragnb.models.scripted import ScriptedLLM
+from ragnb.chunking.parsers import describe_parser
 
 TEXT = "# 규정\n\n## 연차\n\n열다섯 날을 준다. 이월할 수 없다.\n\n## 반차\n\n삭제\n\n## 병가\n\n삭제\n\n"
 SPLITTER = SentenceWindowNodeParser(sentences="rule")
@@ -148,7 +149,6 @@ def test_without_the_model_chunks_have_no_contexts() -> None:
 
 
 def test_the_splitter_is_described_without_model_and_cache(tmp_path: Path) -> None:
-    from ragnb.chunking.parsers import describe_parser
     splitter = LlmContextNodeParser(parser=SPLITTER, llm=ScriptedLLM(model="m"), cache=tmp_path / "c.jsonl", workers=7)
     told = describe_parser(splitter)
     assert json.loads(json.dumps(told)) == told and told["model"] == "ScriptedLLM:m"

@@ -14,7 +14,7 @@ import pytest
 from conftest import SAMPLE
 from ollama_server import OllamaServer
 
-from ragnb import __version__
+from ragnb import __version__, NgramEmbedding
 from ragnb.cli import main
 from ragnb.documents.text import count_tokens
 
@@ -380,8 +380,6 @@ def test_unforeseen_errors_are_not_hidden(monkeypatch):
 
 
 def test_interrupted(run, docs, tmp_path, monkeypatch):
-    from ragnb.models.embedding import NgramEmbedding
-
     def stop(self, texts):
         raise KeyboardInterrupt
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from conftest import commands, SAMPLE
 
+from ragnb import Index, Pipeline
 from ragnb.cli import main
 
 QUESTION = "입사 1년차 직원의 연차는 며칠인가요?"
@@ -197,8 +198,6 @@ def test_one_of_a_thing_is_not_told_as_several(run, tmp_path):
 
 def test_a_question_about_something_else(run, tmp_path):
     """With a cut nothing is shown that shares no word, and no note advises a cut that was given or would leave out nothing."""
-    from ragnb.indexing.folder_index import Index
-    from ragnb.pipeline.pipeline import Pipeline
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs/leave.md").write_text("# 휴가 규정\n\n연차는 15일이다. 병가는 30일이다.\n\n## 이월\n\n남은 연차는 3월까지 쓴다.", encoding="utf-8")
     (tmp_path / "docs/trip.md").write_text("# 출장 규정\n\n일비는 3만 원이다. 숙박비는 실비로 준다.", encoding="utf-8")

@@ -13,6 +13,7 @@ from llama_index.core.llms import MockLLM
 
 from ragnb import Pipeline, ModelError
 from ragnb.cli import main, _answer_facts
+from ragnb.agent.library import Library
 
 SCHEMA = json.loads((files("ragnb") / "pipeline" / "answer.schema.json").read_text(encoding="utf-8"))
 CASES = {   # Index -> splitter, and questions with their options
@@ -86,7 +87,6 @@ def test_the_schema_refuses_other_objects(run, indexes):
 
 
 def test_documents_have_no_keys_without_values(indexes):
-    from ragnb.agent.library import Library
     rows = Library.open(indexes / "units").rows
     assert all(value or key in ("title", "doc_type") for row in rows for key, value in row.items())
     assert any("equipment" in row for row in rows) and not all("equipment" in row for row in rows)

@@ -17,9 +17,20 @@ from conftest import SAMPLE
 from llama_index.core import Settings
 from llama_index.core.llms import MockLLM
 
-from ragnb import InputError, Pipeline, __version__
+from ragnb import (
+    __version__, ExpandPostprocessor, InputError, MemoryStore, Pipeline, SimpleContextBuilder, update_index,
+)
+from ragnb.agent.library import Library
+from ragnb.agent.mcp_server import make_mcp_server
+from ragnb.agent.tools import ReadingTools
 from ragnb.cli import main
+from ragnb.context.budgets import budget_for
 from ragnb.documents.markup import display_width
+from ragnb.evaluation.strategy import parse_strategy
+from ragnb.evaluation.tune import trained_grid, tuning_grid
+from ragnb.expansion.policy import _MAKERS
+from ragnb.serve.access import Access, read_tokens
+from ragnb.serve.app import create_app, serve_app
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +60,6 @@ def test_remove_says_that_the_file_comes_back(run, index, tmp_path):
 
 def test_help_says_what_follows_every_colon(run):
     """`adaptive, doc_type, section, segments, citations, auto-merge` without what N is → each with its argument."""
-    from ragnb.expansion.policy import _MAKERS
     told = " ".join(run("ask", "--help")[1].split()).replace("- ", "-")
     with_argument = [name for name, maker in _MAKERS.items() if maker.argument is not None]
     assert [name for name in with_argument if not re.search(rf"\b{name}:(N|X|UNIT)\b", told)] == []
@@ -82,8 +92,6 @@ def test_an_engine_takes_the_model_of_llama_index(index, monkeypatch):
 def test_the_mcp_server_has_a_version(index):
     """An empty version → that of ragnb."""
     from mcp import Client
-    from ragnb.agent.mcp_server import make_mcp_server
-    from ragnb.agent.tools import ReadingTools
 
     async def told() -> str:
         async with Client(make_mcp_server(ReadingTools(index))) as client:
@@ -93,8 +101,6 @@ def test_the_mcp_server_has_a_version(index):
 
 def test_mcp_reads_around_a_hit_when_it_is_told_a_policy(index):
     """`mcp --policy` was unrecognized → search also reads the chunks around a hit."""
-    from ragnb.agent.library import Library
-    from ragnb.agent.tools import ReadingTools
     library = Library.open(index, policy="neighbors:2")
     alone, around = ReadingTools(library), ReadingTools(library, expand=True)
     alone.search("반차는 몇 시간인가요?", 1), around.search("반차는 몇 시간인가요?", 5)
@@ -103,8 +109,6 @@ def test_mcp_reads_around_a_hit_when_it_is_told_a_policy(index):
 
 def test_mcp_returns_the_whole_row_of_a_long_table(tmp_path):
     """`… | 납기는` and nothing more, the header in place of a result → each result is a whole row, below the header."""
-    from ragnb import update_index
-    from ragnb.agent.tools import ReadingTools
     rows = [f"| HS-{k} | 규격 M{k}, 스테인리스 재질이며 방청 처리하고 상자마다 백 개씩 담아 습기 없는 곳에 둔다 | 단가 {k * 37}원, 열 상자 이상은 "
             f"할인하며 운임은 따로 청구한다 | 주문한 날부터 {k % 9 + 2}일이며 휴일은 빼고 센다 |" for k in range(100, 130)]
     header = "| 품번 | 규격 | 단가 | 납기 |\n|---|---|---|---|"
@@ -121,8 +125,6 @@ def test_mcp_returns_the_whole_row_of_a_long_table(tmp_path):
 
 def test_the_service_says_that_it_lives(index, tmp_path):
     """404 → `/health`, without a token, for any name of the host, over real HTTP."""
-    from ragnb.serve.access import Access, read_tokens
-    from ragnb.serve.app import create_app, serve_app
     ready, found = threading.Event(), []
     (tmp_path / "tokens.json").write_text('[{"name": "clerk", "token": "clerk-0123456789abcdef", "where": null}]', encoding="utf-8")
     app = create_app(index, access=Access(read_tokens(tmp_path / "tokens.json")))
@@ -209,9 +211,6 @@ def test_a_copy_is_named_by_the_place_that_the_filter_allows(run, tmp_path):
 
 def test_a_warning_names_the_line_that_asked(index):
     """`filtered.py:148: UserWarning` → the line of the caller, also through LlamaIndex."""
-    from ragnb import ExpandPostprocessor, MemoryStore
-    from ragnb.context.budgets import budget_for
-    from ragnb.context.builders import SimpleContextBuilder
     pipeline = Pipeline.from_index(index, where="doc_type=none")
     calls = [lambda: pipeline.ask("How much is a trip?"), lambda: list(pipeline.stream("How much is a trip?")), lambda: budget_for(window=10, share=0.9),
              lambda: SimpleContextBuilder(1).build(Pipeline.from_index(index).ask("trip").passages),
@@ -269,8 +268,6 @@ def test_rows_of_results_are_not_read_as_questions(run, decided, monkeypatch):
 
 def test_a_strategy_is_asked_as_it_is_printed(run, decided, monkeypatch):
     """`--strategy` was unrecognized in `ask`, and `hybrid 400 none` no strategy → each printed line can be asked."""
-    from ragnb.evaluation.tune import trained_grid, tuning_grid
-    from ragnb.evaluation.strategy import parse_strategy
     monkeypatch.chdir(decided)
     assert [parse_strategy(s.name).spec for s in tuning_grid()] == [s.spec for s in tuning_grid()] and trained_grid("ollama:x") == []
     asked = ("ask", "연차는 며칠인가요?", "--json")

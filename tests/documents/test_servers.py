@@ -11,8 +11,12 @@ from http_handler import Handler, serving
 from hypothesis import given, strategies as st
 from strategies import examples
 
+from ragnb import ChromaStore, Index, Pipeline, RagnbError, resolve_embedding, resolve_llm, trace
 from ragnb.documents.servers import HidesKeys, ServerAddress, without_logins
-from ragnb.documents.span import RagnbError
+from ragnb.evaluation.strategy import IndexCache
+from ragnb.models.embedding import save_embedding
+from ragnb.retrieval.cluster_store import ClusterStore
+from ragnb.storage.opensearch import cluster_place
 
 HEAD, TAIL = "Xhead7", "Xtail7"     # of a password; what is between the two is what parsers of URLs stumble over
 RAW = [HEAD + mark + TAIL for mark in ("/", "#", "?", "@", ":", "%", "%2F", "[", "]", "\\", "//", "&x=", "://", ",", " ")]
@@ -96,13 +100,6 @@ def test_no_command_shows_a_password(run, port, tmp_path, caplog, monkeypatch):
 
 @pytest.mark.heavy
 def test_no_server_of_a_model_shows_its_login(port, tmp_path, caplog, monkeypatch, hr_units):
-    from ragnb.evaluation.strategy import IndexCache
-    from ragnb.models.embedding import resolve_embedding, save_embedding
-    from ragnb.models.llm import resolve_llm
-    from ragnb.pipeline.pipeline import Pipeline
-    from ragnb.retrieval.cluster_store import ClusterStore
-    from ragnb.storage.chroma import ChromaStore
-    from ragnb.storage.opensearch import cluster_place
     caplog.set_level(logging.DEBUG)
     offenders = []
     for password in PASSWORDS:
@@ -127,7 +124,6 @@ def test_no_server_of_a_model_shows_its_login(port, tmp_path, caplog, monkeypatc
 
 def test_a_login_in_the_address_of_a_model_server_is_sent(port, monkeypatch):
     """As before: an address with a user works behind a proxy that asks for one."""
-    from ragnb.models.llm import resolve_llm
     told = []
     monkeypatch.setattr(Refuses, "send_response", lambda self, *a: told.append(self.headers.get("Authorization")) or Handler.send_response(self, *a))
     with pytest.raises(Exception):
@@ -137,9 +133,6 @@ def test_a_login_in_the_address_of_a_model_server_is_sent(port, monkeypatch):
 
 @pytest.mark.cluster
 def test_nothing_that_a_real_index_gives_shows_a_password(run, opensearch_url, opensearch_client, tmp_path, caplog, monkeypatch):
-    from ragnb.indexing.folder_index import Index
-    from ragnb.pipeline.pipeline import Pipeline
-    from ragnb.pipeline.trace_data import trace
     monkeypatch.chdir(tmp_path)
     caplog.set_level(logging.DEBUG)
     (tmp_path / "docs").mkdir()

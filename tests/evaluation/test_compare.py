@@ -19,11 +19,12 @@ from strategies import examples
 
 from ragnb import InputError
 from ragnb.evaluation.comparison import (
-    compare_results, Comparison, holm, paired_test, run_strategies, RunPlan, write_results,
+    compare_results, Comparison, holm, paired_test, Run, run_strategies, RunPlan, write_results,
 )
 from ragnb.evaluation.datasets import Dataset, Question
 from ragnb.evaluation.measures import Evaluation, Row, Score
-from ragnb.evaluation.strategy import make_grid
+from ragnb.evaluation.strategy import make_grid, PRESETS
+from ragnb.evaluation.tune import choose
 
 pytestmark = pytest.mark.heavy  # whole runs of evaluation or indexing
 
@@ -183,10 +184,6 @@ def test_plans_that_cannot_be_run(dataset, change, complaint):
 
 def test_the_mean_over_budgets_is_one_number(tmp_path):
     """What `--compare` prints in its line mean is the difference that the page of `tune` shows."""
-    from ragnb.evaluation.comparison import Run
-    from ragnb.evaluation.measures import Evaluation, Row, Score
-    from ragnb.evaluation.strategy import PRESETS
-    from ragnb.evaluation.tune import choose
     rng = random.Random(3)
 
     def run(name: str) -> Run:

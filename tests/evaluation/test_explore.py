@@ -8,7 +8,7 @@ import pytest
 
 from ragnb import InputError, Pipeline, update_index
 from ragnb.evaluation.demo import demo_lines
-from ragnb.evaluation.explore import explore
+from ragnb.evaluation.explore import explore, make_pipeline
 
 
 pytest.importorskip("ipywidgets")
@@ -51,8 +51,6 @@ def test_every_knob_asks_again(hr_units, displayed):
 
 
 def test_a_column_that_fails_says_why_and_the_other_stays(hr_units, displayed, monkeypatch):
-    from ragnb.evaluation.explore import make_pipeline
-
     def broken(source, retriever, *setting):
         if retriever == "vector":
             raise InputError("<b>no such part</b>")

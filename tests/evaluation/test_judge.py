@@ -11,12 +11,16 @@ import pytest
 from llama_index.core.embeddings import MockEmbedding
 from llama_index.core.schema import Document
 
-from ragnb.context.builders import Context, RankedContextBuilder, SimpleContextBuilder
-from ragnb.documents.span import InputError, Passage, Span, Why
+from ragnb import (
+    Bm25Retriever, Expander, InputError, MemoryStore, neighbors, ParentChildNodeParser, Passage, Pipeline,
+    RankedContextBuilder, SimpleContextBuilder, Span,
+)
+from ragnb.context.builders import Context
+from ragnb.documents.span import Why
 from ragnb.evaluation.datasets import Evidence, Question
 from ragnb.evaluation.judging import (
-    ORDERS, Answered, FrozenContext, compare_orders, compare_prompts, evidence_positions, freeze_contexts,
-    judge_answers, lay_out, make_evaluators, position_summary,
+    Answered, compare_orders, compare_prompts, evidence_positions, freeze_contexts, FrozenContext, judge_answers,
+    lay_out, make_evaluators, ORDERS, position_summary,
 )
 from ragnb.models.llm import QA_PROMPT, read_score, read_verdict
 from ragnb.models.scripted import ScriptedLLM
@@ -263,13 +267,6 @@ def test_answers_must_belong_to_the_questions() -> None:
 @pytest.fixture(scope="module")
 def pipeline() -> Any:
     """A pipeline without a model over one small document: words, one chunk on either side."""
-    from ragnb.chunking.parent_child import ParentChildNodeParser
-    from ragnb.expansion.expander import Expander
-    from ragnb.expansion.policy import neighbors
-    from ragnb.pipeline.pipeline import Pipeline
-    from ragnb.retrieval.bm25 import Bm25Retriever
-    from ragnb.storage.store import MemoryStore
-
     store, document = MemoryStore(), Document(text=DOCUMENT[:4_000], id_="d.md")
     nodes = store.add_documents([document], ParentChildNodeParser(), MockEmbedding(embed_dim=2))
     children = [n for n in nodes if "#c" in n.node_id]

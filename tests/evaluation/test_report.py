@@ -9,13 +9,13 @@ import pytest
 from conftest import SAMPLE, small_sample
 from llama_index.core.schema import Document
 
-from ragnb.cli import main
-from ragnb.evaluation.comparison import Run, RunPlan, run_strategies
+from ragnb import Span, Strategy
+from ragnb.cli import _result_table, main
+from ragnb.evaluation.comparison import Run, run_strategies, RunPlan
 from ragnb.evaluation.datasets import Dataset, Evidence, Question
-from ragnb.documents.span import Span
 from ragnb.evaluation.measures import Evaluation, Row, Score
 from ragnb.evaluation.report import recall_lines, write_report
-from ragnb.evaluation.strategy import IndexCache, PRESETS, Strategy
+from ragnb.evaluation.strategy import IndexCache, PRESETS
 from ragnb.evaluation.tune import choose, Tuned
 
 HOSTILE = "<script>alert(1)</script><img src=x onerror=y>\"'>"
@@ -109,7 +109,6 @@ def test_intervals_of_the_choice_and_the_best_other_are_drawn(tmp_path):
 
 
 def test_a_table_says_what_its_intervals_are(tmp_path):
-    from ragnb.cli import _result_table
     mixed, all_found = spread_run("a", 0.5), spread_run("b", 1.0)
     lines = _result_table([mixed, all_found], (500, 1_000)).splitlines()
     assert "1.000 [0.912, 1.000]" in lines[3] and sum("Wilson" in line for line in lines) == 1

@@ -16,6 +16,7 @@ from ragnb.evaluation.comparison import Run
 from ragnb.evaluation.measures import Evaluation, Row, Score
 from ragnb.evaluation.strategy import parse_strategy, PRESETS, Strategy
 from ragnb.evaluation.tune import as_command, as_python, choose, choose_by_halves, load_tuning_set, tune
+from ragnb.evaluation.decide import decide
 
 
 def run_of(name: str, recalls) -> Run:
@@ -146,7 +147,6 @@ def test_a_half_is_reported_by_a_choice_that_has_not_seen_it(values, with_defaul
 def test_e5_is_tried_where_it_is_installed(tmp_path, monkeypatch):
     """Without named strategies and with the default embedding only; its line of `decide` is none of the tuned trials."""
     import sys
-    from ragnb.evaluation.decide import decide
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs" / "a.md").write_text("# 퇴직\n\n퇴직하는 직원은 남은 연차를 수당으로 받을 수 있다.\n\n# 여비\n\n출장 여비는 7일 안에 정산한다.\n", encoding="utf-8")
     plan = dict(n=3, budgets=(100,), show_progress=False)

@@ -4,28 +4,28 @@ from __future__ import annotations
 import warnings
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 from llama_index.core.schema import Document, NodeWithScore
 from strategies import examples
 from test_raw_hits import Every, TEXT
 
+from ragnb import (
+    adaptive, AdaptiveChunkExpander, Address, by_doc_type, Compressor, Conversation, expand_dicts, Expander,
+    ExpandPostprocessor, InputError, MemoryStore, NeighborChunkExpander, neighbors, NoopChunkExpander, Outline, pages,
+    Passage, RankedContextBuilder, section, siblings, Span,
+)
 from ragnb.context.budgets import budget_for
-from ragnb.context.builders import BUILDERS, PassageRanking, RankedContextBuilder, cut_passage, cut_to_sentences, resolve_builder
-from ragnb.context.compress import Compressor, compress_passages
-from ragnb.context.conversation import Conversation
+from ragnb.context.builders import BUILDERS, cut_passage, cut_to_sentences, PassageRanking, resolve_builder
+from ragnb.context.compress import compress_passages
 from ragnb.context.page_images import page_image
 from ragnb.context.sources import display_docs
 from ragnb.documents.catalogue import Catalogue, updated_catalogue
-from ragnb.documents.span import Address, InputError, Outline, Passage, Span
-from ragnb.expansion.chunk_expanders import AdaptiveChunkExpander, ChunkExpander, NeighborChunkExpander, NoopChunkExpander
-from ragnb.expansion.expander import Expander, ExpandPostprocessor
+from ragnb.expansion.chunk_expanders import ChunkExpander
 from ragnb.expansion.fetch import fetch_chunks
-from ragnb.expansion.policies import adaptive, auto_merge, by_doc_type, llm_window, pages, section, sentence_window, whole_document, with_citations
-from ragnb.expansion.policy import neighbors, resolve_policy, siblings
+from ragnb.expansion.policies import auto_merge, llm_window, sentence_window, whole_document, with_citations
+from ragnb.expansion.policy import resolve_policy, Seen, Situation
 from ragnb.expansion.segments import best_segments
 from ragnb.indexing.collections import MINISTRIES, route_record
-from ragnb.storage.store import MemoryStore
 
 def filled(*documents: Document) -> MemoryStore:
     store = MemoryStore()
@@ -65,7 +65,6 @@ def test_adaptive_counts_words_also_without_a_text(words, window):
     text = "나무 " * 40 * max(words, 1)
     spans = [Span(i, i + 3 * words) for i in range(0, len(text) - 3 * words + 1, 3 * words)][:40]
     outline, hit = Outline("d", len(text), {"c": spans}), Address("d", "c", 20)
-    from ragnb.expansion.policy import Seen, Situation
     told = adaptive("words").prepare(Situation((Seen(hit, text="나무 " * words),), {"d": outline}))(outline, hit)
     assert told == spans[20 - window].hull(spans[20 + window])
     without = Outline("d", 160 * words + 4 * words, {"c": [Span(i * 4 * words, (i + 1) * 4 * words) for i in range(41)]})
@@ -110,7 +109,6 @@ def test_siblings_across_rows_come_in_two_reads():
     assert out.passages[1].text == ROWS[1].text.rstrip() or out.passages[1].text == ROWS[1].text
     assert str(out.passages[1].why["CASE_1_detail#c0"]) == "siblings:1: of the same parent (rank 1)"
     raw = [{"_id": "CASE_1_summary#c1"}]
-    from ragnb.expansion.fetch import expand_dicts
     assert {c["_source"]["document_id"] for c in expand_dicts(expander, raw) if c["is_neighbor"]} == {"CASE_1_summary", "CASE_1_detail"}
 
 
@@ -122,7 +120,6 @@ def test_the_order_of_rows_does_not_depend_on_the_last_one_entered():
     articles = [Document(text="글", id_=f"LAW_A{n}", metadata={"parent_id": "LAW"}) for n in (10, 9, 2)]
     assert Catalogue.from_documents(articles).family("LAW_A9") == ["LAW", "LAW_A2", "LAW_A9", "LAW_A10"]
     policy = siblings(1, Catalogue.from_documents(articles).family)
-    from ragnb.expansion.policy import Seen
     assert policy.documents([Seen(Address("LAW_A9", "c", 0))]) == ["LAW_A2", "LAW_A10"]
 
 

@@ -25,6 +25,7 @@ from ragnb.expansion.segments import best_runs, best_segments, word_relevance
 from ragnb.retrieval.sqlite_store import SqliteStore
 from ragnb.retrieval.sqlite_units import SqliteUnits
 from ragnb.storage.store import MemoryStore
+from ragnb.chunking.structure import RecordNodeParser
 
 
 class Says:
@@ -380,7 +381,6 @@ def test_a_catalogue_of_statutes_cites():
     references = pytest.importorskip("ragnb.documents.catalogue")
     from llama_index.core.schema import Document
 
-    from ragnb.chunking.structure import RecordNodeParser
     text = "휴가법\n[시행 2020. 1. 1.]\n\n" + "\n\n".join(f"제{i}조({t}) {b}" for i, (t, b) in enumerate(
         [("목적", "이 법은 휴가를 정한다."), ("정의", "휴가란 쉬는 날을 말한다."), ("기간", "휴가는 15일로 한다."), ("예외", "제2조에 따른 휴가가 아닌 날은 제외한다.")],
         1,

@@ -16,6 +16,9 @@ from ragnb import Index, InputError
 from ragnb.cli import main
 from ragnb.documents import catalogue, statutes
 from ragnb.indexing.update import IndexUpdate, remove_documents
+from ragnb.indexing import commits
+from ragnb.documents.atomic import WriteLock
+from ragnb.indexing.commits import LOCK
 
 
 HERE = Path(__file__).resolve().parent
@@ -127,7 +130,6 @@ def test_a_folder_that_cannot_be_written_says_so(tmp_path, monkeypatch):
     def refused(*_):
         raise PermissionError(13, "Permission denied", "writer.lock")
 
-    from ragnb.indexing import commits
     monkeypatch.setattr(commits, "WriteLock", refused)
     with pytest.raises(InputError, match="index in .* cannot be written: Permission denied"):
         update(source, tmp_path / "i")
@@ -173,9 +175,6 @@ def test_list_and_remove(tmp_path, capsys):
 
 
 def test_the_command_line_tells_who_writes(tmp_path, capsys):
-    from ragnb.documents.atomic import WriteLock
-    from ragnb.indexing.commits import LOCK
-
     update(write(tmp_path / "s", {"a.md": text_of(1)}), tmp_path / "i", "ngram")
     with WriteLock(tmp_path / "i" / LOCK, "the index"):
         code = main(["index", str(tmp_path / "s"), "--index", str(tmp_path / "i"), "--wait", "0", "--quiet"])

@@ -13,7 +13,7 @@ import pytest
 from conftest import SAMPLE
 from ollama_server import OllamaServer, Refused
 
-from ragnb import Index, Pipeline
+from ragnb import Index, NgramEmbedding, Pipeline
 
 A = "# 휴가\n\n연차는 15일이다. 입사한 날부터 쓴다.\n\n## 반차\n\n반차는 4시간이다.\n\n## 병가\n\n병가는 60일까지 쓴다. 진단서를 낸다.\n"
 B = "# 여비\n\n숙박비는 7만 원이다.\n\n## 정산\n\n열흘 안에 정산한다.\n"
@@ -150,7 +150,6 @@ def test_a_killed_run_pays_only_for_what_is_new(run, docs, server, tmp_path):
 
 
 def test_an_embedding_that_fails_does_not_cost_the_contexts(run, docs, server, tmp_path, monkeypatch):
-    from ragnb.models.embedding import NgramEmbedding
     command = ("index", docs, "--index", tmp_path / "i", "--contexts", "ollama:chat", "--quiet")
     with monkeypatch.context() as patched:
         def stop(self, *args, **kwargs):

@@ -16,6 +16,7 @@ from strategies import SLOW
 from ragnb.cli import main
 from ragnb.indexing.folder_index import Index
 from ragnb.models.vectors import VECTORS
+from ragnb.models.ollama import OllamaEmbedding
 
 pytestmark = pytest.mark.heavy  # whole runs of evaluation or indexing
 
@@ -89,7 +90,6 @@ def test_what_was_paid_for_is_not_asked_again(tmp_path, server, monkeypatch, doc
     docs, small = corpus(tmp_path / "docs", *documents), ("--embed-option", "embed_batch_size=16")
     for stop in (2, 3, 2):
         if fault == "ctrl-c":
-            from ragnb.models.ollama import OllamaEmbedding
             ask, calls = OllamaEmbedding._get_text_embeddings, [0]
 
             def interrupted(self, texts, ask=ask, calls=calls, stop=stop):

@@ -18,6 +18,7 @@ from ragnb.evaluation.questions import generate_questions
 from ragnb.models.calls import ask_all, Call
 from ragnb.models.scripted import ScriptedLLM
 from ragnb.retrieval.rerank import resolve_reranker
+from ragnb.serve.app import create_app
 
 NAME = "ollama:chat"
 TEXT = "# 휴가\n\n연차는 15일이다. 입사한 해에도 같다.\n\n# 반차\n\n반차는 4시간이다. 오전과 오후로 나뉜다."
@@ -86,7 +87,6 @@ def test_an_agent_and_its_steps(server, index):
 def test_a_service(server, index):
     pytest.importorskip("fastapi")
     from fastapi.testclient import TestClient
-    from ragnb.serve.app import create_app
     app = create_app(index.folder, NAME, models={"grade": NAME, "judge": None})
     service = app.state.service
     assert service.llm.model == service.models["grade"].model == "chat" and service.models["judge"] is None

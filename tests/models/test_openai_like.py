@@ -14,6 +14,7 @@ from ollama_server import misbehave, MODES, toy_vector
 from ragnb import IndexMismatchError, resolve_embedding, resolve_llm
 from ragnb.cli import main
 from ragnb.models.embedding import describe_embedding, load_embedding, save_embedding
+from ragnb.models.replies import ReplyError
 
 
 class OpenAIServer:
@@ -147,7 +148,6 @@ def openai_calls(url: str, **options) -> dict:
 
 @pytest.mark.parametrize("mode", MODES)
 def test_a_server_that_misbehaves_does_not_hold_the_caller(server, mode):
-    from ragnb.models.replies import ReplyError
     wanted = (ReplyError if mode in ("endless", "redirect") else TimeoutError)
     with OpenAIServer() as other:
         server.mode, server.elsewhere = mode, other.url

@@ -14,15 +14,16 @@ from llama_index.core.schema import Document, NodeWithScore, QueryBundle, TextNo
 from strategies import doc_ids, examples, PIECES
 
 from ragnb import (
-    Answer, Expander, index_documents, InputError, MemoryStore, neighbors, parent, ParentChildNodeParser, Pipeline,
-    RankedContextBuilder, Span, trace,
+    Answer, Expander, index_documents, InputError, MemoryStore, MultiScaleRetriever, neighbors, parent,
+    ParentChildNodeParser, Pipeline, RankedContextBuilder, Span, trace, UnitNodeParser,
 )
 from ragnb.context.builders import PassageRanking
 from ragnb.documents.span import parse_address
 from ragnb.evaluation.datasets import Evidence
-from ragnb.expansion.policy import no_expansion, Place, together
+from ragnb.expansion.policy import no_expansion, Place, QuestionPolicy, together
 from ragnb.pipeline.trace_data import display_width, Trace, uncovered, visible
 from ragnb.retrieval.hybrid import Hits
+from ragnb.retrieval.sqlite_units import SqliteUnits, UnitWriter
 
 VOID = {"meta", "br"}
 SMALL = ParentChildNodeParser(parent_size=120, parent_overlap=20, child_size=40, child_overlap=10, sentences="rule")
@@ -355,7 +356,6 @@ def test_what_was_brought_from_elsewhere():
     store = MemoryStore()
     nodes = store.add_documents([Document(text=t, id_=i) for i, t in texts.items()], SMALL, MockEmbedding(embed_dim=1))
     hit = next(n for n in nodes if n.node_id == "a#c1")
-    from ragnb.expansion.policy import QuestionPolicy
     policy = together(neighbors(1), QuestionPolicy("citations:1", lambda s: cites, lambda hits: ["b"]))
     answer = Pipeline(Fixed([NodeWithScore(node=hit, score=1.0)]), Expander(store, policy), RankedContextBuilder(None)).ask("연차")
     roles = {r["chunk"]: (r["role"], r["policy"]) for r in trace(answer).rows()}
@@ -433,9 +433,6 @@ def test_a_ranking_without_fusion_and_context():
 
 
 def test_units_say_what_each_scale_gave_them():
-    from ragnb.chunking.units import UnitNodeParser
-    from ragnb.retrieval.multiscale import MultiScaleRetriever
-    from ragnb.retrieval.sqlite_units import SqliteUnits, UnitWriter
     documents = [Document(
                      text="# 휴가\n\n" + "\n\n".join(f"{i}년차 직원의 연차는 {i + 14}일이다. 반차는 {i}시간이다." for i in range(1, 40)),
                      id_="휴가 <b>", metadata={"title": "휴가"},

@@ -23,6 +23,7 @@ from ragnb.models.scripted import ScriptedLLM
 from ragnb.pipeline.answer import best_sentence
 from ragnb.pipeline.pipeline import is_earlier
 from ragnb.pipeline.specs import resolve_parts
+from ragnb.context.sources import display_docs
 
 QUESTION = "입사 1년차 직원의 연차는 며칠인가요?"
 
@@ -344,8 +345,6 @@ def test_budget_in_tokens_leaves_room_for_history(index):
 @pytest.mark.parametrize(("retriever", "policy"), [("auto", None), ("auto", "section"), ("bm25", "neighbors:3"), ("vector", "section"),
                                                    ("hybrid", None), ("multi-query:hybrid", "neighbors:3"), ("hyde:hybrid", None)])
 def test_where_reaches_every_part(index, retriever, policy):
-    from ragnb.context.sources import display_docs
-    from ragnb.pipeline.trace_data import trace
     question, earlier = "입사 1년차 직원의 연차는 며칠인가요?", Conversation()
     told = Pipeline.from_index(index, budget=600).ask(question)
     assert any(p.doc_id == "leave.md" for p in told.passages)

@@ -6,8 +6,11 @@ from dataclasses import replace
 import pytest
 from conftest import SAMPLE
 
-from ragnb import compare, Pipeline, read_documents
+from ragnb import compare, Passage, Pipeline, read_documents, Span
+from ragnb.evaluation.datasets import Evidence, Question
 from ragnb.evaluation.measures import Evaluation, Row, Score
+from ragnb.evaluation.questions import make_questions
+from ragnb.evaluation.tune import tuning_grid
 
 HOSTILE = "<script>alert('연차')</script>\n$x$\x1b[31m"
 
@@ -38,10 +41,6 @@ def test_short_in_a_shell_and_in_a_notebook(shown, name):
 
 def test_the_items_of_lists_are_short_too(shown, hr_units):
     """Passages, questions, strategies and rows: one line each, so that a list of them can be read."""
-    from ragnb.documents.span import Passage, Span
-    from ragnb.evaluation.datasets import Evidence, Question
-    from ragnb.evaluation.questions import make_questions
-    from ragnb.evaluation.tune import tuning_grid
     answer, long = shown["answer"], HOSTILE * 99
     made = make_questions(list(read_documents(SAMPLE / "corpus/hr_labor/leave.md", [])), 4)
     question = Question(HOSTILE, long, (Evidence("d", Span(0, 3), "abc"),) * 9)
@@ -60,7 +59,6 @@ def test_the_items_of_lists_are_short_too(shown, hr_units):
 
 def test_parts_and_results_show_themselves_on_one_line(hr_units):
     """What a notebook shows of a retriever, a store, a read or a list of hits that nothing was asked of yet."""
-    from ragnb.pipeline.pipeline import Pipeline
     question = "연차는 며칠인가요?"
     pipelines = [Pipeline.from_index(hr_units, **how) for how in ({}, {"retriever": "bm25"}, {"retriever": "hybrid"},
                  {"retriever": "vector"}, {"retriever": "hierarchical"}, {"where": "doc_id!=x"})]

@@ -11,6 +11,8 @@ import pytest
 from ragnb import NgramEmbedding, Pipeline, Span, update_index
 from ragnb.documents.markdown import find_tables
 from ragnb.pipeline.answer import strong_offsets
+from ragnb.cli import _answer_facts, _colored
+from ragnb.pipeline.trace_data import visible
 
 CORPUS = Path(__file__).resolve().parents[2] / "data" / "corpus"
 
@@ -75,8 +77,6 @@ def test_a_header_is_one_source_with_its_rows(prices):
 
 
 def test_what_matches_strongly_is_coloured_and_nothing_else_changes(prices):
-    from ragnb.cli import _answer_facts, _colored
-    from ragnb.pipeline.trace_data import visible
     answer = Pipeline.from_index(prices(), budget=600).ask("HS-121 체인의 납기는 며칠인가요?")
     colored = _colored(answer)
     assert "\x1b[1;32m| HS-121 | 체인 |" in colored and colored.count("\x1b[1;32m") == colored.count("\x1b[0m")

@@ -22,6 +22,7 @@ from ragnb.retrieval.hybrid import fuse_scores, rrf
 from ragnb.retrieval.multiscale import cut_pieces, Piece
 from ragnb.retrieval.rerank import OnnxReranker, RerankReport, resolve_reranker
 from ragnb.retrieval.sqlite_store import SqliteStore
+from ragnb.documents.span import Span
 
 
 def offices(n: int) -> list[Document]:
@@ -72,7 +73,6 @@ def test_a_cut_reads_less_and_never_what_is_named():
     many, few = (over(offices(12), cut=cut).rank("출장 일비는 하루 얼마인가?").pieces for cut in (None, 0.5))
     assert few == many[:len(few)] and 0 < len(few) < len(many) == 12
     assert part.rank("경조휴가").at(4_000)[0].doc_id == whole.rank("경조휴가").at(4_000)[0].doc_id == "leave.md"
-    from ragnb.documents.span import Span
     named = over(documents, cut=0.9, leads=lambda q: [("office2.md", Span(0, 10))])
     assert named.rank("경조휴가").at(4_000)[0].doc_id == "office2.md"
 

@@ -13,9 +13,10 @@ from strategies import examples
 
 from ragnb import (
     Bm25Retriever, ChromaStore, Conversation, Expander, HierarchicalRetriever, HybridRetriever, HydeRetriever,
-    InputError, MemoryStore, MultiQueryRetriever, MultiScaleRetriever, NgramEmbedding, ParentChildNodeParser, Span,
-    UnitNodeParser, VectorRetriever,
+    InputError, MemoryStore, MultiQueryRetriever, MultiScaleRetriever, NgramEmbedding, ParentChildNodeParser,
+    Pipeline, Span, UnitNodeParser, update_index, VectorRetriever,
 )
+from ragnb.cli import main
 from ragnb.context.sources import display_docs
 from ragnb.documents.catalogue import Catalogue
 from ragnb.documents.provisions import cited_spans, look_up_question
@@ -351,8 +352,6 @@ def test_a_conversation_does_not_bring_back_what_is_outside(children):
 
 
 def test_a_filter_that_fits_nothing_is_explained_and_a_folder_can_be_asked_for(tmp_path, capsys):
-    from ragnb import Pipeline, update_index
-    from ragnb.cli import main
     for name, kind in (("faq/a.md", "faq"), ("faq/old/b.md", "faq"), ("manual/c.md", "manual")):
         (tmp_path / "docs" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "docs" / name).write_text(f"---\ndoc_type: {kind}\n---\n# 휴가\n\n연차는 15일이다. {name}\n", encoding="utf-8")
@@ -380,7 +379,6 @@ def test_a_filter_that_fits_nothing_is_explained_and_a_folder_can_be_asked_for(t
 
 def test_what_the_message_says_about_setting_a_key_is_true(tmp_path, capsys):
     """The header and the field that it tells of are followed; `ls` tells the same while no document has the key."""
-    from ragnb.cli import main
     docs, place = tmp_path / "docs", str(tmp_path / "index")
     docs.mkdir()
     (docs / "a.md").write_text("# 밸브\n\n압력은 3바이다.", encoding="utf-8")

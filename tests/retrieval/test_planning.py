@@ -19,6 +19,9 @@ from ragnb import HybridRetriever, HydeRetriever, InputError, MultiQueryRetrieve
 from ragnb.models.scripted import ScriptedLLM
 from ragnb.retrieval.hybrid import rrf
 from ragnb.retrieval.planning import Plan, read_queries
+from ragnb.indexing.update import index_documents
+from ragnb.evaluation.datasets import Dataset
+from ragnb.evaluation.strategy import IndexCache, build_system, parse_strategy
 
 QUESTION = "첫해 연차는 며칠인가요?"
 EMBED = NgramEmbedding()
@@ -226,7 +229,6 @@ WORDS = '["숙박비 얼마", "출장 숙박비"]'
 
 @pytest.fixture(scope="module")
 def named_index(tmp_path_factory):
-    from ragnb.indexing.update import index_documents
     return index_documents([Document(text=t, id_=i) for i, t in TEXTS.items()], tmp_path_factory.mktemp("named") / "i", show_progress=False)[0]
 
 
@@ -256,8 +258,6 @@ def test_a_plan_that_cannot_be(named_index, spec, told):
 
 
 def test_a_strategy_with_a_plan_costs_its_calls(tmp_path):
-    from ragnb.evaluation.datasets import Dataset
-    from ragnb.evaluation.strategy import IndexCache, build_system, parse_strategy
     dataset = Dataset("small", {i: Document(text=t, id_=i) for i, t in TEXTS.items()}, [])
     llm, shared, cache = ScriptedLLM(lambda p: WORDS), {}, IndexCache(tmp_path)
     for policy in ("none", "neighbors:1"):  # what was found is shared, and its cost belongs to both

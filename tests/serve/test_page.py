@@ -12,6 +12,9 @@ from typing import Any
 
 import pytest
 from serve_world import app_of, build, DEVICES, Held, listening, model, NO, QUESTION, TOKENS
+from ragnb.indexing.update import index_documents
+from ragnb.agent.library import Library
+from ragnb.serve.app import create_app
 
 pytestmark = [pytest.mark.browser]
 PHONE, DESK = {"width": 390, "height": 844}, {"width": 1280, "height": 900}
@@ -131,7 +134,6 @@ def trees(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Documents whose answer stands below many lines, some with characters of two halves and one that acts."""
     from llama_index.core.schema import Document
 
-    from ragnb.indexing.update import index_documents
     folder = tmp_path_factory.mktemp("trees") / "index"
     lines = "\n\n".join(f"🌳 {n}번 밭에 심은 것: \u202e{name}" for n, name in enumerate(["배추", "무", "고추", "파", "콩", "깨", "마늘", "감자"] * 3, 1))
     index_documents([Document(text=f"# 밭 일지\n\n{lines}\n\n{ANSWER}\n\n{lines}\n", id_="field.md"), Document(text=ALONE, id_="pine.md")],
@@ -141,8 +143,6 @@ def trees(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.parametrize("context", [{"viewport": {"width": 1200, "height": 900}}, {"viewport": PHONE, "color_scheme": "dark"}])
 def test_the_sentence_that_answers_is_marked_in_the_passages(show: Callable[..., Screen], trees: Path, context: dict[str, Any]) -> None:
-    from ragnb.agent.library import Library
-    from ragnb.serve.app import create_app
     library = Library.open(trees, policy="neighbors:6")
     screen = show(app=create_app(library, models={"grade": None}), context=context)
     screen.ask("어린 소나무는 며칠마다 물을 주나요?")

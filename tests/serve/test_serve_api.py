@@ -9,14 +9,18 @@ from typing import Any
 
 import pytest
 from serve_world import (
-    app_of, ask, build, choose, client_of, DEVICES, Held, HOSTILE, library_of, model, NO, QUESTION, read_events, SECRET, TEXTS, until
+    app_of, ask, build, choose, client_of, DEVICES, Held, HOSTILE, library_of, model, NO, QUESTION, read_events,
+    SECRET, TEXTS, until,
 )
 
-from ragnb.documents.span import InputError
-from ragnb.serve.access import Access
+from ragnb import index_documents, InputError, resolve_llm
+from ragnb.agent.library import Library
+from ragnb.serve.access import Access, read_tokens
 from ragnb.serve.app import create_app, page_html, page_policy
 from ragnb.serve.limits import Places, SECURITY_HEADERS
 from ragnb.serve.talks import Talks
+from ragnb.serve.views import may_draw
+from ragnb.storage.store import Found
 
 
 @pytest.fixture(scope="module")
@@ -74,8 +78,6 @@ async def test_a_source_that_is_cut_on_both_sides_marks_the_same_sentence(tmp_pa
     """Its passage is longer than the 500 characters that are shown of it, and some of these have two halves."""
     from llama_index.core.schema import Document
 
-    from ragnb.agent.library import Library
-    from ragnb.indexing.update import index_documents
     lines, answer = "\n\n".join(f"🌳 {n}번 밭에 심은 것: 𠮷野 배추" for n in range(60)), "🌿 어린 소나무는 사흘마다 물을 준다."
     text = f"{lines}\n\n{answer}\n\n{lines}"
     index_documents([Document(text=text, id_="field.md")], tmp_path / "i", show_progress=False)
@@ -296,7 +298,6 @@ async def test_conversations_belong_to_a_name_and_its_filter(world: Path, tmp_pa
                    await thief.post("/api/ask", json={"question": "x", "conversation": asked["conversation"]})]
         unknown = await thief.get("/api/conversations/nothing")
         assert {(r.status_code, r.text) for r in replies} == {(404, unknown.text)}
-    from ragnb.serve.access import read_tokens
     later = app_of(world, model(), talks=Talks(tmp_path), access=Access(read_tokens(world / "tokens.json"), where="doc_type=rule"))
     assert (await client_of(later, "chief").get(talk)).status_code == 404     # under another filter it is another's
     assert (await chief.get(talk)).status_code == 200
@@ -448,8 +449,6 @@ async def test_after_a_stop_the_conversation_goes_on(world: Path) -> None:
 
 async def test_several_collections_keep_their_filter(world: Path, tmp_path: Path) -> None:
     """Ids begin with the collection, also those of pictures."""
-    from ragnb.agent.library import Library
-    from ragnb.serve.access import read_tokens
     library = Library({name: library_of(world).pipelines[""] for name in ("north", "south")})
     app = create_app(library, model(), access=Access(read_tokens(world / "tokens.json")), documents=world / "corpus")
     clerk, chief = client_of(app, "clerk"), client_of(app, "chief")
@@ -499,8 +498,6 @@ def test_the_command_listens_answers_and_ends(world: Path, tmp_path: Path) -> No
 
 def test_a_page_is_drawn_only_where_all_of_its_text_may_be_read(world: Path) -> None:
     """A filter on chunks, not on documents: the first page may be read, the second not."""
-    from ragnb.serve.views import may_draw
-    from ragnb.storage.store import Found
     whole = library_of(world).store
 
     def first_page(addresses: Any) -> Found:
@@ -516,7 +513,6 @@ async def test_over_ollama_and_after_it_has_gone(world: Path) -> None:
     """The same over real HTTP: the answer of a model server, many at once, then the passages when it is down."""
     from ollama_server import OllamaServer
 
-    from ragnb.models.llm import resolve_llm
 
     with OllamaServer(models=("qwen3:8b",)) as server:
         llm = resolve_llm("ollama:qwen3:8b", server.url, retries=0)
