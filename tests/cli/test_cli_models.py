@@ -123,12 +123,6 @@ def test_a_replaced_model_is_refused(run, index, server, tmp_path):
     assert run(*made, "--force")[0] == 0 and run("ask", QUESTION, "--index", tmp_path / "i")[0] == 0
 
 
-def test_a_chat_model_as_embedder_is_told(run, index, server, tmp_path):
-    server.capabilities = ("completion",)
-    code, out, err = run("index", index.parent / "docs", "--index", tmp_path / "i", "--embed", "ollama:chat", "--base-url", server.url, "--quiet")
-    assert code == 0 and "note: embedding: 'chat' is no embedding model (completion" in err
-
-
 def test_prefixes_are_kept_in_the_index(run, index, server, tmp_path):
     where = ("--index", tmp_path / "i", "--embed", "ollama:embedder")
     made = ("index", index.parent / "docs", *where, "--base-url", server.url, "--quiet")

@@ -10,9 +10,9 @@ from strategies import examples
 from test_raw_hits import Every, TEXT
 
 from ragnb import (
-    adaptive, AdaptiveChunkExpander, Address, by_doc_type, Compressor, Conversation, expand_dicts, Expander,
-    ExpandPostprocessor, InputError, MemoryStore, NeighborChunkExpander, neighbors, NoopChunkExpander, Outline, pages,
-    Passage, RankedContextBuilder, section, siblings, Span,
+    adaptive, AdaptiveChunkExpander, Address, by_doc_type, Conversation, expand_dicts, Expander, InputError,
+    MemoryStore, NeighborChunkExpander, neighbors, NoopChunkExpander, Outline, pages, Passage, RankedContextBuilder,
+    siblings, Span,
 )
 from ragnb.context.budgets import budget_for
 from ragnb.context.builders import BUILDERS, cut_passage, cut_to_sentences, PassageRanking, resolve_builder
@@ -142,25 +142,13 @@ def test_every_ministry_of_the_table_is_found_however_it_is_written(ministry):
 
 STORE = filled(Document(text=TEXT, id_="7"))
 PASSAGE = Passage("7", Span(0, 9), TEXT[:9])
-NUMBERS = {
-    "neighbors": (neighbors, "window"), "siblings": (siblings, "window"), "pages": (pages, "window"), "document": (whole_document, "max_chunks"),
-    "doc_type": (by_doc_type, "max_chunks"), "window": (sentence_window, "window"), "section level": (section, "level"),
-    "section longest": (section, "longest"), "auto-merge": (auto_merge, "ratio"), "adaptive": (adaptive, "longest"),
+NUMBERS = {   # Those of the front door are in `test_constructors.py`
+    "document": (whole_document, "max_chunks"), "window": (sentence_window, "window"), "auto-merge": (auto_merge, "ratio"),
     "llm default": (lambda **k: llm_window(None, **k), "default"), "citations depth": (lambda **k: with_citations(lambda d, s: [], **k), "depth"),
     "citations most": (lambda **k: with_citations(lambda d, s: [], **k), "most"), "segments penalty": (best_segments, "penalty"),
-    "segments longest": (best_segments, "longest"),
-    "expander top": (lambda **k: Expander(STORE, **k), "expand_top_k"), "expander chunks": (lambda **k: Expander(STORE, **k), "max_chunks"),
-    "postprocessor top": (lambda **k: ExpandPostprocessor(store=STORE, **k), "expand_top_k"),
-    "postprocessor chunks": (lambda **k: ExpandPostprocessor(store=STORE, **k), "max_chunks"),
-    "fetch": (lambda **k: fetch_chunks(STORE, {"7": None}, **k), "max_chunks"),
-    "neighbor expander": (lambda **k: NeighborChunkExpander(STORE, **k), "window"),
-    "neighbor expander most": (lambda **k: NeighborChunkExpander(STORE, **k), "max_results"),
-    "adaptive expander": (lambda **k: AdaptiveChunkExpander(STORE, **k), "window"),
-    "budget": (RankedContextBuilder, "budget"), "least": (RankedContextBuilder, "least"), "passage size": (RankedContextBuilder, "passage_size"),
+    "segments longest": (best_segments, "longest"), "fetch": (lambda **k: fetch_chunks(STORE, {"7": None}, **k), "max_chunks"),
     "ranking": (PassageRanking([PASSAGE]).at, "budget"), "cut": (lambda **k: cut_passage(PASSAGE, **k), "size"),
-    "sentences": (lambda **k: cut_to_sentences(PASSAGE, **k), "size"), "compressor": (Compressor, "size"),
-    "compress": (lambda **k: compress_passages([PASSAGE], "?", **k), "size"), "turns": (Conversation, "most_turns"),
-    "kept": (Conversation, "most_passages"), "characters": (Conversation, "most_characters"),
+    "sentences": (lambda **k: cut_to_sentences(PASSAGE, **k), "size"), "compress": (lambda **k: compress_passages([PASSAGE], "?", **k), "size"),
     "last": (lambda **k: Conversation().passages(STORE, **k), "last"), "talk budget": (lambda **k: Conversation().passages(STORE, **k), "budget"),
     "page window": (lambda **k: display_docs([], STORE, **k), "page_window"), "most pages": (lambda **k: display_docs([], STORE, **k), "most"),
     "shown": (lambda **k: display_docs([], STORE, **k), "n_shown"), "share": (lambda **k: budget_for(window=100, **k), "share"),
@@ -176,5 +164,5 @@ def test_what_is_no_number_is_refused():
                 call(**{argument: value})
                 taken.append((name, value))
             except ValueError as error:
-                taken += [] if isinstance(error, InputError) or name.startswith("postprocessor") else [(name, value, error)]
+                taken += [] if isinstance(error, InputError) else [(name, value, error)]
     assert not taken
