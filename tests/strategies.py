@@ -12,11 +12,8 @@ from hypothesis import HealthCheck, settings, strategies as st
 SLOW = os.environ.get("RAGNB_SLOW", "") not in ("", "0")
 
 
-def examples(
-    quick: int = 100,         # A fifth of these is drawn in the default mode
-    slow: int | None = None,  # Examples with RAGNB_SLOW=1; 20 times `quick` when not given
-) -> settings:                # To be used as a decorator
-    """Settings of one property test."""
+def examples(quick: int = 100, slow: int | None = None) -> settings:
+    """Settings of a property test: a fifth of `quick` is drawn; with RAGNB_SLOW=1 `slow`, or 20 times `quick`."""
     return settings(
         max_examples=(slow or 20 * quick) if SLOW else max(5, quick // 5), derandomize=not SLOW, database=None,
         deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
@@ -88,20 +85,14 @@ doc_ids = st.one_of(
 
 
 @st.composite
-def span_lists(
-    draw: st.DrawFn,
-    length: int = 40,  # Characters of the document
-) -> list[tuple[int, int]]:
+def span_lists(draw: st.DrawFn, length: int = 40) -> list[tuple[int, int]]:
     """Any spans: overlapping, touching, empty, in any order."""
     pairs = draw(st.lists(st.tuples(st.integers(0, length), st.integers(0, length)), max_size=12))
     return [(min(p), max(p)) for p in pairs]
 
 
 @st.composite
-def span_levels(
-    draw: st.DrawFn,
-    length: int = 40,  # Characters of the document
-) -> list[tuple[int, int]]:
+def span_levels(draw: st.DrawFn, length: int = 40) -> list[tuple[int, int]]:
     """Chunks of one level: not empty, starts and ends strictly increasing, with overlaps and gaps."""
     n = draw(st.integers(0, 8))
     starts = sorted(draw(st.lists(st.integers(0, length - 1), min_size=n, max_size=n, unique=True)))

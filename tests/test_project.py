@@ -46,18 +46,14 @@ def settings() -> dict[str, str]:
     return dict(config["DEFAULT"])
 
 
-def requirements(
-    key: str,  # `requirements` or `dev_requirements`
-) -> set[str]:  # Import names
+def requirements(key: str) -> set[str]:
     "What one key of settings.ini declares."
     names = (re.match(r"[\w.-]+", line.strip())[0].lower() for line in settings()[key].splitlines() if line.strip())
     return {IMPORT_NAMES.get(name, name.replace("-", "_")) for name in names}
 
 
 @cache
-def imports(
-    path: Path,  # A Python file
-) -> list[tuple[str, bool]]:  # Dotted name, and whether it is imported when the module is
+def imports(path: Path) -> list[tuple[str, bool]]:
     "Third-party imports of a file."
     tree, found = ast.parse(path.read_text(encoding="utf-8")), []
     late = {id(node) for outer in ast.walk(tree) if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef))
@@ -74,10 +70,7 @@ def imports(
     return found
 
 
-def declared(
-    name: str,       # Dotted import
-    among: set[str],  # Import names of requirements
-) -> bool:
+def declared(name: str, among: set[str]) -> bool:
     "True when a requirement provides the import."
     return any(name == other or name.startswith(other + ".") for other in among)
 
@@ -127,10 +120,7 @@ def public_names() -> list[tuple[str, str]]:
     return pairs
 
 
-def functions(
-    value: object,  # A public function or class
-    name: str,      # Its name
-) -> Iterator[tuple[str, Callable, str | None]]:  # Name, function, its docstring or the one it inherits
+def functions(value: object, name: str) -> Iterator[tuple[str, Callable, str | None]]:
     "The function, or the class's own public methods; what LlamaIndex prescribes is not ours to type."
     if inspect.isfunction(value):
         yield name, value, value.__doc__
@@ -146,10 +136,7 @@ def functions(
             yield f"{name}.{attribute}", member, next(filter(None, docs), None)
 
 
-def undocumented(
-    value: object,  # A public name's value
-    name: str,      # The name
-) -> Iterator[str]:  # What is missing
+def undocumented(value: object, name: str) -> Iterator[str]:
     "Docstrings and types that a public function or class lacks; a constant or a type alias needs none."
     if get_origin(value) or not (inspect.isfunction(value) or inspect.isclass(value)):
         return
@@ -177,16 +164,12 @@ def test_public_names_are_documented_and_typed() -> None:
 # --- the notebooks
 
 
-def text(
-    cell: dict,  # A cell of a notebook
-) -> str:
+def text(cell: dict) -> str:
     "Its source as one string."
     return "".join(cell["source"])
 
 
-def relative(
-    path: Path,  # A notebook
-) -> str:
+def relative(path: Path) -> str:
     "Its name in test reports."
     return path.relative_to(NBS).as_posix()
 
@@ -205,9 +188,7 @@ def pages() -> dict[str, dict]:
     return found
 
 
-def cells(
-    kind: str = "",  # `code`, `markdown` or `raw`; all of them when empty
-) -> Iterator[tuple[str, dict]]:  # The notebook's name and the cell
+def cells(kind: str = "") -> Iterator[tuple[str, dict]]:
     "The cells of every notebook."
     return ((name, cell) for name, page in pages().items() for cell in page["cells"] if kind in ("", cell["cell_type"]))
 
@@ -268,9 +249,7 @@ def test_notebooks_have_no_failed_or_large_output() -> None:
     assert not wrong, "\n".join(wrong)
 
 
-def is_exported(
-    cell: dict,  # A cell of a notebook
-) -> bool:
+def is_exported(cell: dict) -> bool:
     "True for a code cell that goes into the module."
     return cell["cell_type"] == "code" and bool(re.search(r"^#\| *exports?\b", text(cell), flags=re.M))
 
@@ -283,9 +262,7 @@ def exported() -> list[tuple[str, str, ast.Module]]:
     return found
 
 
-def length(
-    node: ast.AST,  # A definition
-) -> int:
+def length(node: ast.AST) -> int:
     "Its lines of code, docstrings apart."
     inner = [n for n in ast.walk(node) if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))]
     docs = [n.body[0] for n in inner if ast.get_docstring(n) is not None]
@@ -318,9 +295,7 @@ def test_notebooks_show_after_telling() -> None:
     assert followed <= 0.25 * told, f"{followed} of {told} exported cells are followed by another one"
 
 
-def only_imports(
-    cell: dict,  # An exported cell
-) -> bool:
+def only_imports(cell: dict) -> bool:
     "True for a cell that holds nothing but imports."
     body = ast.parse(text(cell)).body
     return all(isinstance(node, (ast.Import, ast.ImportFrom, ast.If)) for node in body)

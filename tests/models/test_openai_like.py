@@ -3,12 +3,11 @@ from __future__ import annotations
 
 import asyncio
 import json
-import threading
 import time
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import numpy as np
 import pytest
+from http_handler import Handler, serving
 from ollama_server import misbehave, MODES, toy_vector
 
 from ragnb import IndexMismatchError, resolve_embedding, resolve_llm
@@ -53,36 +52,30 @@ class OpenAIServer:
                                        "choices": [choice], "padding": padding}).encode() + b"\n\n"
 
     def __enter__(self) -> OpenAIServer:
-        server = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                if server.mode:
-                    server.requests.append((self.path, body))
-                    misbehave(self, server.mode, server.elsewhere, server.line(body))
-                    return
-                status, reply = server.answer(self.path, body)
-                if isinstance(reply, list):
-                    data = b"".join(b"data: " + json.dumps(r).encode() + b"\n\n" for r in reply) + b"data: [DONE]\n\n"
-                else:
-                    data = json.dumps(reply).encode()
-                self.send_response(status)
-                self.send_header("Content-Type", "text/event-stream" if isinstance(reply, list) else "application/json")
-                self.send_header("Content-Length", str(len(data)))
-                self.end_headers()
-                self.wfile.write(data)
-
-            def log_message(self, *args: object) -> None:
-                pass
-        self.http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.http.server_address[1]}"
-        threading.Thread(target=self.http.serve_forever, args=(0.02,), daemon=True).start()
+        self.serving = serving(Answering, told_by=self)
+        self.url = f"http://{self.serving.__enter__()[0]}"
         return self
 
     def __exit__(self, *error: object) -> None:
-        self.http.shutdown()
-        self.http.server_close()
+        self.serving.__exit__(*error)
+
+
+class Answering(Handler):
+    """Answers, or does not, as its server is set."""
+    protocol_version = "HTTP/1.0"     # the client asks from another event loop each time
+    told_by: OpenAIServer
+
+    def answer(self, body: bytes) -> None:
+        server, read = self.told_by, json.loads(body)
+        if server.mode:
+            server.requests.append((self.path, read))
+            misbehave(self, server.mode, server.elsewhere, server.line(read))
+            return
+        status, reply = server.answer(self.path, read)
+        if isinstance(reply, list):
+            self.tell(status, b"".join(b"data: " + json.dumps(r).encode() + b"\n\n" for r in reply) + b"data: [DONE]\n\n", "text/event-stream")
+        else:
+            self.tell(status, reply)
 
 
 @pytest.fixture
