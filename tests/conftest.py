@@ -77,6 +77,18 @@ def shared_models(name: str) -> Path:
     return folder
 
 
+def write(folder: Path, files: dict[str, str | bytes | None]) -> Path:
+    """Write (or, for None, delete) files of a folder."""
+    for name, content in files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if content is None:
+            path.unlink()
+        else:
+            path.write_bytes(content if isinstance(content, bytes) else content.encode("utf-8"))
+    return folder
+
+
 def small_sample(n_questions: int):
     """Questions of the sample data over the short documents that answer them: as a whole corpus, but small."""
     from dataclasses import replace

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from conftest import write
 from llama_index.core.embeddings import MockEmbedding
 from llama_index.core.schema import MetadataMode
 from ollama_server import toy_vector
@@ -95,18 +96,6 @@ def text_of(seed: int, n: int = 12) -> str:
     """Some sentences, always the same for a seed."""
     rng = random.Random(seed)
     return f"# 문서 {seed}\n\n" + " ".join(f"{rng.choice(WORDS)} ({rng.randrange(100)})" for _ in range(n)) + "\n"
-
-
-def write(folder: Path, files: dict[str, str | bytes | None]) -> Path:
-    """Write (or, for None, delete) files of a folder."""
-    for name, content in files.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if content is None:
-            path.unlink()
-        else:
-            path.write_bytes(content if isinstance(content, bytes) else content.encode("utf-8"))
-    return folder
 
 
 def jsonl(*records: object) -> str:

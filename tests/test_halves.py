@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import write
 from hypothesis import given, strategies as st
 from llama_index.core.llms import CompletionResponse
 from llama_index.core.schema import Document
@@ -178,8 +179,7 @@ def test_every_file_with_an_escaped_half(tmp_path: Path) -> None:
 
 def test_the_command_line_keeps_the_turn(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A file, a question and a model of a server, each with half an emoji."""
-    (tmp_path / "docs").mkdir()
-    (tmp_path / "docs/a.jsonl").write_text('{"id": "a\\ud83d", "text": "연차는 15일이다 \\ud83d."}\n', encoding="utf-8")
+    write(tmp_path / "docs", {"a.jsonl": '{"id": "a\\ud83d", "text": "연차는 15일이다 \\ud83d."}\n'})
     where, history = ["--index", str(tmp_path / "i")], tmp_path / "talk.jsonl"
     assert main(["index", str(tmp_path / "docs"), *where, "--quiet"]) == 0
     assert capsys.readouterr().err == ""

@@ -12,6 +12,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
+from conftest import write
 from ollama_server import OllamaServer
 from strategies import SLOW
 
@@ -114,11 +115,8 @@ def folder(tmp_path_factory) -> Path:
 
     place = tmp_path_factory.mktemp("other")
     (place / "rules").mkdir()
-    (place / "garden.md").write_text(GARDEN, encoding="utf-8")
-    (place / "rules/lighthouse_act.txt").write_text(LAW, encoding="utf-8")
-    (place / "rules/handbook.md").write_text(ENGLISH, encoding="utf-8")
-    (place / "lamp.jsonl").write_text(json.dumps(PAGED, ensure_ascii=False) + "\n", encoding="utf-8")
-    (place / "photo.png").write_bytes(b"\x89PNG\r\n")
+    write(place, {"garden.md": GARDEN, "rules/lighthouse_act.txt": LAW, "rules/handbook.md": ENGLISH,
+                  "lamp.jsonl": json.dumps(PAGED, ensure_ascii=False) + "\n", "photo.png": b"\x89PNG\r\n"})
     canvas = Canvas(str(place / "report.pdf"))
     for line in ("The keeper measured 32 metres of visibility.", "The spare lamp burns for 18 hours."):
         canvas.drawString(72, 720, line)

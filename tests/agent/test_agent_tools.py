@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import write
 from hypothesis import given, strategies as st
 from llama_index.core.agent.workflow import FunctionAgent, ReActAgent
 from llama_index.core.base.llms.types import ToolCallBlock
@@ -150,8 +151,7 @@ async def test_a_react_agent_reads_on(library: Library) -> None:
 def collections(tmp_path_factory: pytest.TempPathFactory) -> Path:
     work = tmp_path_factory.mktemp("collections")
     for name, text in (("hr_labor", RULES), ("law_common", "제1조 세금은 매달 낸다. 벌금은 없다.\n\n제2조 휴가는 법으로 정한다.")):
-        (work / "corpus" / name).mkdir(parents=True)
-        (work / "corpus" / name / "same.md").write_text(text, encoding="utf-8")
+        write(work / "corpus" / name, {"same.md": text})
     index_collections(work / "corpus", work / "all", {"hr_db": ["hr_labor"], "law_db": ["law_common"]}, show_progress=False)
     return work / "all"
 

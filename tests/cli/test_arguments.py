@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from conftest import commands
+from conftest import commands, write
 
 
 NEEDS = {"index": ["nowhere"], "ask": ["연차"], "trace": ["연차"], "records": ["nowhere", "--out", "out"], "remove": ["x"],
@@ -78,8 +78,7 @@ NAME = f"연차{EVIL}.md"
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder whose files have such names, titles and values."""
     folder = tmp_path_factory.mktemp("evil") / f"d{EVIL}"
-    folder.mkdir()
-    (folder / NAME).write_text(f"---\ndoc_type: kind{EVIL[1:2]}\n---\n# 휴가{EVIL}\n\n연차는 15일이다.{EVIL}\n", encoding="utf-8")
+    write(folder, {NAME: f"---\ndoc_type: kind{EVIL[1:2]}\n---\n# 휴가{EVIL}\n\n연차는 15일이다.{EVIL}\n"})
     records = [{"id": f"r{EVIL}", "text": f"병가는 60일이다.{EVIL}", "title": f"병가{EVIL}", f"key{EVIL}": f"v{EVIL}"}, {"id": f"x{EVIL}"}]
     (folder / f"b{EVIL}.jsonl").write_text("".join(json.dumps(r) + "\n" for r in records), encoding="utf-8")
     for name in (f"c{EVIL}.docx", f"p{EVIL}.png", "two\nskipped lines.docx"):

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import SAMPLE
+from conftest import SAMPLE, write
 from ollama_server import OllamaServer
 
 from ragnb import __version__, NgramEmbedding
@@ -295,9 +295,7 @@ BAD_PATHS = {  # What a folder has, what of it is indexed, and what the one line
 @pytest.mark.parametrize("name", BAD_PATHS)
 def test_nothing_to_index(run, tmp_path, name):
     files, path, told = BAD_PATHS[name]
-    (tmp_path / "in").mkdir()
-    for file, data in files.items():
-        (tmp_path / "in" / file).write_bytes(data)
+    write(tmp_path / "in", files)
     before = tree(tmp_path)
     line = one_line(run("index", tmp_path / "in" / path, "--index", tmp_path / "out" / "index"))
     assert told in line and tree(tmp_path) == before and not (tmp_path / "out").exists()
@@ -308,9 +306,8 @@ def test_what_cannot_be_read_is_named_and_counted(run, tmp_path):
     folder.mkdir()
     for name in ("a.png", "b.png", "old.zip"):
         (folder / name).touch()
-    (folder / "leave.md").write_text("---\ntitle: [\n---\n연차는 15일이다.", encoding="utf-8")
-    (folder / "days.csv").write_text("구분,일수\n연차,15\n", encoding="utf-8")
-    (folder / "a.jsonl").write_text('{"id": "a", "text": "연차"}\n{"id": "b"}\n{"id": "a", "text": "또"}\nx\n', encoding="utf-8")
+    write(folder, {"leave.md": "---\ntitle: [\n---\n연차는 15일이다.", "days.csv": "구분,일수\n연차,15\n",
+                   "a.jsonl": '{"id": "a", "text": "연차"}\n{"id": "b"}\n{"id": "a", "text": "또"}\nx\n'})
     code, out, err = run("index", folder, "--index", tmp_path / "i", "--quiet")
     assert code == 0 and "3 added" in out and out.rstrip().endswith(" MiB, 6 skipped")
     skipped = ["a.jsonl:2", "a.jsonl:3", "a.jsonl:4", "*.png", "old.zip"]

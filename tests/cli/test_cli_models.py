@@ -10,6 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from conftest import write
 from ollama_server import OllamaServer
 
 from ragnb.cli import main
@@ -34,8 +35,7 @@ def server():
 @pytest.fixture(scope="module")
 def index(tmp_path_factory) -> Path:
     folder = tmp_path_factory.mktemp("models")
-    (folder / "docs").mkdir()
-    (folder / "docs/a.md").write_text(LEAVE + MORE, encoding="utf-8")
+    write(folder / "docs", {"a.md": LEAVE + MORE})
     assert main(["index", str(folder / "docs"), "--index", str(folder / "i"), "--quiet"]) == 0
     return folder / "i"
 
@@ -107,9 +107,7 @@ def test_a_server_that_hangs_is_not_waited_for(run, index, server, tmp_path):
 
 
 def test_a_replaced_model_is_refused(run, index, server, tmp_path):
-    docs = tmp_path / "docs"
-    docs.mkdir()
-    (docs / "a.md").write_text(LEAVE, encoding="utf-8")
+    docs = write(tmp_path / "docs", {"a.md": LEAVE})
     made = ("index", docs, "--index", tmp_path / "i", "--embed", "ollama:embedder", "--base-url", server.url, "--quiet")
     assert run(*made)[0] == 0
     facts = json.loads(run("info", "--index", tmp_path / "i", "--json")[1])["embedding"]

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import commands, SAMPLE
+from conftest import commands, SAMPLE, write
 
 from ragnb import Index, Pipeline
 from ragnb.cli import main
@@ -101,10 +101,8 @@ def test_every_command_that_prints_results_takes_json(run):
 @pytest.mark.parametrize("word", [pytest.param(w, marks=[pytest.mark.heavy] * (w in ("eval", "demo"))) for w in PRINTING])
 def test_json_is_one_object_and_progress_stays_away(capsys, monkeypatch, place, tmp_path, word):
     if word == "remove":
-        (tmp_path / "two").mkdir()
-        (tmp_path / "two/a.md").write_text("연차는 15일이다.", encoding="utf-8")
-        (tmp_path / "two/hr_labor").mkdir()
-        (tmp_path / "two/hr_labor/leave.md").write_text("반차는 4시간이다.", encoding="utf-8")
+        write(tmp_path / "two", {"a.md": "연차는 15일이다."})
+        write(tmp_path / "two/hr_labor", {"leave.md": "반차는 4시간이다."})
         assert main(["index", str(tmp_path / "two"), "--index", str(place / "less"), "--quiet"]) == 0
     if word == "records":
         (place / "data/corpus/qa.txt").write_text("Q. 연차는 며칠인가?\nA. 15일이다.\n", encoding="utf-8")
@@ -198,9 +196,8 @@ def test_one_of_a_thing_is_not_told_as_several(run, tmp_path):
 
 def test_a_question_about_something_else(run, tmp_path):
     """With a cut nothing is shown that shares no word, and no note advises a cut that was given or would leave out nothing."""
-    (tmp_path / "docs").mkdir()
-    (tmp_path / "docs/leave.md").write_text("# 휴가 규정\n\n연차는 15일이다. 병가는 30일이다.\n\n## 이월\n\n남은 연차는 3월까지 쓴다.", encoding="utf-8")
-    (tmp_path / "docs/trip.md").write_text("# 출장 규정\n\n일비는 3만 원이다. 숙박비는 실비로 준다.", encoding="utf-8")
+    write(tmp_path / "docs", {"leave.md": "# 휴가 규정\n\n연차는 15일이다. 병가는 30일이다.\n\n## 이월\n\n남은 연차는 3월까지 쓴다.",
+                              "trip.md": "# 출장 규정\n\n일비는 3만 원이다. 숙박비는 실비로 준다."})
     index = tmp_path / "index"
     assert run("index", tmp_path / "docs", "--index", index)[0] == 0
     for question in ("휴대폰은 몇 개인가요?", "Where is the zeppelin?"):
@@ -226,8 +223,7 @@ def test_a_cluster_without_the_name_of_an_index_is_told_what_is_missing(run, tmp
 
 def test_ls_lists_the_documents_of_collections(run, tmp_path):
     for name in ("hr_labor", "finance_tax"):
-        (tmp_path / "corpus" / name).mkdir(parents=True)
-        (tmp_path / "corpus" / name / f"{name}.md").write_text("연차는 15일이다.", encoding="utf-8")
+        write(tmp_path / "corpus" / name, {f"{name}.md": "연차는 15일이다."})
     assert run("index", tmp_path / "corpus", "--all", "--index", tmp_path / "i", "--quiet")[0] == 0
     code, out, _ = run("ls", "--index", tmp_path / "i")
     assert code == 0 and all(word in out for word in ("hr_labor_db", "finance_tax_db", "hr_labor.md", "finance_tax.md", "--where takes"))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import chromadb
 import pytest
-from conftest import SAMPLE
+from conftest import SAMPLE, write
 from ollama_server import OllamaServer
 
 from ragnb.cli import main
@@ -108,8 +108,7 @@ def test_a_folder_with_other_files_is_measured_and_they_are_named(run, files):
     for record in CORPUS:
         (folder / f"{record['doc_id']}.md").write_text(record["text"], encoding="utf-8")
     (folder / "photo.png").touch()
-    (folder / "bad.md").write_bytes("가나다".encode() + b"\xff")
-    (folder / "rows.jsonl").write_text("{\n", encoding="utf-8")
+    write(folder, {"bad.md": "가나다".encode() + b"\xff", "rows.jsonl": "{\n"})
     lines(files / "questions.jsonl", [q | {"doc_id": f"{q['doc_id']}.md"} for q in QUESTIONS])
     (files / "qrels.tsv").write_text("query-id\tcorpus-id\tscore\nq1\td1.md\t1\nq1\tnobody.md\t1\nq2\td2.md\tx\nq3\td3.md\t1\n", encoding="utf-8")
     code, out, err = run("corpus", "questions.jsonl", "--budgets", "200", "--out", "o")
@@ -249,9 +248,7 @@ def test_places_that_are_not_there_are_one_line(place, told, capsys):
 
 def test_decide_measures_ragnb_designs_and_peers(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    folder = tmp_path / "docs"
-    folder.mkdir()
-    (folder / "leave.md").write_text(TEXT, encoding="utf-8")
+    folder = write(tmp_path / "docs", {"leave.md": TEXT})
     few = ["--strategy", "default", "--strategy", "hybrid", "--peers", "llamaindex-auto-merging", "--as-documented", "--n", "6", "--quiet"]
     assert main(["decide", str(folder), *few, "--budgets", "300,900"]) == 0
     out = capsys.readouterr().out

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from conftest import SAMPLE
+from conftest import SAMPLE, write
 from ragnb.cli import _COMMANDS, main
 from ragnb.documents.messages import use_language
 
@@ -48,10 +48,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     leave = (SAMPLE / "corpus/hr_labor/leave.md").read_text(encoding="utf-8")[:3000]
     (tmp_path / "docs/leave.md").write_text(leave, encoding="utf-8")
     (tmp_path / "docs/law.txt").write_text((SAMPLE / "corpus/law_common/care_robot_act.txt").read_text(encoding="utf-8")[:3000], encoding="utf-8")
-    (tmp_path / "docs/broken.jsonl").write_text('{"text": 1}\n{"te\n[]\n', encoding="utf-8")
-    (tmp_path / "docs/picture.png").write_bytes(b"\x89PNG")
-    (tmp_path / "more/leave.md").write_text(leave[:900], encoding="utf-8")
-    (tmp_path / "more/other.txt").write_text("다른 문서의 글입니다.", encoding="utf-8")
+    write(tmp_path / "docs", {"broken.jsonl": '{"text": 1}\n{"te\n[]\n', "picture.png": b"\x89PNG"})
+    write(tmp_path / "more", {"leave.md": leave[:900], "other.txt": "다른 문서의 글입니다."})
     (tmp_path / "made.jsonl").write_text('{"query_id": "q", "query": "연차는?", "evidence": [{"doc_id": "leave.md", "text": "연차는 15일입니다"}]}\n',
                                          encoding="utf-8")
     yield tmp_path

@@ -13,7 +13,7 @@ import urllib.request
 from pathlib import Path
 
 import pytest
-from conftest import SAMPLE
+from conftest import SAMPLE, write
 from llama_index.core import Settings
 from llama_index.core.llms import MockLLM
 
@@ -69,8 +69,7 @@ def test_notes_on_other_folders_are_commands_that_can_be_typed(run, tmp_path):
     """`ragnb remove ID --index X`, `--force`, `--index OTHER` → three whole commands."""
     folder = tmp_path / "my index"
     for name in ("first", "second"):
-        (tmp_path / name).mkdir()
-        (tmp_path / name / f"{name} one.md").write_text(f"The {name} folder says {name}.\n", encoding="utf-8")
+        write(tmp_path / name, {f"{name} one.md": f"The {name} folder says {name}.\n"})
         code, _, err = run("index", tmp_path / name, "--index", folder, "--quiet")
         assert code == 0
     typed = [shlex.split(command) for command in re.findall(r"`(ragnb [^`]+)`", err)]

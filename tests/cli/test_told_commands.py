@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from conftest import SAMPLE
+from conftest import SAMPLE, write
 
 import ragnb
 from ragnb.cli import command_line, main
@@ -63,8 +63,7 @@ def test_a_told_command_can_be_typed(place: str, command: str):
 
 
 def test_a_damaged_index_tells_what_builds_it_again(tmp_path, run):
-    (tmp_path / "docs").mkdir()
-    (tmp_path / "docs" / "a.md").write_text("연차는 15일이다.", encoding="utf-8")
+    write(tmp_path / "docs", {"a.md": "연차는 15일이다."})
     place = tmp_path / "index"
     assert run("index", tmp_path / "docs", "--index", place, "--quiet")[0] == 0
     with (place / "index.db").open("r+b") as file:
@@ -94,9 +93,7 @@ def rows(path: Path) -> list[dict]:
 
 def test_raw_texts_become_files_of_records(tmp_path, capsys) -> None:
     raw, out = tmp_path / "raw", tmp_path / "out"
-    raw.mkdir()
-    for name, text in RAW.items():
-        (raw / name).write_text(text, encoding="utf-8")
+    write(raw, RAW)
     assert main(["records", str(raw), "--out", str(out), "--domain", "hr_labor", "--json"]) == 0
     printed = json.loads(capsys.readouterr().out)
     assert printed["rows"] == {name: len(rows(out / name)) for name in printed["rows"]}

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from conftest import write
 
 from ragnb import Index, Passage, Pipeline, Span, update_index
 from ragnb.context.builders import cut_passage, cut_to_sentences
@@ -47,8 +48,7 @@ ACT = """시험법
 @pytest.fixture(scope="module")
 def pipeline(tmp_path_factory) -> Pipeline:
     folder = tmp_path_factory.mktemp("act")
-    (folder / "act.txt").write_text(ACT, encoding="utf-8")
-    (folder / "other.md").write_text("# 출장\n\n출장 일비는 하루 2만원이다. 숙박비는 실비로 준다.\n", encoding="utf-8")
+    write(folder, {"act.txt": ACT, "other.md": "# 출장\n\n출장 일비는 하루 2만원이다. 숙박비는 실비로 준다.\n"})
     target = tmp_path_factory.mktemp("index") / "i"
     update_index(folder, target, show_progress=False)
     return Pipeline.from_index(Index.open(target))

@@ -10,7 +10,8 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from helpers_ingest import read, write
+from conftest import write
+from helpers_ingest import read
 
 from ragnb import InputError, read_documents
 from ragnb.documents.converted import pdf_text, read_converted

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import growth
 import pytest
-from conftest import ROOT
+from conftest import ROOT, write
 from llama_index.core import Document
 from test_converted import make_docx, make_hwpx, make_pptx, ole
 
@@ -177,11 +177,9 @@ def harmless(folder: Path) -> dict[str, str]:
     make_sheet(folder / "stated.xlsx", f'<dimension ref="A1:XFD900000"/><sheetData><row r="1">{cell("A1", "직급")}</row>'
                f'<row r="4000">{cell("A4000", "부장")}</row></sheetData>')
     make_sheet(folder / "corner.xlsx", "<sheetData>" + "".join(f'<row r="{n}">{cell(f"XFD{n}", "가")}</row>' for n in range(1, 200)) + "</sheetData>")
-    (folder / "columns.html").write_text("<table>" + "<tr><td colspan=1000>a</tr>" * 1_100)
-    (folder / "comments.html").write_text("<!--" * 50_000 + "연차", encoding="utf-8")
-    (folder / "questions.html").write_text("<p>연차</p>" + "<?" * 60_000, encoding="utf-8")
-    (folder / "good.md").write_text("연차는 15일이다.", encoding="utf-8")
-    (folder / "long.csv").write_text("구분,일수\n" + "연차,15\n" * 20_000, encoding="utf-8")
+    write(folder, {"columns.html": "<table>" + "<tr><td colspan=1000>a</tr>" * 1_100,
+                   "comments.html": "<!--" * 50_000 + "연차", "questions.html": "<p>연차</p>" + "<?" * 60_000,
+                   "good.md": "연차는 15일이다.", "long.csv": "구분,일수\n" + "연차,15\n" * 20_000})
     return {"corner.xlsx": "## S\n\n| 가 |\n|---|\n| 가 |", "columns.html": "|  |\n| --- |\n| a |",
             "stated.xlsx": "## S\n\n| 직급 |\n|---|\n| 부장 |", "comments.html": "", "questions.html": "연차", "good.md": "연차",
             "long.csv": "| 구분 | 일수 |\n|---|---|\n| 연차 | 15 |"}

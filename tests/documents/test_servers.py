@@ -7,6 +7,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 import pytest
+from conftest import write
 from http_handler import Handler, serving
 from hypothesis import given, strategies as st
 from strategies import examples
@@ -75,8 +76,7 @@ def test_no_command_shows_a_password(run, port, tmp_path, caplog, monkeypatch):
     """Every command that takes an index, at a server that refuses, at one that is not there, and at addresses that are misspelt."""
     monkeypatch.chdir(tmp_path)
     caplog.set_level(logging.DEBUG)
-    (tmp_path / "docs").mkdir()
-    (tmp_path / "docs/a.md").write_text("# 규정\n\n연차는 15일이다.\n")
+    write(tmp_path / "docs", {"a.md": "# 규정\n\n연차는 15일이다.\n"})
     commands = [("index", "docs", "--index"), ("info", "--index"), ("info", "--json", "--index"), ("ls", "--index"), ("ask", "연차는?", "--index"),
                 ("trace", "연차는?", "--index"), ("remove", "a.md", "--index"), ("chat", "--index"), ("mcp", "--index"),
                 ("serve", "--port", "0", "--index"), ("index", "docs", "--force", "--json", "--index")]

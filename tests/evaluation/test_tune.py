@@ -7,7 +7,7 @@ import shlex
 
 import numpy as np
 import pytest
-from conftest import SAMPLE
+from conftest import SAMPLE, write
 from hypothesis import given, strategies as st
 from strategies import examples
 
@@ -77,8 +77,7 @@ def test_a_small_folder_is_tuned_within_its_size(tmp_path, capsys, monkeypatch):
 @pytest.mark.parametrize("line", ["default", "hybrid split=chunks:400/0", "bm25 top_k=30 policy=parent", "seed"])
 def test_the_lines_run(line, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "my docs").mkdir()
-    (tmp_path / "my docs" / "a'b.md").write_text("# 휴가\n\n연차는 15일이다. 반차는 4시간이다.\n", encoding="utf-8")
+    write(tmp_path / "my docs", {"a'b.md": "# 휴가\n\n연차는 15일이다. 반차는 4시간이다.\n"})
     strategy, question = parse_strategy(line), "연차는 '며칠'인가?"
     for command in as_command(strategy, "my docs", question, 500).splitlines():
         name, *argv = shlex.split(command)
@@ -147,8 +146,7 @@ def test_a_half_is_reported_by_a_choice_that_has_not_seen_it(values, with_defaul
 def test_e5_is_tried_where_it_is_installed(tmp_path, monkeypatch):
     """Without named strategies and with the default embedding only; its line of `decide` is none of the tuned trials."""
     import sys
-    (tmp_path / "docs").mkdir()
-    (tmp_path / "docs" / "a.md").write_text("# 퇴직\n\n퇴직하는 직원은 남은 연차를 수당으로 받을 수 있다.\n\n# 여비\n\n출장 여비는 7일 안에 정산한다.\n", encoding="utf-8")
+    write(tmp_path / "docs", {"a.md": "# 퇴직\n\n퇴직하는 직원은 남은 연차를 수당으로 받을 수 있다.\n\n# 여비\n\n출장 여비는 7일 안에 정산한다.\n"})
     plan = dict(n=3, budgets=(100,), show_progress=False)
     monkeypatch.setattr("ragnb.evaluation.tune.tuning_grid", lambda: [PRESETS["multi-scale"]])
     monkeypatch.setattr("ragnb.evaluation.decide.tuning_grid", lambda: [PRESETS["multi-scale"]])

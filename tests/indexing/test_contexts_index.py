@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import SAMPLE
+from conftest import SAMPLE, write
 from ollama_server import OllamaServer, Refused
 
 from ragnb import Index, NgramEmbedding, Pipeline
@@ -57,9 +57,7 @@ def run(run, server):
 
 @pytest.fixture
 def docs(tmp_path) -> Path:
-    (tmp_path / "docs").mkdir()
-    (tmp_path / "docs/a.md").write_text(A, encoding="utf-8")
-    (tmp_path / "docs/b.md").write_text(B, encoding="utf-8")
+    write(tmp_path / "docs", {"a.md": A, "b.md": B})
     return tmp_path / "docs"
 
 
@@ -112,9 +110,7 @@ def test_failures_are_named_and_asked_again(run, docs, server, tmp_path):
 def test_a_server_that_is_gone_is_not_asked_about_every_chunk(run, tmp_path, server):
     (tmp_path / "docs").mkdir()
     for i in range(5):
-        (tmp_path / f"docs/{i}.md").write_text(
-            "\n\n".join(f"제{j}조 {i}번 규정의 내용이다." for j in range(12)), encoding="utf-8"
-        )
+        write(tmp_path, {f"docs/{i}.md": "\n\n".join(f"제{j}조 {i}번 규정의 내용이다." for j in range(12))})
     server.refuses = ""
     command = ("index", tmp_path / "docs", "--index", tmp_path / "i", "--contexts", "ollama:chat", "--quiet", "--json")
     facts = json.loads(run(*command)[1])

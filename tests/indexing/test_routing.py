@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+from conftest import write
 from llama_index.core.schema import Document, MetadataMode
 
 from ragnb import (
@@ -149,9 +150,7 @@ def test_all_collections_from_the_command_line(tmp_path, capsys):
     TextNodeParser(size=200, overlap=20), TableNodeParser(), QANodeParser(), HeadingNodeParser(depth=2),
 ])
 def test_an_index_reopens_with_the_splitter_that_made_it(tmp_path, spec):
-    (tmp_path / "a.md").write_text(
-        "# 휴가규정\n\n## 1. 연차\n\n연차는 15일이다. 2년차부터 16일이다.\n\n## 2. 반차\n\n반차는 4시간이다.", encoding="utf-8",
-    )
+    write(tmp_path, {"a.md": "# 휴가규정\n\n## 1. 연차\n\n연차는 15일이다. 2년차부터 16일이다.\n\n## 2. 반차\n\n반차는 4시간이다."})
     made, _ = update_index(tmp_path / "a.md", tmp_path / "i", parser=spec, show_progress=False)
     opened = Index.open(tmp_path / "i")
     given = resolve_parser(spec) if isinstance(spec, str) else spec
@@ -225,8 +224,7 @@ def test_relatives_share_a_group_and_siblings_do_not_leave_it(sample):
 
 def test_rules_of_ones_own_replace_the_default(tmp_path):
     (tmp_path / "rules.ini").write_text("[everything]\nmatch = *\nsplit = never\n", encoding="utf-8")
-    (tmp_path / "docs").mkdir()
-    (tmp_path / "docs/a.md").write_text("# 가\n\n" + "글이다. " * 900, encoding="utf-8")
+    write(tmp_path / "docs", {"a.md": "# 가\n\n" + "글이다. " * 900})
     index, report = update_index(
         tmp_path / "docs", tmp_path / "i", parser=f"structure:{tmp_path / 'rules.ini'}", show_progress=False
     )

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from conftest import write
 from three_texts import TEXTS, write_documents
 from tiny_onnx import write_embedder
 
@@ -123,8 +124,7 @@ def cached(tmp_path, monkeypatch) -> Path:
     (snapshot / "config.json").write_text(json.dumps({"pad_token_id": 0}))
     (snapshot / "tokenizer_config.json").write_text(json.dumps({"model_max_length": 128, "pad_token": "[UNK]"}))
     (snapshot / "special_tokens_map.json").write_text("{}")
-    (hub / "refs").mkdir()
-    (hub / "refs" / "main").write_text("0123abcd")
+    write(hub / "refs", {"main": "0123abcd"})
     monkeypatch.setenv("FASTEMBED_CACHE_PATH", str(hub.parent))
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
     fastembed._model.cache_clear()

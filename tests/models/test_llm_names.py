@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import pytest
+from conftest import write
 from llama_index.core.schema import Document, NodeWithScore, TextNode
 from ollama_server import OllamaServer
 
@@ -35,8 +36,7 @@ def server(monkeypatch):
 @pytest.fixture(scope="module")
 def index(tmp_path_factory) -> Index:
     folder = tmp_path_factory.mktemp("named")
-    (folder / "docs").mkdir()
-    (folder / "docs/leave.md").write_text(TEXT, encoding="utf-8")
+    write(folder / "docs", {"leave.md": TEXT})
     return update_index(folder / "docs", folder / "index", parser="chunks:20/0", show_progress=False)[0]
 
 

@@ -7,6 +7,7 @@ import time
 
 import numpy as np
 import pytest
+from conftest import write
 from http_handler import Handler, serving
 from ollama_server import misbehave, MODES, toy_vector
 
@@ -112,8 +113,7 @@ def test_an_embedding_with_prefixes(server, tmp_path):
 
 
 def test_the_command_line(server, tmp_path, capsys):
-    (tmp_path / "docs").mkdir()
-    (tmp_path / "docs/a.md").write_text("# 휴가\n\n연차는 15일이다.\n\n## 병가\n\n병가는 60일까지 쓴다.\n", encoding="utf-8")
+    write(tmp_path / "docs", {"a.md": "# 휴가\n\n연차는 15일이다.\n\n## 병가\n\n병가는 60일까지 쓴다.\n"})
     where = ["--index", str(tmp_path / "i")]
     assert main(["index", str(tmp_path / "docs"), *where, "--embed", "openai-like:e5", "--base-url", f"{server.url}/v1", "--quiet"]) == 0
     capsys.readouterr()

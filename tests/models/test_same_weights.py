@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import SAMPLE
+from conftest import SAMPLE, write
 from ollama_server import OllamaServer
 from tiny_onnx import write_embedder
 
@@ -17,8 +17,7 @@ QUESTIONS = ["병가는 며칠인가요?", "반반차는 한 달에 몇 번까�
 @pytest.mark.parametrize("prefixes", [{}, {"query_prefix": "질문: ", "text_prefix": "문서: "}])
 def test_onnx_and_ollama_find_the_same(tmp_path: Path, prefixes: dict[str, str]) -> None:
     text = (SAMPLE / "corpus/hr_labor/leave.md").read_text(encoding="utf-8")[:6000]
-    (tmp_path / "docs").mkdir()
-    (tmp_path / "docs/leave.md").write_text(text, encoding="utf-8")
+    write(tmp_path / "docs", {"leave.md": text})
     folder = write_embedder(tmp_path / "model", [text, *QUESTIONS, *prefixes.values()])
     local = resolve_embedding(f"onnx:{folder}")
     with OllamaServer(models=("same",)) as server:

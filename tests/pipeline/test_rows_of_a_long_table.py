@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+from conftest import write
 
 from ragnb import NgramEmbedding, Pipeline, Span, update_index
 from ragnb.documents.markdown import find_tables
@@ -45,8 +46,7 @@ def prices(tmp_path_factory):
     names = ["볼트", "와셔", "너트", "리벳", "오링", "가스켓", "베어링", "벨트", "체인", "풀리", "실린더", "압력계", "퓨즈"]
     rows = "".join(f"| HS-{k} | {name} | M{k} | {k * 37}원 | {k % 9 + 2}일 |\n" for k, name in enumerate(names * 3, 100))
     text = f"# 2031년 부품 단가표\n\n납기는 주문한 날부터 센다.\n\n| 품번 | 품명 | 규격 | 단가 | 납기 |\n|---|---|---|---|---|\n{rows}"
-    (folder / "prices.md").write_text(text, encoding="utf-8")
-    (folder / "rule.md").write_text("# 복무 규정\n\n연차는 15일이다. 반차는 4시간이다.\n", encoding="utf-8")
+    write(folder, {"prices.md": text, "rule.md": "# 복무 규정\n\n연차는 15일이다. 반차는 4시간이다.\n"})
     return cache(lambda split=None: update_index(
         folder, folder.parent / f"{folder.name}-{split}", parser=split, embed=NgramEmbedding(dims=64), show_progress=False)[0])
 

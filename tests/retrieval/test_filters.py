@@ -5,6 +5,7 @@ import itertools
 
 import chromadb
 import pytest
+from conftest import write
 from hypothesis import given, strategies as st
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.schema import Document, NodeWithScore, QueryBundle, TextNode
@@ -380,9 +381,7 @@ def test_a_filter_that_fits_nothing_is_explained_and_a_folder_can_be_asked_for(t
 def test_what_the_message_says_about_setting_a_key_is_true(tmp_path, capsys):
     """The header and the field that it tells of are followed; `ls` tells the same while no document has the key."""
     docs, place = tmp_path / "docs", str(tmp_path / "index")
-    docs.mkdir()
-    (docs / "a.md").write_text("# 밸브\n\n압력은 3바이다.", encoding="utf-8")
-    (docs / "b.md").write_text("# 문의\n\n압력은 계기판에서 본다.", encoding="utf-8")
+    write(docs, {"a.md": "# 밸브\n\n압력은 3바이다.", "b.md": "# 문의\n\n압력은 계기판에서 본다."})
     asked = ["ask", "압력은?", "--index", place, "--where", "doc_type=manual"]
     assert main(["index", str(docs), "--index", place, "--quiet"]) == 0 and main(asked) == 2
     told = capsys.readouterr().err

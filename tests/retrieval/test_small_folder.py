@@ -4,6 +4,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from conftest import write
 from llama_index.core import Document
 
 from ragnb import index_documents, Pipeline, trace, update_index
@@ -24,8 +25,7 @@ NOTHING = ["화성 탐사선은 언제 발사되나요?", "연봉 인상률은 �
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     docs = tmp_path_factory.mktemp("small")
-    for name, text in TEXTS.items():
-        (docs / name).write_text(text, encoding="utf-8")
+    write(docs, TEXTS)
     index, _ = update_index(docs, docs.parent / "small-index", show_progress=False)
     return index
 
@@ -57,8 +57,7 @@ def test_part_of_a_question_is_said_to_be_shared(folder):
 
 def test_a_compound_shares_its_part(tmp_path):
     """연차 is in 연차휴가, and 주차 is not."""
-    for name, text in {"a.md": "연차휴가는 열엿새입니다.", "b.md": "주차장은 지하에 있습니다."}.items():
-        (tmp_path / name).write_text(text, encoding="utf-8")
+    write(tmp_path, {"a.md": "연차휴가는 열엿새입니다.", "b.md": "주차장은 지하에 있습니다."})
     index, _ = update_index(tmp_path, tmp_path.parent / f"{tmp_path.name}-i", show_progress=False)
     unlike = {p.doc_id: p.is_unlike for p in Pipeline.from_index(index).ask("연차는 며칠?").passages}
     assert unlike["a.md"] is False and unlike.get("b.md", True)
@@ -89,8 +88,7 @@ def test_a_word_that_is_counted_in_another_form_is_there(tmp_path, question, wor
     texts = {"travel.md": "# 출장 규정\n\n일비는 3만 원이다. 부장 이상은 특실을 탈 수 있다. 기차는 미리 예약한다.",
              "prices.md": "# 단가표\n\n| 품번 | 품명 | 값 |\n|---|---|---|\n| P-1024 | 충전기 CH-48 | 9만 원 |\n| P-1025 | 무진동 받침 | 3만 원 |\n",
              "law.txt": "배달기법\n\n제1조(목적) 이 법은 배달을 정한다.\n\n부칙 <법률 제20777호, 2030. 1. 1.>\n\n이 법은 공포한 날부터 시행한다."}
-    for name, text in texts.items():
-        (tmp_path / name).write_text(text, encoding="utf-8")
+    write(tmp_path, texts)
     index = update_index(tmp_path, tmp_path / "index", show_progress=False)[0]
     for cut in (None, 0.2):
         answer = Pipeline.from_index(index, cut=cut).ask(question)

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from conftest import write
 from hypothesis import given, strategies as st
 from llama_index.core import MockEmbedding, VectorStoreIndex
 from llama_index.core.schema import Document, NodeRelationship, RelatedNodeInfo, TextNode
@@ -476,8 +477,7 @@ def test_what_cannot_be_opened(tmp_path):
     with pytest.raises(ConnectionError, match="http://127.0.0.1:9"):
         ChromaStore(url="http://127.0.0.1:9")
     (tmp_path / "file").write_text("x")
-    (tmp_path / "damaged").mkdir()
-    (tmp_path / "damaged" / "chroma.sqlite3").write_bytes(b"no database" * 1000)
+    write(tmp_path / "damaged", {"chroma.sqlite3": b"no database" * 1000})
     for name in ("file", "damaged"):
         with pytest.raises(RagnbError, match=name):
             ChromaStore(tmp_path / name)

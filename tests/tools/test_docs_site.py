@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from conftest import write
 import yaml
 from hypothesis import given, settings, strategies as st
 
@@ -329,9 +330,7 @@ def test_vendored_files_are_what_the_list_says(tmp_path: Path) -> None:
     assets.copied(vendor, tmp_path)
     assert b"mermaid" in (tmp_path / "vendor" / "mermaid.min.js").read_bytes()[:5_000_000]
     assert not [u for u in check.in_style((tmp_path / "vendor/katex/katex.min.css").read_text()) if not (tmp_path / "vendor/katex" / u).is_file()]
-    other = tmp_path / "changed"
-    other.mkdir()
-    (other / "a.js").write_text("1")
+    other = write(tmp_path / "changed", {"a.js": "1"})
     assets.write_list(other)
     assets.verified(other)
     (other / "a.js").write_text("2")
