@@ -10,8 +10,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from conftest import write
-from helpers_ingest import read
+from helpers_ingest import read, write
 
 from ragnb import InputError, read_documents
 from ragnb.documents.converted import pdf_text, read_converted
