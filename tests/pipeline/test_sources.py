@@ -14,7 +14,7 @@ from ragnb import (
 )
 from ragnb.agent.library import Library, library_pipeline
 from ragnb.agent.state import AgentState
-from ragnb.cli import _answer_facts, _colored, main
+from ragnb.cli import _answer_facts, _colored
 from ragnb.context.builders import passage_part
 from ragnb.context.labels import place_label, source_name
 from ragnb.expansion.expander import Expansion, ExpansionStats
@@ -215,15 +215,6 @@ def test_a_cut_leaves_nothing_where_no_document_has_a_word_of_the_question(index
         answer = Pipeline.from_index(index, cut=cut).ask(ABSENT)
         assert not answer.passages and answer.chance < ABSENT_BELOW
         assert Pipeline.from_index(index, cut=cut).ask(HELD).passages
-
-
-def test_the_command_line_has_the_chance_in_its_note_and_json(index, capsys):
-    at = str(index.folder)
-    assert main(["ask", ABSENT, "--index", at]) == 0
-    assert "probably not in these documents" in capsys.readouterr().err
-    assert main(["ask", ABSENT, "--index", at, "--json"]) == 0
-    told = json.loads(capsys.readouterr().out)
-    assert told["chance"]["value"] < told["chance"]["absent_below"] == ABSENT_BELOW and told["chance"]["n_calibration"] > 100
 
 
 def test_the_agent_notes_it_and_asks_nobody(index):
