@@ -136,6 +136,22 @@ def test_members_run_together():
     assert [h.node_id for h in asyncio.run(ask())] == ["d#c1", "d#c2"]
 
 
+def test_a_member_that_fails_is_not_passed_over():
+    class Down(Fixed):
+        def _retrieve(self, query_bundle):
+            raise ConnectionError("search is down")
+
+        async def _aretrieve(self, query_bundle):
+            return self._retrieve(query_bundle)
+    hybrid = HybridRetriever({"x": Fixed([hit("d#c1")]), "y": Down([])})
+    for ask in (hybrid.retrieve, lambda q: asyncio.run(hybrid.aretrieve(q))):
+        with pytest.raises(ConnectionError, match="search is down"):
+            ask("q")
+    for k in (0, -1, math.nan):
+        with pytest.raises(InputError, match="k > 0"):
+            rrf([["a"]], k)
+
+
 TEXTS = {"leave": "연차는 15일입니다. 2년차부터는 16일로 증가합니다. 반차는 4시간이다. 남은 연차는 이듬해 6월까지 쓴다.",
          "travel": "출장 여비는 귀사한 날부터 7일 안에 정산한다. 숙박비는 실비로 준다. 삭제", "law": "제3조 삭제 제4조 삭제 제5조 이 법은 공포한 날부터 시행한다."}
 

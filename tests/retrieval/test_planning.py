@@ -132,6 +132,15 @@ def test_without_help_the_question_is_asked_alone(answer: Any, caplog: pytest.Lo
     assert told[0].events[0].kind == ("timeout" if isinstance(answer, TimeoutError) else "failed" if isinstance(answer, Exception) else "unreadable")
 
 
+def test_an_error_of_the_index_is_not_the_models() -> None:
+    class Gone(Recorder):
+        def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
+            raise OSError("index is gone")
+
+    with pytest.raises(OSError, match="index is gone"):
+        MultiQueryRetriever(Gone(), ScriptedLLM('["나"]')).retrieve(QUESTION)
+
+
 def test_patience() -> None:
     gate = threading.Event()
 

@@ -101,7 +101,7 @@ BAD: dict[str, tuple[Any, dict[int, str]]] = {
     "empty": ("", {}), "spaces": (" \n\t ", {}), "apology": ("죄송하지만 판정할 수 없습니다.", {}),
     "english apology": ("I'm sorry, as an AI I cannot rate these.", {}), "only a fence": ("```json\n```", {}),
     "empty list": ("[]", {}), "empty object": ("{}", {}), "null": ("null", {}), "nulls": ('{"grades": null}', {}),
-    "a number": ("3", {}),
+    "a number": ("3", {}), "nested eight hundred times": ("[" * 800 + "]" * 800, {}),
     "very long": ("연차 " * 100_000, {}), "opened ten thousand times": ("[" * 10_000, {}),
     # no grade in it
     "only a ranking": ("[3, 1, 2, 5, 4]", {}), "ranking in words": ("3 > 1 > 2 > 5 > 4", {}),
