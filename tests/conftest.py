@@ -78,7 +78,8 @@ def shared_models(name: str) -> Path:
 
 
 def write(folder: Path, files: dict[str, str | bytes | None]) -> Path:
-    """Write (or, for None, delete) files of a folder."""
+    """Write (or, for None, delete) files of a folder, which is made."""
+    folder.mkdir(parents=True, exist_ok=True)
     for name, content in files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
