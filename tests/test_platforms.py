@@ -12,7 +12,7 @@ from email.parser import Parser
 from pathlib import Path
 
 import pytest
-from conftest import ROOT
+from conftest import ROOT, write
 
 from ragnb.documents.atomic import write_atomically
 from ragnb.documents.files import find_files, sample_data
@@ -60,9 +60,7 @@ def test_a_file_in_use_is_replaced_later(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_names_are_in_the_same_order_everywhere(tmp_path: Path) -> None:
-    for name in ("b.md", "B/a.md", "a-b/x.md", "a/x.md", "C.md"):
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text("글", encoding="utf-8")
+    write(tmp_path, dict.fromkeys(("b.md", "B/a.md", "a-b/x.md", "a/x.md", "C.md"), "글"))
     assert [p.relative_to(tmp_path).as_posix() for p in find_files(tmp_path)] == ["B/a.md", "C.md", "a/x.md", "a-b/x.md", "b.md"]
 
 

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import get_origin
 
 import pytest
+from conftest import write
 
 import ragnb
 
@@ -225,10 +226,8 @@ def test_a_notebook_has_its_place_in_the_room_in_its_name(name: str, said: str |
     spec = importlib.util.spec_from_file_location("rooms", ROOT / "tools/rooms.py")
     rooms = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(rooms)
-    notebook, module = tmp_path / f"nbs/00_documents/{name}.ipynb", tmp_path / "ragnb/documents/span.py"
-    for path, content in ((notebook, {"cells": [{"source": ["#| default_exp documents.span"]}]}), (module, "")):
-        path.parent.mkdir(parents=True)
-        path.write_text(json.dumps(content) if content else "", encoding="utf-8")
+    notebook = json.dumps({"cells": [{"source": ["#| default_exp documents.span"]}]})
+    write(tmp_path, {f"nbs/00_documents/{name}.ipynb": notebook, "ragnb/documents/span.py": ""})
     found = rooms.misplaced(tmp_path)
     assert found == [] if said is None else len(found) == 1 and said in found[0]
 

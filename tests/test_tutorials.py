@@ -114,7 +114,6 @@ def folder(tmp_path_factory) -> Path:
     from reportlab.pdfgen.canvas import Canvas
 
     place = tmp_path_factory.mktemp("other")
-    (place / "rules").mkdir()
     write(place, {"garden.md": GARDEN, "rules/lighthouse_act.txt": LAW, "rules/handbook.md": ENGLISH,
                   "lamp.jsonl": json.dumps(PAGED, ensure_ascii=False) + "\n", "photo.png": b"\x89PNG\r\n"})
     canvas = Canvas(str(place / "report.pdf"))

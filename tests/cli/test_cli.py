@@ -302,12 +302,9 @@ def test_nothing_to_index(run, tmp_path, name):
 
 
 def test_what_cannot_be_read_is_named_and_counted(run, tmp_path):
-    folder = tmp_path / "mixed"
-    folder.mkdir()
-    for name in ("a.png", "b.png", "old.zip"):
-        (folder / name).touch()
-    write(folder, {"leave.md": "---\ntitle: [\n---\n연차는 15일이다.", "days.csv": "구분,일수\n연차,15\n",
-                   "a.jsonl": '{"id": "a", "text": "연차"}\n{"id": "b"}\n{"id": "a", "text": "또"}\nx\n'})
+    folder = write(tmp_path / "mixed", {
+        "leave.md": "---\ntitle: [\n---\n연차는 15일이다.", "days.csv": "구분,일수\n연차,15\n", "a.png": "", "b.png": "", "old.zip": "",
+        "a.jsonl": '{"id": "a", "text": "연차"}\n{"id": "b"}\n{"id": "a", "text": "또"}\nx\n'})
     code, out, err = run("index", folder, "--index", tmp_path / "i", "--quiet")
     assert code == 0 and "3 added" in out and out.rstrip().endswith(" MiB, 6 skipped")
     skipped = ["a.jsonl:2", "a.jsonl:3", "a.jsonl:4", "*.png", "old.zip"]

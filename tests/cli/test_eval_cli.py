@@ -103,12 +103,8 @@ def test_questions_of_which_none_can_be_used_are_refused(run, files):
 
 
 def test_a_folder_with_other_files_is_measured_and_they_are_named(run, files):
-    folder = files / "corpus"
-    folder.mkdir()
-    for record in CORPUS:
-        (folder / f"{record['doc_id']}.md").write_text(record["text"], encoding="utf-8")
-    (folder / "photo.png").touch()
-    write(folder, {"bad.md": "가나다".encode() + b"\xff", "rows.jsonl": "{\n"})
+    write(files / "corpus", {f"{record['doc_id']}.md": record["text"] for record in CORPUS}
+          | {"photo.png": "", "bad.md": "가나다".encode() + b"\xff", "rows.jsonl": "{\n"})
     lines(files / "questions.jsonl", [q | {"doc_id": f"{q['doc_id']}.md"} for q in QUESTIONS])
     (files / "qrels.tsv").write_text("query-id\tcorpus-id\tscore\nq1\td1.md\t1\nq1\tnobody.md\t1\nq2\td2.md\tx\nq3\td3.md\t1\n", encoding="utf-8")
     code, out, err = run("corpus", "questions.jsonl", "--budgets", "200", "--out", "o")

@@ -140,9 +140,7 @@ def test_the_service_says_that_it_lives(index, tmp_path):
 def test_skipped_files_are_named_once(run, tmp_path):
     """Every run of index named every picture again → once, then a count and the command that lists them."""
     docs, folder = tmp_path / "docs", tmp_path / "index"
-    for name in ("a.md", "old/one.png", "old/two.png", "휴가 사진첩.zip", ".git/config"):
-        (docs / name).parent.mkdir(parents=True, exist_ok=True)
-        (docs / name).write_text(f"The text of {name}.\n", encoding="utf-8")
+    write(docs, {name: f"The text of {name}.\n" for name in ("a.md", "old/one.png", "old/two.png", "휴가 사진첩.zip", ".git/config")})
     indexed = ("index", docs, "--index", folder, "--quiet")
     first, again = run(*indexed), run(*indexed)
     assert all(told in first[2] for told in ("*.png", "휴가 사진첩.zip", "hidden folders are not read", "old/one.png"))
@@ -176,9 +174,7 @@ def test_ask_says_that_the_file_it_is_asked_for_was_skipped(run, tmp_path):
 def test_what_include_asked_for_once_stays(run, tmp_path):
     """The next `index` without `--include` removed the log again → it stays, a note says why, and `none` forgets."""
     docs, folder = tmp_path / "docs", tmp_path / "index"
-    for name in ("rule.md", "line.log", "old/rule.md"):
-        (docs / name).parent.mkdir(parents=True, exist_ok=True)
-        (docs / name).write_text(f"The text of {name}.\n", encoding="utf-8")
+    write(docs, {name: f"The text of {name}.\n" for name in ("rule.md", "line.log", "old/rule.md")})
 
     def ids(*more: str) -> tuple[list[str], str]:
         code, _, err = run("index", docs, "--index", folder, "--quiet", *more)
@@ -196,9 +192,8 @@ def test_what_include_asked_for_once_stays(run, tmp_path):
 
 def test_a_copy_is_named_by_the_place_that_the_filter_allows(run, tmp_path):
     """`--where folder=copies` printed `rules/a.md` → `copies/a.md`, in every way to search, in JSON too."""
-    for name in ("rules/a.md", "copies/a.md", "rules/b.md"):
-        (tmp_path / "docs" / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / "docs" / name).write_text(f"A small purchase costs less than 800 euros. {name[-4:]}\n", encoding="utf-8")
+    write(tmp_path / "docs", {name: f"A small purchase costs less than 800 euros. {name[-4:]}\n"
+                              for name in ("rules/a.md", "copies/a.md", "rules/b.md")})
     assert run("index", tmp_path / "docs", "--index", tmp_path / "index", "--quiet")[0] == 0
     asked = ("ask", "What is a small purchase?", "--index", tmp_path / "index")
     for more in ((), ("--retrieve", "bm25"), ("--retrieve", "vector", "--policy", "document:9")):

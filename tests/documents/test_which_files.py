@@ -1,19 +1,11 @@
 """Which files are read: patterns, an ignore file, copies, links, hidden folders."""
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
+from conftest import write
 
 from ragnb import InputError, Pipeline, read_documents, update_index
 from ragnb.documents.files import find_files, Problem
-
-
-def write(root: Path, files: dict[str, str]) -> Path:
-    for name, text in files.items():
-        (root / name).parent.mkdir(parents=True, exist_ok=True)
-        (root / name).write_text(text, encoding="utf-8")
-    return root
 
 
 FILES = {"rule.md": "연차는 15일이다.", "old/rule2.md": "연차는 12일이었다.", "line.log": "E-21 과부하", "q.sql": "select 1", "a.yaml": "---\nport: 80\n",

@@ -58,10 +58,9 @@ def test_nothing_is_recommended_where_nothing_is_told():
 
 def test_a_small_folder_is_tuned_within_its_size(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "docs").mkdir()
     text = "# 휴가 규정\n\n## 요금\n\n" + "주차 요금은 10분에 500원이며 방문 등록을 하면 2시간까지 무료이다. " * 2 + "\n\n## 근무\n\n"
     text += "\n".join(f"{i}호 차량은 지하 {i}층에 세우고 담당자 {i + 20}번에게 알려야 한다. " for i in range(1, 12))
-    (tmp_path / "docs" / "a.md").write_text(text, encoding="utf-8")
+    write(tmp_path / "docs", {"a.md": text})
     assert main(["tune", "docs", "--strategy", "default", "--strategy", "bm25", "--budgets", "200,9000", "--quiet"]) == 0
     out = capsys.readouterr().out
     assert "delivered@200" in out and "@9,000" not in out and "budgets of 9,000 characters are left out" in out
@@ -101,12 +100,9 @@ def test_the_grid_can_lack_the_default():
 ])
 def test_mistakes_are_one_message_and_nothing_is_indexed(argv, said, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    for name, text in (("empty", None), ("blank", "연차."), ("docs", "# 휴가\n\n연차는 15일이다.")):
-        (tmp_path / name).mkdir()
-        if text:
-            (tmp_path / name / "a.md").write_text(text, encoding="utf-8")
     good = {"query_id": "q1", "query": "연차는?", "evidence": [{"doc_id": "a.md", "text": "15일"}]}
-    (tmp_path / "bad.jsonl").write_text(json.dumps(good) + "\n{oops\n", encoding="utf-8")
+    write(tmp_path / "empty", {})
+    write(tmp_path, {"blank/a.md": "연차.", "docs/a.md": "# 휴가\n\n연차는 15일이다.", "bad.jsonl": json.dumps(good) + "\n{oops\n"})
     assert main(["tune", *argv, "--quiet"]) == 2
     err = capsys.readouterr().err
     assert said in err and "Traceback" not in err

@@ -72,12 +72,8 @@ def test_hits_of_a_pdf_know_their_pages(manual, tmp_path, splitter):
 
 
 def corpus(root: Path) -> Path:
-    for name, text in {
-        "hr/a.md": "연차는 15일이다.", "hr2/b.md": "반차는 4시간이다.", "tax/c.md": "세율은 3퍼센트다.", "other/d.md": "그 밖의 글이다.",
-    }.items():
-        (root / name).parent.mkdir(parents=True, exist_ok=True)
-        (root / name).write_text(text, encoding="utf-8")
-    return root
+    return write(root, {"hr/a.md": "연차는 15일이다.", "hr2/b.md": "반차는 4시간이다.", "tax/c.md": "세율은 3퍼센트다.",
+                        "other/d.md": "그 밖의 글이다."})
 
 
 TABLE = {"hr_db": ["hr", "hr2"], "tax_db": ["tax"], "law_db": ["law"]}

@@ -10,7 +10,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from conftest import write
-from three_texts import TEXTS, write_documents
 from tiny_onnx import write_embedder
 
 from ragnb import Index, IndexMismatchError, InputError, NgramEmbedding, Pipeline, resolve_embedding, update_index
@@ -19,6 +18,7 @@ from ragnb.models.e5 import E5Embedding
 from ragnb.models.embedding import describe_embedding, load_embedding, options_for, save_embedding
 
 
+TEXTS = ["퇴직하는 직원은 남은 연차를 수당으로 받을 수 있다.", "식각장비 GN-300의 진공펌프는 매월 점검한다.", "The chiller must be drained before maintenance."]
 QUESTIONS = ["관두면 안 쓴 휴가는 돈으로 주나요?", "펌프는 얼마나 자주 살피나?", "What happens to the cooler before servicing?"]
 
 
@@ -39,7 +39,7 @@ def emb() -> E5Embedding:
 
 @pytest.fixture
 def corpus(tmp_path) -> Path:
-    return write_documents(tmp_path / "corpus")
+    return write(tmp_path / "corpus", {f"{i}.md": f"# 문서 {i}\n\n{text}\n" for i, text in enumerate(TEXTS)})
 
 
 def test_finds_by_meaning_in_two_languages(emb):

@@ -6,6 +6,7 @@ import re
 from dataclasses import replace
 
 import pytest
+from conftest import write
 from llama_index.core import Document, MockEmbedding
 
 from ragnb import (
@@ -72,10 +73,8 @@ def test_the_page_of_a_source_is_that_of_its_best_sentence(tmp_path):
     ({"file_name": "rows.jsonl"}, "r1"),
 ])
 def test_a_records_own_file_is_kept_and_shown(tmp_path, record, name):
-    (tmp_path / "in").mkdir()
     row = {"id": "r1", "title": "점검", "text": "배기 압력이 낮으면 밸브를 교체한다.", **record}
-    (tmp_path / "in" / "all.jsonl").write_text(json.dumps(row, ensure_ascii=False), encoding="utf-8")
-    document, = read_documents(tmp_path / "in", [])
+    document, = read_documents(write(tmp_path / "in", {"all.jsonl": json.dumps(row, ensure_ascii=False)}), [])
     index, _ = index_documents([document], tmp_path / "i", show_progress=False)
     answer = Pipeline.from_index(index).ask("배기 압력")
     named = "점검" if name == "r1" else f"점검, {name}"   # a model needs no id of a record beside its title

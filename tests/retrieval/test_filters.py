@@ -353,9 +353,8 @@ def test_a_conversation_does_not_bring_back_what_is_outside(children):
 
 
 def test_a_filter_that_fits_nothing_is_explained_and_a_folder_can_be_asked_for(tmp_path, capsys):
-    for name, kind in (("faq/a.md", "faq"), ("faq/old/b.md", "faq"), ("manual/c.md", "manual")):
-        (tmp_path / "docs" / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / "docs" / name).write_text(f"---\ndoc_type: {kind}\n---\n# 휴가\n\n연차는 15일이다. {name}\n", encoding="utf-8")
+    write(tmp_path / "docs", {name: f"---\ndoc_type: {name.partition('/')[0]}\n---\n# 휴가\n\n연차는 15일이다. {name}\n"
+                              for name in ("faq/a.md", "faq/old/b.md", "manual/c.md")})
     place = str(tmp_path / "index")
     index, _ = update_index(tmp_path / "docs", place, show_progress=False)
 
