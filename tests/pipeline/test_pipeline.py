@@ -7,23 +7,29 @@ from pathlib import Path
 import chromadb
 import pytest
 from conftest import SAMPLE
+from hypothesis import given, strategies as st
 from llama_index.core import Document, StorageContext, VectorStoreIndex
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 from llama_index.vector_stores.chroma import ChromaVectorStore
+from strategies import examples
 
 from ragnb import (
-    Bm25Retriever, Conversation, Expander, HybridRetriever, Index, InputError, MemoryStore, ModelError, neighbors,
-    NgramEmbedding, ParentChildNodeParser, Passage, Pipeline, RagnbError, SimpleContextBuilder, Span, trace,
+    Bm25Retriever, Conversation, Expander, HierarchicalRetriever, HybridRetriever, Index, InputError, MemoryStore,
+    ModelError, MultiScaleRetriever, neighbors, NgramEmbedding, ParentChildNodeParser, Passage, Pipeline, RagnbError,
+    SimpleContextBuilder, Span, trace,
 )
+from ragnb.context.sources import display_docs
 from ragnb.documents.span import parse_address
 from ragnb.expansion.expander import passage_node
 from ragnb.models.scripted import ScriptedLLM
 from ragnb.pipeline.answer import best_sentence
 from ragnb.pipeline.pipeline import is_earlier
-from ragnb.pipeline.specs import resolve_parts
-from ragnb.context.sources import display_docs
+from ragnb.pipeline.specs import parse_retriever, PLANS, resolve_parts, resolve_retriever, RETRIEVERS, RetrieverSpec
+from ragnb.retrieval.by_name import ByNameRetriever
+from ragnb.retrieval.hybrid import FUSIONS
+
 
 QUESTION = "입사 1년차 직원의 연차는 며칠인가요?"
 
@@ -360,3 +366,56 @@ def test_where_reaches_every_part(index, retriever, policy):
 def test_a_cut_reads_less_and_keeps_the_best(index):
     few, all_of_it = (Pipeline.from_index(index, budget=4_000, cut=cut).passages("반차는 몇 시간인가요?") for cut in (0.5, None))
     assert 0 < sum(len(p.text) for p in few) < sum(len(p.text) for p in all_of_it) and few[0].hits[0] == all_of_it[0].hits[0]
+
+
+@pytest.mark.parametrize("text, spec", [
+    ("bm25", RetrieverSpec("bm25")), ("auto", RetrieverSpec()), ("hybrid:", RetrieverSpec("hybrid")),
+    ("hybrid:rrf:", RetrieverSpec("hybrid")), ("hybrid:rrf:2/1", RetrieverSpec("hybrid", weights=(2.0, 1.0))),
+    ("hybrid:zscore:0.5/1.25", RetrieverSpec("hybrid", "", "zscore", (0.5, 1.25))),
+    ("hyde", RetrieverSpec("auto", "hyde")), ("hyde:", RetrieverSpec("auto", "hyde")),
+    ("multi-query:hybrid:weighted", RetrieverSpec("hybrid", "multi-query", "weighted")),
+])
+def test_what_the_grammar_reads(text, spec):
+    assert parse_retriever(text) == spec
+
+
+@pytest.mark.parametrize("text", [
+    "", ":", "bm25:", "bm25:rrf", "vector:1/1", "multi-scale:rrf", "hybrid:sum", "hybrid:rrf:1", "hybrid:rrf:1/",
+    "hybrid:rrf:-1/1", "hybrid:rrf:1/1:2", "Hybrid", " bm25", "hydebm25", "x:bm25",
+])
+def test_what_it_does_not_read_names_the_forms(text):
+    with pytest.raises(InputError, match="unknown retriever .*multi-scale, bm25, vector, hybrid"):
+        parse_retriever(text)
+
+
+@examples(60)
+@given(st.sampled_from(["", *PLANS]), st.sampled_from(RETRIEVERS), st.sampled_from(["", *FUSIONS]),
+       st.none() | st.tuples(st.integers(0, 99), st.integers(0, 99)))
+def test_every_combination_is_read_back(plan, kind, method, weights):
+    text = f"{plan}:{kind}" if plan else kind
+    if kind == "hybrid":
+        weights = weights if method else None   # weights follow a method
+        text += f":{method}" + ("" if weights is None else f":{weights[0]}/{weights[1]}")
+        assert parse_retriever(text) == RetrieverSpec(kind, plan, method or "rrf", weights and tuple(map(float, weights)))
+    else:
+        assert parse_retriever(text) == RetrieverSpec(kind, plan)
+
+
+def test_auto_is_what_the_index_is_made_for(index, chunks):
+    assert isinstance(resolve_retriever("auto", index), MultiScaleRetriever)
+    named = resolve_retriever("auto", chunks)  # the rules on work have articles, which a question can name
+    assert isinstance(named, ByNameRetriever) and isinstance(named.retriever, HybridRetriever)
+    assert isinstance(resolve_retriever("hierarchical", index).retriever, HierarchicalRetriever)
+    with pytest.raises(InputError, match="hierarchical retrieval needs an index of units"):
+        resolve_retriever("hierarchical", chunks)
+    with pytest.raises(InputError, match="needs an index of units"):
+        resolve_retriever("multi-scale", chunks)
+    with pytest.raises(InputError, match="one plan at a time"):
+        resolve_retriever("hyde:multi-query:bm25", chunks, llm=ScriptedLLM())
+
+
+def test_a_ranking_is_read_as_it_is_only_without_policy_and_reranker(index):
+    llm = ScriptedLLM()
+    assert resolve_parts(index).reads_ranking and resolve_parts(index, policy="none").reads_ranking
+    for parts in ({"policy": "neighbors:1"}, {"reranker": "llm"}, {"retriever": "hybrid"}, {"retriever": "hyde"}):
+        assert not resolve_parts(index, llm=llm, **parts).reads_ranking

@@ -1,17 +1,22 @@
 """What is told of codes, half words, articles and clauses that no document contains: nothing untrue, and nothing in silence."""
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
 import pytest
+from conftest import write
 from hypothesis import given, strategies as st
 from llama_index.core import Document
 
-from ragnb import Agent, Index, index_documents, Pipeline
+from ragnb import Agent, Index, index_documents, Pipeline, trace, update_index
 from ragnb.agent.library import Library
+from ragnb.cli import main
+from ragnb.context.labels import passage_article
 from ragnb.documents.text import word_tokens_batch
-from ragnb.retrieval.missing_words import IndexWords, missing_words
+from ragnb.retrieval.missing_words import IndexWords, missing_words, SMALL
+
 
 LAW = "배달기법\n\n제1조(목적) 이 법은 배달기의 운행을 정한다.\n\n제2조(등록) ① 배달기는 등록한다.\n② 등록은 5년마다 새로 한다.\n\n제3조(보험) 보험은 별표 1을 따른다.\n\n[별표 1] 보험\n1. 대인: 1억원\n"
 LOG = "# 정비 기록\n\nKX-118 장비에서 경보 E-117이 울렸다. 원인은 모터 과열이었다.\n\n냉각수는 C-12 밸브로 뺀다. 부품 번호는 45번이다.\n\n퓨즈는 25 A를 쓴다."
@@ -76,3 +81,99 @@ def test_a_code_occurs_in_a_text_with_its_parts_in_a_row(there: list[tuple[str, 
     assert readable.occurs(code) is ((letters, number) in seen)
     found = missing_words(f"{code} 경보", IndexWords.of_texts(texts), ["다른 글이다."])
     assert (code in found.missing) is ((letters, number) not in there) and not (code in found.missing and code in found.unread)
+
+
+SHORT = {"leave.md": "# 휴가 안내\n\n## 연차\n\n입사 2년차부터 연차는 16일입니다.\n\n## 병가\n\n병가는 30일까지 쓸 수 있고, 진단서를 냅니다.",
+         "parking.md": "# 주차 안내\n\n지하 2층에 방문객 주차장이 있습니다. 30분에 1,000원입니다.",
+         "meal.txt": "구내식당은 11시 30분부터 13시까지 엽니다. 점심은 6,000원입니다.",
+         "security.md": "# 보안 수칙\n\n비밀번호는 90일마다 바꿉니다. 외부 USB는 쓸 수 없습니다.",
+         "travel.md": "# 출장비\n\n국내 출장의 숙박비는 하루 8만원까지 줍니다."}
+ASKED = {"병가는 며칠까지 쓸 수 있나요?": "leave.md", "방문객 주차장은 어디인가요?": "parking.md", "점심은 얼마인가요?": "meal.txt",
+         "비밀번호는 언제 바꾸나요?": "security.md", "숙박비는 얼마까지 주나요?": "travel.md"}
+NOTHING = ["화성 탐사선은 언제 발사되나요?", "연봉 인상률은 얼마인가요?", "공룡은 왜 멸종했나요?"]
+
+
+@pytest.fixture(scope="module")
+def few(tmp_path_factory):
+    docs = tmp_path_factory.mktemp("small")
+    write(docs, SHORT)
+    index, _ = update_index(docs, docs.parent / "small-index", show_progress=False)
+    return index
+
+
+@pytest.mark.parametrize("question", ASKED)
+def test_what_shares_no_word_is_unlike_and_cut(few, question):
+    answer = Pipeline.from_index(few).ask(question)
+    first, *others = answer.passages
+    assert first.doc_id == ASKED[question] and not first.is_unlike
+    assert all(p.is_unlike and "share none of «" in str(p.why[p.hits[0]]) for p in others if p.doc_id != first.doc_id)
+    cut = Pipeline.from_index(few, cut=0.01).ask(question)
+    assert {p.doc_id for p in cut.passages} == {ASKED[question]}
+
+
+@pytest.mark.parametrize("question", NOTHING)
+def test_a_question_that_the_folder_says_nothing_about(few, question):
+    """Nothing is called a strong match; vectors of spelling alone are no reason to read on where a cut was asked for."""
+    answer, cut = (Pipeline.from_index(few, cut=share).ask(question) for share in (None, 0.3))
+    assert answer.passages and all(p.is_unlike for p in answer.passages) and not cut.passages
+    assert all("no document contains any word of the question" in one.note for one in (answer, cut))
+    told = trace(Pipeline.from_index(few), question)
+    assert {row["role"] for row in told.rows()} == {"filler"} and 'class="hit' not in told.page().partition("</style>")[2]
+
+
+def test_part_of_a_question_is_said_to_be_shared(few):
+    (why,) = {str(p.why[p.hits[0]]) for p in Pipeline.from_index(few).ask("신입 연차 규정 사본").passages if p.doc_id == "leave.md"}
+    assert "little in common with the question: it and the units beside it share only «연차»" in why
+
+
+def test_a_compound_shares_its_part(tmp_path):
+    """연차 is in 연차휴가, and 주차 is not."""
+    write(tmp_path, {"a.md": "연차휴가는 열엿새입니다.", "b.md": "주차장은 지하에 있습니다."})
+    index, _ = update_index(tmp_path, tmp_path.parent / f"{tmp_path.name}-i", show_progress=False)
+    unlike = {p.doc_id: p.is_unlike for p in Pipeline.from_index(index).ask("연차는 며칠?").passages}
+    assert unlike["a.md"] is False and unlike.get("b.md", True)
+
+
+@pytest.mark.heavy
+def test_a_larger_corpus_is_judged_by_its_scores(hr_units):
+    ranking = Pipeline.from_index(hr_units).rank("입사 1년차 직원의 연차는 며칠인가요?")
+    assert len(ranking.reader.units.keys) > SMALL and not ranking.common and not any(p.is_unlike for p in ranking.at(4_000))
+
+
+def test_the_command_line_says_when_the_answer_is_probably_not_there(few, capsys):
+    at = str(few.folder)
+    assert main(["ask", "숙박비는 얼마까지 주나요?", "--index", at]) == 0
+    assert "probably not" not in capsys.readouterr().err
+    assert main(["ask", "숙박비는 얼마까지 주나요?", "--index", at, "--cut", "0.05", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert {p["id"].partition("@")[0] for p in told["passages"]} == {"travel.md"}
+    assert told["chance"]["value"] > 0.5 > told["chance"]["absent_below"] and told["chance"]["n_calibration"] > 100
+    assert main(["ask", NOTHING[0], "--index", at]) == 0
+    told = capsys.readouterr()
+    assert "probably not in these documents" in told.err and "no document contains any word" in told.err
+
+
+@pytest.mark.parametrize(("question", "word"), [("특실은 누가 탈 수 있나요?", "특실"), ("충전기는 얼마인가요?", "충전기"), ("충전기 CH-48", "충전기"),
+                                                ("부칙은 언제부터 시행하나요?", "부칙"), ("무진동은 무엇인가요?", "무진동")])
+def test_a_word_that_is_counted_in_another_form_is_there(tmp_path, question, word):
+    """An analyser may cut a word otherwise in a question than in a text: 충전기 is counted as 충전, 특실 as 특."""
+    texts = {"travel.md": "# 출장 규정\n\n일비는 3만 원이다. 부장 이상은 특실을 탈 수 있다. 기차는 미리 예약한다.",
+             "prices.md": "# 단가표\n\n| 품번 | 품명 | 값 |\n|---|---|---|\n| P-1024 | 충전기 CH-48 | 9만 원 |\n| P-1025 | 무진동 받침 | 3만 원 |\n",
+             "law.txt": "배달기법\n\n제1조(목적) 이 법은 배달을 정한다.\n\n부칙 <법률 제20777호, 2030. 1. 1.>\n\n이 법은 공포한 날부터 시행한다."}
+    write(tmp_path, texts)
+    index = update_index(tmp_path, tmp_path / "index", show_progress=False)[0]
+    for cut in (None, 0.2):
+        answer = Pipeline.from_index(index, cut=cut).ask(question)
+        assert answer.passages and word in answer.passages[0].text and not answer.passages[0].is_unlike
+        assert "no document contains" not in answer.note and word not in answer.note
+
+
+def test_a_small_budget_reads_what_was_asked_for_in_an_article_not_its_beginning(tmp_path):
+    """All units of a short article have one score: the best of them by its own signals is read first, and names the source."""
+    law = ("배달기법\n\n제2장 등록\n\n제5조(운영자의 등록) ① 배달기를 운영하려는 자는 국토청장에게 등록하여야 한다.\n② 등록하려는 자는 다음 각 호의 요건을 갖추어야 한다.\n"
+           "1. 자본금 2억원 이상\n2. 조종책임자 3명 이상\n③ 등록의 유효기간은 4년으로 한다.\n\n제6조(변경) 주소가 바뀌면 알린다.\n\n제7조(폐업) 폐업하면 알린다.\n")
+    index, _ = index_documents([Document(id_="law.txt", text=law)], tmp_path / "i", show_progress=False)
+    for budget in (120, 200):
+        passage = Pipeline.from_index(index, budget=budget).ask("등록의 유효기간은 몇 년인가요?").context.passages[0]
+        assert "유효기간은 4년" in passage.text and passage_article(passage).startswith("제5조")
+    assert Pipeline.from_index(index, budget=1_000).ask("등록의 유효기간은 몇 년인가요?").passages[0].text.count("제5조(") == 1
