@@ -158,9 +158,32 @@ def test_the_splitter_is_described_without_model_and_cache(tmp_path: Path) -> No
     assert describe_parser(LlmContextNodeParser(parser=SPLITTER, **settings)) == told
 
 
+KILLED = """
+import os, signal, sys, zlib
+from llama_index.core.schema import Document
+from ragnb.chunking.contextual import LlmContextNodeParser
+from ragnb.chunking.parent_child import ParentChildNodeParser
+from ragnb.models.scripted import ScriptedLLM
+
+def script(prompt):
+    asked.append(zlib.crc32(prompt.encode()))
+    if len(asked) == int(sys.argv[3]):
+        os.kill(os.getpid(), signal.SIGKILL)
+    with open(sys.argv[2], "a") as file:
+        file.write(f"{asked[-1]}\\n")
+    return f"맥락 {asked[-1]}."
+asked = []
+text = "".join(f"# 제{i}장\\n\\n{i}번째 장의 내용이다. 모두 열 개의 장이 있다.\\n\\n" for i in range(1, 11))
+parser = ParentChildNodeParser(parent_size=120, parent_overlap=0, child_size=40, child_overlap=0, sentences="rule")
+splitter = LlmContextNodeParser(parser=parser, llm=ScriptedLLM(script), cache=sys.argv[1], workers=1)
+nodes, _ = splitter.parse(Document(text=text, id_="a.md"))
+print(splitter.report.calls, splitter.report.cached, sum("context" in n.metadata for n in nodes), len(splitter.incomplete))
+"""
+
+
 def run(cache: Path, log: Path, kill_at: int) -> subprocess.CompletedProcess:
-    return subprocess.run([sys.executable, "scripted_llm.py", str(cache), str(log), str(kill_at)],
-                          cwd=Path(__file__).resolve().parents[1], capture_output=True, text=True)
+    """Contexts for ten chapters, in a process that is killed at that call (0: never)."""
+    return subprocess.run([sys.executable, "-c", KILLED, str(cache), str(log), str(kill_at)], capture_output=True, text=True)
 
 
 @pytest.mark.heavy

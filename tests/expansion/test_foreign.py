@@ -10,7 +10,6 @@ from unittest.mock import MagicMock
 import pytest
 from hypothesis import given, strategies as st
 from llama_index.core.schema import NodeWithScore, TextNode
-from scripted_llm import ScriptedLLM
 from search_server import SearchServer
 from strategies import examples
 
@@ -22,6 +21,7 @@ from ragnb.expansion.fetch import fetch_doc_chunks, fetch_doc_pages
 from ragnb.expansion.foreign import ForeignIndex, ForeignStore
 from ragnb.expansion.policies import by_doc_type, llm_window, whole_document
 from ragnb.expansion.policy import resolve_policy
+from ragnb.models.scripted import ScriptedLLM
 
 _number = itertools.count()
 
