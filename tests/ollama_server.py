@@ -1,23 +1,4 @@
-"""A small server that speaks Ollama's HTTP protocol, for tests without Ollama; it behaves as version 0.24 was observed to.
-
-    with OllamaServer(models=("bona/bge-m3-korean",)) as server:
-        OllamaEmbedding(model_name="bona/bge-m3-korean", base_url=server.url)
-
-What it does otherwise is set on it, before or between requests:
-
-    server.window = 2048            the model's maximum (`/api/show`), and num_ctx where a request sets none
-    server.thinks = True            thoughts go to `thinking`; with `forever` the answer is never begun
-    server.faults.append(503)       the next request to /api/embed or /api/chat is refused; "hang" never answers, "cut" drops the connection,
-                                    "half" drops it in the middle of a reply, "undone" ends a stream before its last piece
-    server.digests["m"] = "…"       another model was pulled under the tag
-    server.embed_limit = 50         tokens (here: characters) of a text; longer ones are cut, or refused with `truncate: false`
-    server.on_request = function    called with (path, body) before each reply
-    server.raw["/api/chat"] = "<html>"      every reply of an end point is this text
-    server.modes["/api/chat"] = "trickle"   every reply of an end point misbehaves; see `misbehave`
-
-To serve another end point, add a function to `server.routes`: it takes the request as a dict and returns a dict
-(one JSON reply) or an iterator of dicts (a stream of JSON lines). Raise `Refused(status, message)` for an error.
-"""
+"""A small server that speaks Ollama's HTTP protocol, for tests without Ollama; it behaves as version 0.24 was observed to."""
 from __future__ import annotations
 
 import contextlib
@@ -33,7 +14,7 @@ Reply = dict[str, Any] | Iterator[dict[str, Any]]
 
 
 class Refused(Exception):
-    """An error reply."""
+    """An error reply; a function of `server.routes` may raise it."""
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__(message)
@@ -84,26 +65,26 @@ def misbehave(handler: BaseHTTPRequestHandler, mode: str, elsewhere: str, line: 
 
 
 class OllamaServer:
-    """Serve the Ollama protocol on a free port of this machine while the `with` block lasts."""
+    """On a free port of this machine while the `with` block lasts; what it does otherwise is set on it, also between requests."""
 
     def __init__(self, models: tuple[str, ...] = ("bona/bge-m3-korean",)) -> None:
         self.models = models
         self.requests: list[tuple[str, dict[str, Any]]] = []  # (path, body) in order of arrival
-        self.window, self.dims = 131_072, 64
-        self.thinks, self.forever = False, False
+        self.window, self.dims = 131_072, 64          # The model's maximum (`/api/show`), and num_ctx where a request sets none
+        self.thinks, self.forever = False, False      # Thoughts go to `thinking`; with `forever` the answer is never begun
         self.capabilities: tuple[str, ...] = ("completion", "embedding")
-        self.digests: dict[str, str] = {}
+        self.digests: dict[str, str] = {}             # Another model was pulled under the tag
         self.loaded: dict[str, int] = {}              # Model -> num_ctx it runs with
         self.loads: list[tuple[str, int]] = []        # Each time a model was loaded
-        self.faults: list[int | str] = []
-        self.modes: dict[str, str] = {}               # End point -> how every reply of it misbehaves
+        self.faults: list[int | str] = []             # Of the next requests: a status, "hang", "cut", "half" a reply, "undone" stream
+        self.modes: dict[str, str] = {}               # End point -> how every reply of it misbehaves, see `misbehave`
         self.raw: dict[str, str] = {}                 # End point -> the text of every reply
         self.heads: list[Any] = []                     # Headers of each request
         self.elsewhere = ""                           # Where a redirect leads
         self.sent: list[int] = []                     # Bytes of each reply that misbehaved
-        self.embed_limit: int | None = None
+        self.embed_limit: int | None = None           # Characters of a text; longer ones are cut, or refused with `truncate: false`
         self.embedder: Callable[[list[str]], list[list[float]]] | None = None
-        self.on_request: Callable[[str, dict[str, Any]], None] | None = None
+        self.on_request: Callable[[str, dict[str, Any]], None] | None = None   # Called with path and body before each reply
         self.answered: list[str] = []                 # Texts whose vectors were sent whole
         self.stopped = threading.Event()
         self.routes: dict[str, Callable[[dict[str, Any]], Reply]] = {
