@@ -21,11 +21,6 @@ QUESTION = "입사 1년차 직원의 연차는 며칠인가요?"
 COMPARES = "연차와 반차를 비교해 주세요"
 
 
-@pytest.fixture(scope="module")
-def index(hr_units) -> Index:
-    return hr_units
-
-
 class Backwards(Reranker):
     """The last first, without scores: the order is all there is."""
     calls: int = 0
@@ -60,12 +55,12 @@ PIPELINES: dict[str, dict[str, Any]] = {
 }
 
 
-def make(index: Index, name: str) -> tuple[Pipeline, ScriptedLLM]:
+def make(hr_units: Index, name: str) -> tuple[Pipeline, ScriptedLLM]:
     """A pipeline with a model that keeps its prompts."""
     llm, settings = ScriptedLLM("15일입니다 [1]. 그 밖에는 모릅니다."), dict(PIPELINES[name])
     if settings.get("reranker") == "backwards":
         settings["reranker"] = Backwards()
-    return Pipeline.from_index(index, llm=llm, **settings), llm
+    return Pipeline.from_index(hr_units, llm=llm, **settings), llm
 
 
 async def streamed(pipeline: Pipeline, question: str) -> tuple[str, list[NodeWithScore]]:
@@ -75,8 +70,8 @@ async def streamed(pipeline: Pipeline, question: str) -> tuple[str, list[NodeWit
 
 
 @pytest.mark.parametrize(("name", "question"), [*((name, QUESTION) for name in PIPELINES), ("by the question", COMPARES), ("everything", COMPARES)])
-def test_an_engine_sends_the_prompt_of_ask(index, name, question):
-    pipeline, llm = make(index, name)
+def test_an_engine_sends_the_prompt_of_ask(hr_units, name, question):
+    pipeline, llm = make(hr_units, name)
     answer = pipeline.ask(question)
     responses = [pipeline.query_engine().query(question), asyncio.run(pipeline.query_engine().aquery(question)),
                  pipeline.query_engine(streaming=True).query(question)]
@@ -95,8 +90,8 @@ def test_an_engine_sends_the_prompt_of_ask(index, name, question):
 
 
 @pytest.mark.parametrize("name", ["default", "table", "excerpts", "everything"])
-def test_a_chat_engine_sends_the_same_context(index, name):
-    pipeline, llm = make(index, name)
+def test_a_chat_engine_sends_the_same_context(hr_units, name):
+    pipeline, llm = make(hr_units, name)
     contexts = {q: pipeline.ask(q).context for q in (QUESTION, COMPARES)}
     chat = pipeline.chat_engine(system_prompt="짧게 답한다.")
     assert isinstance(chat, ContextChatEngine)
@@ -111,8 +106,8 @@ def test_a_chat_engine_sends_the_same_context(index, name):
 
 
 @pytest.mark.parametrize("name", ["default", "reranker", "excerpts", "an order of one's own"])
-def test_a_retriever_gives_the_passages_of_the_context_best_first(index, name):
-    pipeline, _ = make(index, name)
+def test_a_retriever_gives_the_passages_of_the_context_best_first(hr_units, name):
+    pipeline, _ = make(hr_units, name)
     answer, retriever = pipeline.ask(QUESTION), pipeline.as_retriever()
     nodes = retriever.retrieve(QUESTION)
     assert nodes == asyncio.run(retriever.aretrieve(QUESTION)) and all(isinstance(n.node, ContextNode) for n in nodes)
@@ -123,10 +118,10 @@ def test_a_retriever_gives_the_passages_of_the_context_best_first(index, name):
     assert again == nodes[0].node and again.shown.startswith("[1] (")
 
 
-def test_a_question_may_bring_its_vector(index):
+def test_a_question_may_bring_its_vector(hr_units):
     """A bundle is handed on as it is, and an empty question refused as everywhere."""
-    pipeline, _ = make(index, "default")
-    other = index.embed_model.get_query_embedding("출장 여비 정산")
+    pipeline, _ = make(hr_units, "default")
+    other = hr_units.embed_model.get_query_embedding("출장 여비 정산")
     plain, led = (pipeline.as_retriever().retrieve(QueryBundle(QUESTION, embedding=e)) for e in (None, other))
     assert [n.node_id for n in plain] == [n.node_id for n in pipeline.as_retriever().retrieve(QUESTION)] != [n.node_id for n in led]
     with pytest.raises(InputError, match="question must not be empty"):
@@ -137,8 +132,8 @@ def test_a_question_may_bring_its_vector(index):
     {"node_postprocessors": []}, {"response_synthesizer": None}, {"text_qa_template": None}, {"retriever": None},
     {"response_mode": "refine"}, {"response_mode": "accumulate"}, {"response_mode": "simple_summarize"}, {"multimodal": True},
 ])
-def test_what_would_leave_a_part_out_is_refused(index, setting):
-    pipeline, llm = make(index, "default")
+def test_what_would_leave_a_part_out_is_refused(hr_units, setting):
+    pipeline, llm = make(hr_units, "default")
     with pytest.raises(InputError, match=next(iter(setting))):
         pipeline.query_engine(**setting)
     with pytest.raises(InputError, match=next(iter(setting))):
@@ -147,20 +142,20 @@ def test_what_would_leave_a_part_out_is_refused(index, setting):
 
 
 @pytest.mark.parametrize("mode", ["compact", "tree_summarize"])
-def test_modes_that_send_the_context_whole(index, mode):
-    pipeline, llm = make(index, "table")
+def test_modes_that_send_the_context_whole(hr_units, mode):
+    pipeline, llm = make(hr_units, "table")
     answer = pipeline.ask(QUESTION)
     pipeline.query_engine(response_mode=mode).query(QUESTION)
     assert answer.context.text.strip() in llm.prompts[-1] and len(llm.prompts) == 2
 
 
-def test_a_builder_of_ones_own_layout_is_sent_as_it_lays_out(index):
+def test_a_builder_of_ones_own_layout_is_sent_as_it_lays_out(hr_units):
     class Bulleted(ContextBuilder):
         def header(self, number: int, passage: Passage) -> str:
             return f"* {passage.doc_id} {{{number}}}"
 
     llm = ScriptedLLM("답.")
-    pipeline = Pipeline.from_index(index, llm=llm, builder=Bulleted(budget=800))
+    pipeline = Pipeline.from_index(hr_units, llm=llm, builder=Bulleted(budget=800))
     pipeline.ask(QUESTION)
     pipeline.query_engine().query(QUESTION)
     assert all("* leave.md {1}" in prompt for prompt in llm.prompts)

@@ -30,19 +30,14 @@ from ragnb.retrieval.sqlite_store import SqliteStore
 QUESTIONS = ("입사 1년차 직원의 연차는 며칠인가요?", "출장 여비는 며칠 안에 정산하나요?", "병가와 경조휴가의 차이는?", "육아휴직")
 
 
-@pytest.fixture
-def index(hr_units):
-    return hr_units
-
-
 @pytest.mark.parametrize("settings", [
     {}, {"budget": 900}, {"reorder": False}, {"compressor": 500}, {"builder": "table", "compressor": 500},
     {"policy": "section", "top_k": 6, "compressor": 400, "passage_size": None},
     {"retriever": "hybrid", "policy": "neighbors:2+citations", "top_k": 6},
 ])
-def test_a_number_means_the_same_everywhere(index, settings):
+def test_a_number_means_the_same_everywhere(hr_units, settings):
     """`[n]` in a text without a model, in the context, and in `sources()`."""
-    pipeline = Pipeline.from_index(index, **settings)
+    pipeline = Pipeline.from_index(hr_units, **settings)
     for question in QUESTIONS:
         answer = pipeline.ask(question)
         sources = {s["number"]: s for s in answer.sources()}
@@ -168,8 +163,8 @@ def test_pages(hr_units) -> None:
 HELD, ABSENT = "경조휴가는 며칠인가요?", "공룡은 언제 멸종했나요?"
 
 
-def test_the_chance_parts_a_question_that_is_answered_from_one_that_is_not(index):
-    held, absent = (Pipeline.from_index(index).ask(q) for q in (HELD, ABSENT))
+def test_the_chance_parts_a_question_that_is_answered_from_one_that_is_not(hr_units):
+    held, absent = (Pipeline.from_index(hr_units).ask(q) for q in (HELD, ABSENT))
     assert 0 <= absent.chance < ABSENT_BELOW < held.chance <= 1
     assert "probably not in these documents" in absent.note and "probably" not in held.note
 
@@ -180,44 +175,44 @@ def test_each_sign_raises_the_chance():
         assert chance_of(low._replace(**{name: 1.0})) > 1.5 * chance_of(low), name
 
 
-def test_a_store_in_memory_gives_the_same_chance(index):
+def test_a_store_in_memory_gives_the_same_chance(hr_units):
     """Passages and signs depend on the units, not on where they are."""
     documents = list(read_documents(sample_data() / "corpus" / "hr_labor", []))
     store = SqliteStore()
-    store.add_documents(documents, UnitNodeParser(), index.embed_model)
+    store.add_documents(documents, UnitNodeParser(), hr_units.embed_model)
     for question in (HELD, ABSENT):
-        one = MultiScaleRetriever(store.units, store, index.embed_model).rank(question)
-        two = MultiScaleRetriever(index.store.units, index.store, index.embed_model).rank(question)
+        one = MultiScaleRetriever(store.units, store, hr_units.embed_model).rank(question)
+        two = MultiScaleRetriever(hr_units.store.units, hr_units.store, hr_units.embed_model).rank(question)
         assert [p.id for p in one.at(2_000)] == [p.id for p in two.at(2_000)]
         assert one.signs == pytest.approx(two.signs)
 
 
-def test_no_chance_where_it_is_not_calibrated_or_depends_on_hidden_documents(index, tmp_path):
-    assert Pipeline.from_index(index, where={"doc_id": "leave.md"}).ask(ABSENT).chance is None
-    assert Pipeline.from_index(index, retriever="bm25").ask(HELD).chance is None
+def test_no_chance_where_it_is_not_calibrated_or_depends_on_hidden_documents(hr_units, tmp_path):
+    assert Pipeline.from_index(hr_units, where={"doc_id": "leave.md"}).ask(ABSENT).chance is None
+    assert Pipeline.from_index(hr_units, retriever="bm25").ask(HELD).chance is None
     (tmp_path / "a.md").write_text("연차는 열엿새입니다.", encoding="utf-8")
     other = update_index(tmp_path, tmp_path / "i", embed=MockEmbedding(embed_dim=4), show_progress=False)[0]
     answer = Pipeline.from_index(other).ask("공룡은?")
     assert answer.chance is None and "probably" not in answer.note
 
 
-def test_a_reranker_keeps_the_chance(index):
+def test_a_reranker_keeps_the_chance(hr_units):
     class Same:
         def postprocess_nodes(self, nodes, query_bundle=None):
             return nodes
-    found = Pipeline.from_index(index).find(ABSENT)
+    found = Pipeline.from_index(hr_units).find(ABSENT)
     assert found.reranked(Same().postprocess_nodes(found.hits)).signs == found.signs
 
 
-def test_a_cut_leaves_nothing_where_no_document_has_a_word_of_the_question(index):
+def test_a_cut_leaves_nothing_where_no_document_has_a_word_of_the_question(hr_units):
     for cut in (0.05, 0.2):
-        answer = Pipeline.from_index(index, cut=cut).ask(ABSENT)
+        answer = Pipeline.from_index(hr_units, cut=cut).ask(ABSENT)
         assert not answer.passages and answer.chance < ABSENT_BELOW
-        assert Pipeline.from_index(index, cut=cut).ask(HELD).passages
+        assert Pipeline.from_index(hr_units, cut=cut).ask(HELD).passages
 
 
-def test_the_agent_notes_it_and_asks_nobody(index):
-    agent = Agent(Library.open(index.folder), ask_user=True)
+def test_the_agent_notes_it_and_asks_nobody(hr_units):
+    agent = Agent(Library.open(hr_units.folder), ask_user=True)
     state = agent.ask("회사 주가는 얼마인가요?")
     assert "unlikely" in state.kinds("retrieve") and state.kinds("ask") == ["nothing"]
     assert "probably not in these documents" in state.note
@@ -225,7 +220,7 @@ def test_the_agent_notes_it_and_asks_nobody(index):
     assert again.signs == state.signs and agent.read(again).chance == pytest.approx(chance_of(state.signs))
 
 
-def test_collections_have_the_best_chance_of_one(index):
-    alone = Pipeline.from_index(index).ask(HELD).chance
-    both = library_pipeline(Library({name: Pipeline.from_index(index) for name in ("a", "b")})).ask(HELD)
+def test_collections_have_the_best_chance_of_one(hr_units):
+    alone = Pipeline.from_index(hr_units).ask(HELD).chance
+    both = library_pipeline(Library({name: Pipeline.from_index(hr_units) for name in ("a", "b")})).ask(HELD)
     assert both.chance == pytest.approx(alone)
