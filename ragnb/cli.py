@@ -318,6 +318,8 @@ def main(
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):   # a character that the terminal cannot show becomes its number
             stream.reconfigure(errors="backslashreplace")
+    if not sys.stderr.isatty():
+        os.environ.setdefault("TQDM_MININTERVAL", "20")     # seconds between two lines of a log
     atexit.register(gc.freeze)   # or the collector would look at every object once more when the process ends: seconds
     words = _repeated(sys.argv[1:] if argv is None else argv)
     try:
@@ -528,8 +530,10 @@ def _typed(*words: str) -> str:
     return shlex.join(["ragnb", *words])
 
 def _told(problem: Problem) -> str:
-    "Write a problem in the language of the reader."
-    return f"{problem.where}: {translated(problem.what)}"
+    "Write a problem in the language of the reader; some messages begin with the name of the file."
+    named = f"{problem.where} {problem.what}"
+    whole = translated(named)
+    return f"{problem.where}: {translated(problem.what)}" if whole == named else whole
 
 def _print_problems(problems: Sequence[Any], most: int = 10**9) -> None:
     "Print what was skipped, and what was read with a remark; of many bad lines of one file three and a count."
@@ -643,7 +647,7 @@ def _index_all(args: _Source, settings: Mapping[str, Any], started: float) -> No
 
 # %% ../nbs/99_cli/01_cli.ipynb #ae9d9c99
 _SPLITTERS = ("units (for multi-scale retrieval), parent-child, parent-child:800/100,200/30 (size/overlap of parents, "
-              "then children), chunks:400/0, sentence, records, structure, structure:RULES, titled:SPLITTER or "
+              "then children), chunks:400/0, recursive:800/100, fixed:500/0, whole, sentence, records, structure, structure:RULES, titled:SPLITTER or "
               "contexts:SPLITTER. Sizes count characters, or tokens of the one after @: chunks:200/20@cl100k_base")
 
 class _Source(_Index, _Embedding, _Model, _Wait, _Settings):
@@ -780,7 +784,7 @@ def _ls(args: _Index) -> None:
 # %% ../nbs/99_cli/01_cli.ipynb #b2e71b7c
 class _Removal(_Index, _Wait):
     "Which documents to remove."
-    id: Annotated[list[str], Argument(help="Document ids, as `ragnb ls` shows them.")]
+    id: Annotated[list[str], Argument(help="Document ids, as `ragnb ls` shows them; not folders.")]
 
 @_command(_Removal, "ragnb remove hr/leave.md")
 def _remove(args: _Removal) -> None:
@@ -1064,6 +1068,7 @@ def _chat(args: _Talk) -> None:
     from ragnb.agent.flow import Agent
     from ragnb.agent.library import Library
     settings = _agent_settings(args)
+    settings["ask_user"] &= sys.stdin.isatty()     # a pipe has questions and no choices
     agent = Agent(Library.open(_opened(args), **_arguments(args, settings["llm"])), **settings)
 
     def show(text: str) -> None:
@@ -1542,7 +1547,7 @@ def _measured(args: _Tuning, measure: Callable[..., Any], **more: Any) -> Any:
     problems: list[Any] = []
     try:
         return measure(args.folder, args.questions, n=args.n, seed=args.seed, workers=args.workers,
-                       show_progress=_bars(args.quiet), problems=problems, budgets=_sizes(args.budgets),
+                       show_progress=not args.quiet, problems=problems, budgets=_sizes(args.budgets),
                        embed=args.embed, cache=args.cache, keep=Path(args.out) / "runs",
                        base_url=_embed_url(args), embed_options=_embed_options(args), **more)
     finally:
@@ -1607,6 +1612,7 @@ def _decide(args: _Deciding) -> None:
     "Compare ragnb, the design documents and other libraries on a folder."
     from dataclasses import replace
     from ragnb.evaluation.decide import decide
+    from ragnb.evaluation.tune import question_values
     names = [] if args.peers == "none" else [name.strip() for name in args.peers.split(",")]
     found = _measured(args, decide, own=args.strategy or [], peers=names, as_documented=args.as_documented)
     tuned, traces, settings = _write_tuned(args, found.tuned, found.runs)
@@ -1616,9 +1622,13 @@ def _decide(args: _Deciding) -> None:
         saved = str(settings) if args.save else None
         return _print_json(found.to_dict() | {"page": str(page), "saved": saved})
     _say(f"{found.to_markdown()}\n\n{found.headline}.\n{found.reason}\n")
+    designs = [line for line in found.lines if line.group == "the design documents"]
+    _say("".join(f"({line.shown}: {translated(line.settings)})\n" for line in designs))
     _print_ways(tuned, settings if args.save else None)
     _say("".join(f"({translated(note)})\n" for note in found.notes), end="")
-    _print_comparing(found.runs, args.out, ("articles-before", "articles-after"))
+    rivals = {question_values(run.evaluation).mean(): run.strategy.name for run in found.runs if run.strategy.peer}
+    best = found.tuned.winner.strategy.name, rivals[max(rivals)] if rivals else ""
+    _print_comparing(found.runs, args.out, best if rivals else ("articles-before", "articles-after"))
     _say(say("page: {page}", page=page.resolve()))
     _say(say("traces of ragnb's settings: {page}", page=traces.resolve()))
     if settings is not None:

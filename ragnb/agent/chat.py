@@ -15,6 +15,7 @@ from llama_index.core.async_utils import asyncio_run
 __all__ = ['read_choice', 'Chat']
 
 # %% ../../nbs/85_agent/06_chat.ipynb #90160213
+from ..documents.messages import say, translated
 from ..documents.span import InputError
 from ..context.conversation import Conversation
 from ..context.labels import place_label
@@ -46,21 +47,27 @@ async def _run(agent: Agent, state: AgentState, choice: Choice | None, show: Cal
             show(visible(event.text))
 
 
-def _choice_of(state: AgentState, read: Callable[[str], str], show: Callable[[str], Any]) -> Choice:
+def _choice_of(state: AgentState, read: Callable[[str], str], show: Callable[[str], Any],
+               command: Callable[[str], bool] = lambda line: True) -> Choice:
     "List what a person may choose from, and ask until the answer can be used; the end of the input skips."
     for n, o in enumerate(state.options, 1):
         told = " · ".join(filter(None, (o.title or o.doc_id, o.doc_type, o.equipment, o.collection)))
         show(f"{n:>3}  {visible(told)}\n     {visible(o.snippet[:100])}\n")
     while True:
         try:
-            return read_choice(read("번호, 빈 줄(모두), 또는 덧붙일 말> "), state.options)
+            line = read(say("a number, an empty line for all, or words to add> ")).strip()
+            if not line.startswith("/"):
+                return read_choice(line, state.options)
         except EOFError:
             return Choice(skip=True)
         except InputError as error:
-            show(f"{error}\n")
+            show(f"{translated(str(error))}\n")
+            continue
+        if not command(line):
+            raise EOFError
 
 # %% ../../nbs/85_agent/06_chat.ipynb #448f3db7
-_VERDICTS = {"rejected": "판정이 이 답을 받아들이지 않았습니다", "unjudged": "이 답은 판정하지 못했습니다"}
+_VERDICTS = {"rejected": "the judge did not accept this answer", "unjudged": "this answer could not be judged"}
 
 
 @dataclass
@@ -84,20 +91,21 @@ class Chat:
         state = AgentState.ask(question, self.history, self.agent.max_attempts)
         asyncio_run(_run(self.agent, state, None, self.show))
         while state.status == "waiting":
-            choice = _choice_of(state, self.read, self.show)
+            choice = _choice_of(state, self.read, self.show, self.command)
             asyncio_run(_run(self.agent, state, choice, self.show))
         written = state.status in ("answered", "unsure") and state.kinds("answer")
-        note = f"(note: {visible(state.note)})\n" if state.note else ""
+        note = f"({say('note: {text}', text=visible(state.note))})\n" if state.note else ""
         self.show(f"\n{note}" if written else f"{note}{visible(state.answer)}\n")
         if state.status in ("passages", "timeout", "failed"):
             self.show(f"({state.events[-1]})\n")
         if state.verdict in _VERDICTS and written:
-            self.show(f"({_VERDICTS[state.verdict]})\n")
+            self.show(f"({say(_VERDICTS[state.verdict])})\n")
         if written:   # the sources that the answer cites; all when it cites none
             sources = {s.number: s.passage for s in reversed(self.agent.read(state).context.sources)}
             cited = [c["number"] for c in state.citations if c["number"] in sources]
             lines = [f"[{n}] {visible(place_label(sources[n]))}\n" for n in cited or sorted(sources)]
-            lost = [f"[{c['number']}] names no source\n" for c in state.citations if c["doc_id"] is None]
+            lost = [say("[{n}] is cited, but the context does not have it", n=c["number"]) + "\n"
+                    for c in state.citations if c["doc_id"] is None]
             self.show("".join(lines + lost))
         self.last = state
         self.agent.remember(self.history, state)
@@ -115,9 +123,9 @@ class Chat:
         if name == "/clear":
             self.history, self.last = Conversation(), None
             self.on_turn(self.history)
-            self.show("대화를 지웠습니다.\n")
+            self.show(say("The conversation is cleared.") + "\n")
         elif name in ("/why", "/steps") and self.last is None:
-            self.show("아직 물은 것이 없습니다.\n")
+            self.show(say("Nothing was asked yet.") + "\n")
         elif name == "/why":
             library = self.agent.library
             by = None if library.collections else library.pipelines[""].retriever
@@ -141,5 +149,7 @@ class Chat:
             elif line:
                 try:
                     self.ask(line)
+                except EOFError:     # /quit in place of a choice
+                    return
                 except InputError as error:
-                    self.show(f"{error}\n")
+                    self.show(f"{translated(str(error))}\n")

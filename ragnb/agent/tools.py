@@ -25,6 +25,7 @@ from ragnb.documents.span import (
 from ..models.guards import guard_marks
 from ..models.llm import shorten
 from ..chunking.base import shown_prefix
+from ..chunking.units import same_line
 from ..retrieval.arguments import check_counts
 from .library import Library
 
@@ -59,17 +60,8 @@ def _with_row(outline: Outline, address: Address, node: BaseNode | None) -> list
     header = node.metadata.get("header_unit") if node else None
     if header is None:
         return [address]
-    spans = outline.levels[address.level]
-
-    def one_line(i: int) -> bool:
-        gap = Span(spans[i].end, spans[i + 1].start)
-        return "\n" not in stitch(gap, (), outline.blanks)
-    first = last = address.index
-    while first and one_line(first - 1):
-        first -= 1
-    while last + 1 < len(spans) and one_line(last):
-        last += 1
-    return [Address(address.doc_id, address.level, i) for i in (header, *range(first, last + 1))]
+    line = same_line(outline, address.level, address.index)
+    return [Address(address.doc_id, address.level, i) for i in (header, *line)]
 
 # %% ../../nbs/85_agent/07_tools.ipynb #5cee873c
 BUDGET_USED: str = "The reading budget is used up. Answer now with what you have read."

@@ -60,23 +60,23 @@ def _parent_child(*parts: str | None) -> ParentChildNodeParser:
     sizes = {name: int(size) for name, size in zip(names, parts) if size is not None}
     return ParentChildNodeParser(**sizes, **_by(parts[-1]))
 
-def _chunks(size: str | int = 10**9, overlap: str | int = 0, by: str | None = None) -> ParentChildNodeParser:
+def _chunks(size: str | int = 10**9, overlap: str | int | None = 0, by: str | None = None) -> ParentChildNodeParser:
     "Chunks of one size; without one each document is one chunk."
     return ParentChildNodeParser(levels=("c",), parent_size=10**9, parent_overlap=0, child_size=int(size),
-                                 child_overlap=int(overlap), **_by(by))
+                                 child_overlap=int(overlap or 0), **_by(by))
 
-def _recursive(size: str, overlap: str, *separators: str) -> RecursiveNodeParser:
+def _recursive(size: str, overlap: str | None, *separators: str) -> RecursiveNodeParser:
     "Chunks that end at the first separator that fits, by default LangChain's."
     given = {"separators": separators} if separators else {}
-    return RecursiveNodeParser(size=int(size), overlap=int(overlap), **given)
+    return RecursiveNodeParser(size=int(size), overlap=int(overlap or 0), **given)
 
 # %% ../../nbs/20_chunking/12_parsers.ipynb #5cafd71a
 _NAMED: dict[str, tuple[str, Callable[..., SpanNodeParser]]] = {
     "units":        (r"(?:@(.+))?", lambda by: UnitNodeParser(**_by(by))),
     "parent-child": (r"(?::(\d+)/(\d+),(\d+)/(\d+))?(?:@(.+))?", _parent_child),
-    "chunks":       (r":(\d+)/(\d+)(?:@(.+))?", _chunks),
-    "recursive":    (r":(\d+)/(\d+)", _recursive),
-    "fixed":        (r":(\d+)/(\d+)", lambda size, overlap: _recursive(size, overlap, "")),
+    "chunks":       (r":(\d+)(?:/(\d+))?(?:@(.+))?", _chunks),
+    "recursive":    (r":(\d+)(?:/(\d+))?", _recursive),
+    "fixed":        (r":(\d+)(?:/(\d+))?", lambda size, overlap: _recursive(size, overlap, "")),
     "whole":        (r"", _chunks),
     "sentence":     (r"(?:@(.+))?", lambda by: SentenceWindowNodeParser(store_window=False, **_by(by))),   # an index
     "records":      (r"(?:@(.+))?", lambda by: RecordNodeParser(**_by(by))),                   # computes windows

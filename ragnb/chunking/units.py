@@ -24,7 +24,7 @@ from ..documents.text import is_korean, sentence_spans, trim_span, whole_cut
 from .base import KnownSpanNodeParser, set_prefix, SizedNodeParser
 
 # %% auto #0
-__all__ = ['document_parts', 'part_of', 'unit_spans', 'TableHeader', 'table_headers', 'UnitNodeParser']
+__all__ = ['document_parts', 'part_of', 'unit_spans', 'TableHeader', 'table_headers', 'UnitNodeParser', 'same_line']
 
 # %% ../../nbs/20_chunking/07_units.ipynb #67aec849
 def document_parts(
@@ -178,3 +178,19 @@ class UnitNodeParser(SizedNodeParser):
         "The units of a text."
         size = self._size(text)
         return {"u": unit_spans(text, walls, size, int(size * self.stretch), self.sentences, self.ruler(text))}
+
+# %% ../../nbs/20_chunking/07_units.ipynb #0c19b00b
+def same_line(
+    outline: Outline,   # Of the document
+    level: str,         # Of the chunk, without overlap
+    index: int,         # Its place in that level, from 0
+) -> range:             # Places; that of the chunk is one of them
+    "Find the chunks on the same line of text: the parts of a long table row."
+    spans, ends = outline.levels[level], [index, index + 1]
+    for side, step in enumerate((-1, 1)):
+        while 0 < (at := ends[side]) < len(spans):
+            end, start = spans[at - 1].end, spans[at].start
+            if "\n" in outline.blanks.get(end, "\n" if end < start else ""):
+                break
+            ends[side] += step
+    return range(*ends)

@@ -408,6 +408,11 @@ class ContextBuilder:
         return guard_numbers(text, ours), sources
 
 # %% ../../nbs/60_context/02_builders.ipynb #a9fb1ed8
+def _ends_in_row(passage: Passage) -> bool:
+    "Check for a passage that was cut inside a table row."
+    return passage.goes_on and passage.text[passage.text.rfind("\n") + 1:].lstrip().startswith("|")
+
+
 def _fit(builder: ContextBuilder, passages: Sequence[Passage]) -> dict[int, Passage]:
     "Which passages are within the budget; the last one may be cut, and headers that it says come with it."
     budget, most = builder.budget, len(passages)
@@ -424,7 +429,8 @@ def _fit(builder: ContextBuilder, passages: Sequence[Passage]) -> dict[int, Pass
     longest = max(1, len(best.text))
     near = max(1, longest - max(0, builder._size([*used.values(), best]) - budget))
     size = last_fit_near(near, 1, longest, lambda size: fits(cut_passage(best, size)))
-    if size and (len((cut := cut_passage(best, size)).text) >= builder.least or not used):
+    cut = cut_passage(best, size) if size else None
+    if cut and (not used or len(cut.text) >= builder.least and not _ends_in_row(cut)):
         used[whole] = cut
     said = {n: p for n, p in enumerate(passages) if n not in used and any(_is_said(p, u) for u in used.values())}
     return used | {n: p for n, p in said.items() if fits(p)}

@@ -373,7 +373,7 @@ def pdf_text(
         pdf.close()
     notes = []
     for what, numbers in (("are pictures without text and need OCR", scanned), ("are damaged", damaged)):
-        more = f" and {len(numbers) - 10} more" if len(numbers) > 10 else ""
+        more = f" … (+{len(numbers) - 10})" if len(numbers) > 10 else ""
         notes += [f"pages that {what}: {', '.join(map(str, numbers[:10]))}{more}"] if numbers else []
     if not any(page.strip() for page in pages):
         reason = "; ".join(notes) or "it is probably scanned and needs OCR"

@@ -78,7 +78,7 @@ def path_rules(
 # %% ../../nbs/00_documents/06_files.ipynb #65bb2ec7
 def _some(names: Sequence[str]) -> str:
     "The first of many names."
-    return ", ".join(names[:5]) + (f" and {len(names) - 5:,} more" if len(names) > 5 else "")
+    return ", ".join(names[:5]) + (f" … (+{len(names) - 5:,})" if len(names) > 5 else "")
 
 # %% ../../nbs/00_documents/06_files.ipynb #619f1420
 SUFFIXES: tuple[str, ...] = (".md", ".markdown", ".txt", ".jsonl", *CONVERTERS)

@@ -76,7 +76,8 @@ def _patterns() -> list[tuple[re.Pattern[str], str]]:
         names = [name for _, name in parts if name]
         if names and all(map(str.isidentifier, names)) and len(names) == len(set(names)):
             pattern = "".join(re.escape(fixed) + (f"(?P<{name}>.+)" if name else "") for fixed, name in parts)
-            pattern = pattern if parts[0][0] else pattern.replace(".+", "[^;]+", 1)   # of several parts, one
+            if "; " not in english:      # of several parts, one
+                pattern = pattern.replace(".+", "(?:(?!; ).)+")
             n = sum(map(str.isalpha, "".join(fixed for fixed, _ in parts)))
             found.append((not parts[0][0], -n, re.compile(pattern), text))
     return [(pattern, text) for _, n, pattern, text in sorted(found, key=lambda one: one[:2]) if n <= -7]

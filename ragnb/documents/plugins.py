@@ -124,4 +124,4 @@ def told_plugins(
 ) -> str:   # To follow a list of names in a message; '' when there are none
     "List the plugins of a kind."
     names = [name for of, name in _MAKERS if of == kind]
-    return f"; plugins: {', '.join(names)}" if names else ""
+    return f"; plugins: {', '.join(names)}" if names else "; --import FILE registers your own"

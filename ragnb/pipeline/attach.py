@@ -116,6 +116,9 @@ def _opened(made: Any, embed_model: BaseEmbedding | None, top_k: int) -> tuple[B
         return None if embed_model is None else _from_store(made, embed_model, top_k), made
     if isinstance(made, Sequence) and not isinstance(made, str) and all(isinstance(n, BaseNode) for n in made):
         return None, made
+    if isinstance(made, str):
+        raise InputError("an index of another program is chroma:FOLDER#COLLECTION, llama_index:FOLDER or "
+                         f"opensearch://HOST:9200/INDEX, got {made!r}")
     raise InputError("attach takes a LlamaIndex index, vector store or retriever, a list of nodes, a ForeignIndex, "
                      "chroma:FOLDER#COLLECTION, llama_index:FOLDER or opensearch://HOST:9200/INDEX, "
                      f"got {type(made).__name__} {made!r:.80}")

@@ -16,8 +16,8 @@ from llama_index.core.callbacks import CallbackManager
 from llama_index.core.schema import NodeRelationship, NodeWithScore, QueryBundle, RelatedNodeInfo, TextNode
 
 # %% auto #0
-__all__ = ['QUESTION_WORDS', 'HEADER', 'BY_NAME', 'WITH_FIRST', 'query_terms', 'Piece', 'pieces_by_score', 'cut_pieces',
-           'take_units', 'with_headers', 'UnitReader', 'take_readable', 'KnownPlace', 'places_apart',
+__all__ = ['QUESTION_WORDS', 'HEADER', 'SAME_LINE', 'BY_NAME', 'WITH_FIRST', 'query_terms', 'Piece', 'pieces_by_score',
+           'cut_pieces', 'take_units', 'with_headers', 'UnitReader', 'take_readable', 'KnownPlace', 'places_apart',
            'MultiScaleRanking', 'put_first', 'known_places', 'extended', 'MultiScaleRetriever']
 
 # %% ../../nbs/40_retrieval/07_multiscale.ipynb #d1e85e12
@@ -29,6 +29,7 @@ from ragnb.documents.span import (
 from ..documents.text import is_heading, readable_cut, trim_span, word_cut, word_tokens_batch
 from ..models.embedding import NgramEmbedding
 from ..chunking.base import set_prefix, shown_prefix
+from ..chunking.units import same_line
 from ..storage.filtered import filtered_store, FilteredStore
 from ..storage.store import ChunkReader
 from .arguments import check_counts, is_number, StoreRetriever
@@ -155,6 +156,7 @@ class UnitReader:
     nodes: dict[str, TextNode] = field(default_factory=dict)    # Address -> unit, read so far
     outlines: dict[str, Outline] = field(default_factory=dict)  # Document id -> outline, read so far
     reads: int = 0                                              # Keyed reads so far
+    may: Collection[int] | None = None                          # Keys that may be read; None for all
 
     def __repr__(self) -> str:
         return one_line(self, "store", "reads")
@@ -169,6 +171,7 @@ class UnitReader:
             self.reads += 1
             self.nodes |= self.store.get_chunks(missing).all()
         return [self.nodes[a] for a in addresses]
+
 
 # %% ../../nbs/40_retrieval/07_multiscale.ipynb #bc08b51c
 _ALONE = 30  # Characters of a unit cut inside a sentence that are worth reading alone
@@ -203,7 +206,7 @@ class _Filling:
             if goes_on:
                 self.opened.add(key)
 
-# %% ../../nbs/40_retrieval/07_multiscale.ipynb #b0a0eaa2
+# %% ../../nbs/40_retrieval/07_multiscale.ipynb #69fc32e7
 _MORE = 12   # Units looked at beyond those that fit
 
 
@@ -219,17 +222,51 @@ def _bare_headings(units: Units, texts: Mapping[int, str], taken: Mapping[int, S
             out.add(key)
     return out
 
+# %% ../../nbs/40_retrieval/07_multiscale.ipynb #dce75b0f
+SAME_LINE: str = "in the same paragraph or table row as a match"   # Why a unit is there that came with it
+_LINE = 800                                                        # Characters of a line that is read whole
 
+
+def _lines(reader: UnitReader, keys: Sequence[int]) -> dict[int, tuple[int, ...]]:
+    "Find the lines of the best unit and of units in tables: unit -> all units of its line; () if one cannot be read."
+    units, may, out = reader.units, reader.may, dict[int, tuple[int, ...]]()
+    inside = [key for rank, key in enumerate(keys) if not rank or units.header[units.row_by_key[key]] >= 0]
+    doc_ids = dict.fromkeys(units.ids[key >> SHIFT] for key in keys)    # their passages need the outlines too
+    if missing := [i for i in doc_ids if i not in reader.outlines]:
+        reader.reads, reader.outlines = reader.reads + 1, reader.outlines | reader.store.get_outlines(missing).all()
+    for key in inside:
+        outline, own = reader.outlines[units.ids[key >> SHIFT]], key & ((1 << SHIFT) - 1)
+        line, spans = same_line(outline, "u", own), outline.levels["u"]
+        if key not in out and len(line) > 1 and spans[line[-1]].end - spans[line[0]].start <= _LINE:
+            whole = tuple(key - own + i for i in line)
+            there = [k in units.row_by_key and units.span(k) and (may is None or k in may) for k in whole]
+            out |= dict.fromkeys(whole, whole if all(there) else ())
+    return out
+
+
+def _half_rows(units: Units, found: Mapping[int, tuple[int, ...]], taken: Mapping[int, Span], first: int,
+               named: Collection[int]) -> set[int]:
+    "Units of table rows that are not read whole, but of the line of the first unit; and headers that lose all rows."
+    best = found.get(first) or (first,)
+    out = {key for key in taken.keys() & found.keys() if key not in best
+           and not (found[key] and all(taken.get(k) == units.span(k) for k in found[key]))}
+    header = {key: int(units.header[units.row_by_key[key]]) for key in taken}
+    kept = {header[key] for key in taken if key not in out}
+    return out | {header[key] for key in out if header[key] in taken and header[key] in named} - kept
+
+# %% ../../nbs/40_retrieval/07_multiscale.ipynb #b0a0eaa2
 def take_readable(
     reader: UnitReader,
     pieces: Sequence[Piece],          # Best first
     budget: int,                      # Characters, white space between neighbors included
     apart: Mapping[int, int] | None = None,  # Of units in a place that is read by itself: its number
 ) -> tuple[dict[int, Span], set[int]]:  # Key -> span, in the order taken; those whose last sentence goes on
-    "Take units until the budget is full, and begin and end them where a reader can follow; one keyed read."
+    "Take units until the budget is full, and begin and end them where a reader can follow; two keyed reads."
     units = reader.units
     ahead = pieces[:len(take_units(units, pieces, budget)) + _MORE] if budget > 0 else []
-    texts = {p.key: n.text for p, n in zip(ahead, reader.read_units(p.key for p in ahead))}
+    found = _lines(reader, [p.key for p in ahead])
+    keys = [*dict.fromkeys(key for p in ahead for key in (p.key, *found.get(p.key, ())))]
+    texts = {key: n.text for key, n in zip(keys, reader.read_units(keys))}
     named, without = {p.key for p in ahead if p.why}, set[int]()
     for _ in range(4):
         filling = _Filling(units, texts, budget)
@@ -240,6 +277,7 @@ def take_readable(
         if rest is not None and (filling.left >= _ALONE or not filling.taken):
             filling.take(rest, head=True)
         bare = _bare_headings(units, texts, filling.taken, apart or {}) - named
+        bare |= _half_rows(units, found, filling.taken, keys[0], named) if found else set()
         if not bare or not filling.taken.keys() - bare:
             return filling.taken, filling.opened
         without |= bare
@@ -378,14 +416,11 @@ class MultiScaleRanking(Hits):
         for n, place in enumerate(self.places):
             apart = dict.fromkeys(units.keys_in(place.doc_id, place.span), n) | apart
         taken, opened = take_readable(reader, self.pieces, budget, apart)
-        doc_ids = dict.fromkeys(units.ids[key >> SHIFT] for key in taken)
-        if missing := [i for i in doc_ids if i not in reader.outlines]:
-            reader.reads, reader.outlines = reader.reads + 1, reader.outlines | reader.store.get_outlines(missing).all()
         order = {key: n for n, key in enumerate(taken)}
         runs = [sorted(run, key=order.__getitem__) for run in _runs(units, taken, apart)]
         passages = []
         for rank, run in enumerate(sorted(runs, key=lambda run: order[run[0]]), 1):
-            scores = tuple(self.pieces[self.ranks[key] - 1].score for key in run)
+            scores = tuple(self.pieces[self.ranks[key] - 1].score if key in self.ranks else 0.0 for key in run)
             why = {units.address(key): self._why(key, taken[key]) for key in run}
             evidence = {"rank": rank, "score": scores[0], "scores": scores, "why": why}
             passages.append(_passage(reader, run, taken, opened, **evidence))
@@ -412,6 +447,8 @@ class MultiScaleRanking(Hits):
 
     def _why(self, key: int, span: Span | None = None) -> Why:
         "Why a unit is in the ranking, and how much of it is read where it is cut to a span."
+        if key not in self.ranks:
+            return Why("beside", detail=SAME_LINE)
         piece, units = self.pieces[self.ranks[key] - 1], self.reader.units
         why = piece.why
         if not why:
@@ -647,7 +684,7 @@ class MultiScaleRetriever(StoreRetriever, HitsRetriever):
             places = known_places(units, named, pieces, self.follow, may, self.whole)
             cited = [source.place(p.doc_id, p.span) for p in places if not units.holds(p.doc_id, p.span)]
             reader.units = units = extended(source, units, scores.keys, cited)
-        may = None if allowed is None else set(np.intersect1d(units.keys, allowed).tolist())
+        reader.may = may = None if allowed is None else set(np.intersect1d(units.keys, allowed).tolist())
         led, apart = put_first(units, places, pieces, may), places_apart(places) if named else ()
         signs = scores.signs if by_spelling and allowed is None else None   # Hidden documents must not show
         return MultiScaleRanking(source, reader, led, scores, apart, common, self.top_k, signs)

@@ -81,7 +81,7 @@ def open_collection(
     client = _open_server(home) if is_server else _open_folder(Path(home).resolve())
     names = sorted(c.name for c in client.list_collections())
     if name not in names and (name or len(names) != 1):
-        raise InputError(f"name a collection of {home!r}, as in {home}#{(names or ['NAME'])[0]}: it has "
+        raise InputError(f"name a collection of {home!r}, as in chroma:{home}#{(names or ['NAME'])[0]}: it has "
                          f"{', '.join(names) or 'none'}" + (f", not {name!r}" if name else ""))
     collection = client.get_collection(name or names[0], embedding_function=None)
     return ChromaVectorStore(chroma_collection=collection)

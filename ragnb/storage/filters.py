@@ -189,15 +189,17 @@ def _nothing_fulfils(condition: Condition, documents: Sequence[Mapping[str, Any]
     if condition.key not in keys:
         way = (f"to set {condition.key!r}, begin a .md or .txt file with three lines, ---, {condition.key}: VALUE and "
                f"---, or give a .jsonl line a field {condition.key!r}, and index again")
-        more = "" if condition.key in FOLDER_KEYS else f"; for a folder: folder=NAME; {way}"
+        more = [] if condition.key in FOLDER_KEYS else ["for a folder: folder=NAME", way]
         known = keys if condition.key in FOLDER_KEYS else [*keys, *({"folder"} - {*keys})]
         near = get_close_matches(condition.key, known, 1)
-        meant = f" (did you mean {near[0]!r}?)" if near else ""
-        return f"no document has {condition.key!r}{meant}; known keys: {', '.join(sorted(known))}{more}"
+        missing = f"no document has {condition.key!r}"
+        if near:
+            missing = f"no document has {condition.key!r} (did you mean {near[0]!r}?)"
+        return "; ".join([missing, f"known keys: {', '.join(sorted(known))}", *more])
     there = list(dict.fromkeys(str(d[condition.key]) for d in documents if _kind(d.get(condition.key))))
     if condition.key in FOLDER_KEYS:
         there = [". (no folder)" if name == "." else name for name in there]
-    shown = ", ".join(sorted(there)[:12]) + (f" and {len(there) - 12:,} more" if len(there) > 12 else "")
+    shown = ", ".join(sorted(there)[:12]) + (f" … (+{len(there) - 12:,})" if len(there) > 12 else "")
     said = " or ".join(repr(v) for v in dict.fromkeys(map(str, condition.values)))
     sign = "" if condition.operator in ("==", "in") else f"{condition.operator} "
     return f"no document has {condition.key} {sign}{said}; there are: {shown}"

@@ -442,7 +442,7 @@ def test_a_chat_says_that_an_answer_is_not_judged(library: Library) -> None:
         shown: list[str] = []
         Chat(Agent(library, script(judge=judge), {"grade": None}), lambda prompt: "", shown.append).ask(QUESTION)
         screens.append("".join(shown))
-    assert "판정하지 못했습니다" in screens[0] and "판정" not in screens[1]
+    assert "could not be judged" in screens[0] and "judge" not in screens[1]
 
 
 # --- what a person adds

@@ -357,3 +357,94 @@ def test_results_never_replace_a_file_of_yours(run, decided, tmp_path, monkeypat
     for _ in range(2):
         assert run("eval", "docs", "questions.jsonl", "--out", "out", *few)[0] == 0
     assert "no other file" in " ".join(run("eval", "--help")[1].split())
+
+
+def test_no_table_row_is_shown_in_part(run, tmp_path):
+    """`주문한 날부터 8일이며 … |` below the header, as if it were a product → rows of a passage are whole, at every budget with room for one."""
+    rows = [f"| HS-{k} | 규격 M{k}, 스테인리스 재질이며 방청 처리하고 상자마다 백 개씩 담아 습기 없는 곳에 둔다 | 단가 {k * 37}원, 열 상자 이상은 "
+            f"할인하며 운임은 따로 청구한다 | 주문한 날부터 {k % 9 + 2}일이며 휴일은 빼고 센다 |" for k in range(100, 130)]
+    table = ["# 단가표", "", "| 품번 | 규격 | 단가 | 납기 |", "|---|---|---|---|", *rows]
+    (tmp_path / "prices.md").write_text("\n".join(table) + "\n", encoding="utf-8")
+    assert run("index", tmp_path / "prices.md", "--index", tmp_path / "index", "--quiet")[0] == 0
+    for budget in (200, 300, 500, 800, 1_500):
+        pipeline = Pipeline.from_index(tmp_path / "index", budget=budget)
+        for k in (100, 107, 121):
+            answer = pipeline.ask(f"HS-{k}의 단가는 얼마인가요?")
+            assert rows[k - 100] in min(answer.passages, key=lambda p: p.rank).text and answer.expansion.stats.reads <= 2
+            assert [line for p in answer.passages for line in p.text.splitlines() if line not in table] == [], (budget, k)
+
+
+def test_a_rule_without_a_heading_is_read_as_a_whole_paragraph(run, tmp_path):
+    """At small budgets the paragraph of the rule was cut, and others filled the rest → it is whole, in the first passage."""
+    rules = {"자가용으로 출장을 가면 얼마를 주나요?": "자기 차를 이용하여 출장을 가는 경우에는 1킬로미터에 250원을 지급하며, 통행료와 주차료는 영수증에 적힌 금액을 그대로 지급합니다. "
+             "다만 하루 왕복 거리가 30킬로미터보다 짧으면 지급하지 않습니다. 과태료와 범칙금은 어떤 경우에도 회사가 부담하지 않습니다.",
+             "법인 카드를 쓸 수 없는 곳은 어디인가요?": "법인 카드는 출장 기간에 업무를 위하여서만 쓸 수 있습니다. 주류 판매가 주된 업종인 곳과 유흥업소, 귀금속점에서는 쓸 수 없으며, "
+             "심야인 밤 11시부터 아침 6시까지 쓴 금액은 사유를 적어야 합니다. 개인 용도로 쓴 금액은 다음 달 급여에서 뺍니다.",
+             "해외 출장은 며칠 전에 신청해야 하나요?": "해외 출장은 부서장의 승인에 더하여 본부장의 승인을 받아야 합니다. 출발 14일 전까지 신청하는 것을 원칙으로 하며, 여행 경보 3단계 "
+             "이상인 나라로는 출장을 보내지 않습니다. 다만 대표이사가 특별히 허가한 경우에는 안전 대책을 첨부하여 예외로 할 수 있습니다."}
+    others = ["국내 출장의 교통편은 철도를 먼저 이용합니다. 철도로 두 시간 안에 닿을 수 없는 곳은 항공편을 이용할 수 있으며, 등급은 일반석으로 합니다.",
+              "출장을 가려는 직원은 출발하기 사흘 전까지 출장 신청서를 작성하여 소속 부서장의 승인을 받아야 합니다. 신청서에는 목적지와 기간, 예상 경비를 적습니다.",
+              "숙박비는 국내의 경우 1박에 9만 원까지 실비로 지급합니다. 서울과 부산, 제주는 12만 원까지 인정합니다."]
+    (tmp_path / "policy.txt").write_text("\n\n".join([*others, *rules.values(), *others[::-1]]) + "\n", encoding="utf-8")
+    assert run("index", tmp_path / "policy.txt", "--index", tmp_path / "index", "--quiet")[0] == 0
+    for question, rule in rules.items():
+        for budget in (250, 500, 4_000):
+            found = json.loads(run("ask", question, "--budget", budget, "--json", "--index", tmp_path / "index")[1])["passages"]
+            assert rule in min(found, key=lambda p: p["rank"])["text"], budget
+
+
+def test_messages_that_were_half_english(run, tmp_path, monkeypatch):
+    """`건너뜀 b.docx: is not a .docx file …`, `(did you mean …)`, `for a folder: …` → Korean lines, what was typed aside."""
+    docs = tmp_path / "docs"
+    docs.mkdir()
+    (docs / "a.md").write_text("---\ndoc_type: 규정\n---\n연차는 15일이다.\n", encoding="utf-8")
+    for name in ("b.docx", "c.pdf", "d.hwp"):
+        (docs / name).write_bytes(b"no such file")
+    (tmp_path / "law.txt").write_text("아무 글", encoding="utf-8")
+    monkeypatch.setenv("RAGNB_LANG", "ko")
+    index = ("--index", tmp_path / "index")
+    for words in (("index", docs, *index, "--quiet"), ("ask", "연차", *index, "--where", "docctype=1"), ("ask", "연차", *index, "--retrieve", "nope"),
+                  ("ask", "연차", "--over", "nothing"), ("ask", "연차", *index, "--llm", "ollama:x", "--base-url", "http://127.0.0.1:9"),
+                  ("records", tmp_path / "law.txt", "--out", tmp_path / "out"), ("index", docs, "--index", tmp_path / "other", "--split", "paras:100")):
+        err = run(*words)[2].replace(str(tmp_path), "")
+        assert re.search("[가-힣]", err) and not re.search(r"(?:\b[a-z]{2,} ){2}[a-z]{2,}\b", re.sub(r"`[^`]*`", "", err)), (words, err)
+
+
+def test_a_size_without_an_overlap_has_none(run, index):
+    """`--split fixed:300` was refused, and nothing said why → an overlap of 0; an unknown splitter names --import."""
+    from ragnb.chunking.parsers import describe_parser, resolve_parser
+    for name in ("fixed", "chunks", "recursive"):
+        assert describe_parser(resolve_parser(f"{name}:300")) == describe_parser(resolve_parser(f"{name}:300/0"))
+    assert "--import FILE registers your own" in run("index", "x", "--split", "paras:100")[2] or "no such file" in run("index", "x", "--split", "paras:100")[2]
+    assert "fixed:500/0, whole" in " ".join(run("index", "--help")[1].split())
+
+
+def test_wrong_arguments_of_a_tool_are_told_in_one_line(index):
+    """Several lines of pydantic with an address → one line that names the argument."""
+    from mcp import Client
+    from ragnb.agent.mcp_server import make_mcp_server
+    from ragnb.agent.tools import ReadingTools
+
+    async def told(name: str, **arguments: object) -> str:
+        async with Client(make_mcp_server(ReadingTools(index))) as client:
+            found = await client.call_tool(name, arguments)
+            return found.content[0].text if found.is_error else ""
+    assert asyncio.run(told("search")) == "search: query: Field required"
+    assert asyncio.run(told("get_page", doc_id="trip.md", page=[1])).count("\n") == 0
+
+
+def test_a_choice_in_chat_takes_commands(index):
+    """`/why` in place of a number was sent as an answer → a command; `/quit` ends; the prompt is in the reader's language."""
+    from ragnb.agent.chat import _choice_of
+    from ragnb.agent.state import AgentState, FoundChunk
+    from ragnb.documents.messages import use_language
+    state = AgentState(question="?", options=[FoundChunk(id="a.md#u0", doc_id="a.md")])
+    said, done, prompts = iter(["/why", "1"]), [], []
+    assert _choice_of(state, lambda p: prompts.append(p) or next(said), print, lambda line: done.append(line) is None).documents == ("a.md",)
+    assert done == ["/why"] and "an empty line for all" in prompts[0]
+    with pytest.raises(EOFError):
+        _choice_of(state, lambda prompt: "/quit", print, lambda line: False)
+    use_language("ko")
+    _choice_of(state, lambda p: prompts.append(p) or "", print)
+    use_language("")
+    assert prompts[-1].startswith("번호")

@@ -21,7 +21,7 @@ BY_NAME = {"vectors over chunks of 500 characters", "contains {share:.0%} of the
            "not significant", "found", "missed", "in part", "ahead", "level", "behind", "the design documents", "other libraries",
            "index", "documents", "characters", "chunks", "bytes", "unfinished", "embedding", "splitter", "settings",
            "[OPTIONS]", "COMMAND [ARGS]...", "<str>", "words", "vector", "heading", "document title", "name",
-           "read", "partly read", "not found", "found, but beyond the budget"}
+           "read", "partly read", "not found", "found, but beyond the budget", "the judge did not accept this answer", "this answer could not be judged"}
 # Errors of the operating system; one that this machine does not have is not translated here
 BY_SYSTEM = {os.strerror(code) for code in errno.errorcode}
 # Errors that typer writes, each with the words that cause it

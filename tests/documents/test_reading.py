@@ -122,7 +122,7 @@ def test_bad_lines_are_named_one_by_one(tmp_path):
 
 def test_a_folder_without_a_file_that_is_read_says_what_is_there(tmp_path):
     write(tmp_path, {f"{n}.gif": "x" for n in range(9)} | {"a.zip": "x"})
-    with pytest.raises(InputError, match=r"9 files, 0.gif, .* and 4 more; a.zip: a kind of file"):
+    with pytest.raises(InputError, match=r"9 files, 0.gif, .* … \(\+4\); a.zip: a kind of file"):
         find_files(tmp_path)
 
 

@@ -182,7 +182,7 @@ def test_pages_read_as_documents_are_one_document_again(corpus):
 
 
 @pytest.mark.parametrize("given, settings, told", [
-    (3, {}, "got int 3"), ("nothing", {}, "attach takes a LlamaIndex index"), ([], {}, "at least one node with text"),
+    (3, {}, "got int 3"), ("nothing", {}, "an index of another program is chroma:FOLDER#COLLECTION"), ([], {}, "at least one node with text"),
     ("chroma:/nowhere", {}, "no chroma.sqlite3"), ("llama_index:/nowhere", {}, "no folder of a persisted"),
     ("opensearch://localhost:1", {}, "has no index name"), ("nodes", {"top_k": 0}, "top_k"),
     ("nodes", {"retriever": "vector"}, "pass embed_model"), ("nodes", {"retriever": "tree"}, "auto, vector, bm25 or hybrid"),
