@@ -227,7 +227,7 @@ SAME_LINE: str = "in the same paragraph or table row as a match"   # Why a unit 
 _LINE = 800                                                        # Characters of a line that is read whole
 
 
-def _lines(reader: UnitReader, keys: Sequence[int]) -> dict[int, tuple[int, ...]]:
+def _lines(reader: UnitReader, keys: Sequence[int], budget: int) -> dict[int, tuple[int, ...]]:
     "Find the lines of the best unit and of units in tables: unit -> all units of its line; () if one cannot be read."
     units, may, out = reader.units, reader.may, dict[int, tuple[int, ...]]()
     inside = [key for rank, key in enumerate(keys) if not rank or units.header[units.row_by_key[key]] >= 0]
@@ -237,7 +237,8 @@ def _lines(reader: UnitReader, keys: Sequence[int]) -> dict[int, tuple[int, ...]
     for key in inside:
         outline, own = reader.outlines[units.ids[key >> SHIFT]], key & ((1 << SHIFT) - 1)
         line, spans = same_line(outline, "u", own), outline.levels["u"]
-        if key not in out and len(line) > 1 and spans[line[-1]].end - spans[line[0]].start <= _LINE:
+        most = _LINE if units.header[units.row_by_key[key]] >= 0 else min(_LINE, budget // 2)
+        if key not in out and len(line) > 1 and spans[line[-1]].end - spans[line[0]].start <= most:
             whole = tuple(key - own + i for i in line)
             there = [k in units.row_by_key and units.span(k) and (may is None or k in may) for k in whole]
             out |= dict.fromkeys(whole, whole if all(there) else ())
@@ -264,7 +265,7 @@ def take_readable(
     "Take units until the budget is full, and begin and end them where a reader can follow; two keyed reads."
     units = reader.units
     ahead = pieces[:len(take_units(units, pieces, budget)) + _MORE] if budget > 0 else []
-    found = _lines(reader, [p.key for p in ahead])
+    found = _lines(reader, [p.key for p in ahead], budget)
     keys = [*dict.fromkeys(key for p in ahead for key in (p.key, *found.get(p.key, ())))]
     texts = {key: n.text for key, n in zip(keys, reader.read_units(keys))}
     named, without = {p.key for p in ahead if p.why}, set[int]()

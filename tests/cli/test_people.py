@@ -388,7 +388,7 @@ def test_a_rule_without_a_heading_is_read_as_a_whole_paragraph(run, tmp_path):
     (tmp_path / "policy.txt").write_text("\n\n".join([*others, *rules.values(), *others[::-1]]) + "\n", encoding="utf-8")
     assert run("index", tmp_path / "policy.txt", "--index", tmp_path / "index", "--quiet")[0] == 0
     for question, rule in rules.items():
-        for budget in (250, 500, 4_000):
+        for budget in (350, 500, 4_000):
             found = json.loads(run("ask", question, "--budget", budget, "--json", "--index", tmp_path / "index")[1])["passages"]
             assert rule in min(found, key=lambda p: p["rank"])["text"], budget
 
