@@ -89,6 +89,10 @@ REWRITE_PROMPT: str = """앞서 한 질문들을 참고하여, 마지막 질문�
 """
 
 
+_GOES_ON = re.compile(r"(?:그럼|그러면|그렇다면|그건|그거|그것|그때|거기|이때)(?!에도)|(?:and|then|(?:what|how) about)\b",
+                      re.I)
+
+
 async def rewrite_question(
     state: AgentState,              # Its `query` is set
     llm: LLM | None,
@@ -106,6 +110,10 @@ async def rewrite_question(
     if query := await ask_step(state, "rewrite", llm, prompt, read, timeout):
         state.query = query
         state.record("rewrite", "done", query)
+    elif _GOES_ON.match(state.question.strip()):     # by itself it asks about anything
+        topic = next((q for q in reversed(state.earlier) if not _GOES_ON.match(q.strip())), state.earlier[0])
+        state.query = f"{topic} {state.question}"
+        state.record("rewrite", "rule", "the question goes on with the one before")
     else:
         state.queries = [f"{state.earlier[-1]} {state.question}"]
         state.record("rewrite", "rule", "the question before is searched too")
@@ -176,8 +184,9 @@ async def plan_queries(
     "Write the queries of an attempt."
     kept, parts = state.queries if state.attempts <= 1 else [], re.split(r"(?<=[?？])\s+", state.query)
     parts = [p.strip() for p in parts if len(p.strip()) >= 4]
-    wanted = [*(t.replace("{query}", state.query) for t in route.templates), state.query, state.question]
-    wanted += parts if len(parts) > 1 else []
+    wanted = [*(t.replace("{query}", state.query) for t in route.templates), state.query]
+    if state.query == state.question or not state.query.endswith(state.question):    # not joined by the rule
+        wanted += [state.question, *(parts if len(parts) > 1 else [])]
     wanted += [f"{state.query} {state.feedback}"[:1_000]] if state.feedback else []
     prompt = fill_prompt(route.prompt or MULTI_QUERY_PROMPT, query_str=whole_question(state), count=str(n))
     if state.searched:

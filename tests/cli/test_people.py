@@ -448,3 +448,32 @@ def test_a_choice_in_chat_takes_commands(index):
     _choice_of(state, lambda p: prompts.append(p) or "", print)
     use_language("")
     assert prompts[-1].startswith("번호")
+
+
+def test_a_question_that_goes_on_is_asked_with_the_one_before(tmp_path):
+    """`한도는요?` by itself found the limits of anything → a question that begins with 그럼 is searched with its topic alone."""
+    from ragnb import update_index
+    from ragnb.agent.flow import Agent
+    from ragnb.agent.state import AgentState
+    from ragnb.context.conversation import Conversation
+    rules = {"노트북": "노트북을 잃어버리면 한 시간 안에 보안팀에 신고한다.", "경비": "미리 받은 출장 경비는 돌아온 날부터 열흘 안에 정산한다.",
+             "보고서": "출장 보고서는 닷새 안에 제출하며 신고 기한을 넘기면 사유를 적는다.", "여권": "여권을 분실하면 기한 없이 외교부에 신고한다."}
+    for name, rule in rules.items():
+        (tmp_path / f"{name}.md").write_text(f"# {name}\n\n{rule}\n", encoding="utf-8")
+    update_index(tmp_path, tmp_path / ".ragnb", show_progress=False)
+    agent, talk = Agent(tmp_path / ".ragnb", None, {"grade": None}, ask_user=False), Conversation()
+
+    def asked(question: str) -> AgentState:
+        async def run() -> AgentState:
+            state = AgentState.ask(question, talk)
+            async for _ in agent.stream(state):
+                pass
+            return state
+        state = asyncio.run(run())
+        agent.remember(talk, state)
+        return state
+    first = asked("노트북을 잃어버리면 어떻게 하나요?")
+    for question in ("그럼 기한은요?", "그럼 어디에 하나요?"):
+        state = asked(question)
+        assert state.queries == [f"{first.question} {question}"] and state.hits[0].doc_id == "노트북.md"
+    assert asked("여권을 분실하면요?").queries[0] == "여권을 분실하면요?"
