@@ -647,7 +647,8 @@ def _index_all(args: _Source, settings: Mapping[str, Any], started: float) -> No
 
 # %% ../nbs/99_cli/01_cli.ipynb #ae9d9c99
 _SPLITTERS = ("units (for multi-scale retrieval), parent-child, parent-child:800/100,200/30 (size/overlap of parents, "
-              "then children), chunks:400/0, recursive:800/100, fixed:500/0, whole, sentence, records, structure, structure:RULES, titled:SPLITTER or "
+              "then children), chunks:400/0, recursive:800/100, fixed:500/0, whole, sentence, records, structure, "
+              "structure:RULES, titled:SPLITTER or "
               "contexts:SPLITTER. Sizes count characters, or tokens of the one after @: chunks:200/20@cl100k_base")
 
 class _Source(_Index, _Embedding, _Model, _Wait, _Settings):
