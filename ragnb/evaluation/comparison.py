@@ -395,7 +395,7 @@ def run_strategies(
             groups.setdefault((s.peer, s.split, s.embed), []).append(s)
     n_questions = len(plan.dataset.questions)
     total = len(known) * n_questions + len(groups) * _index_steps(plan)
-    with tqdm(total=total, desc="evaluate", disable=not show_progress, smoothing=0.05) as bar:
+    with tqdm(total=total, desc=say("evaluate"), disable=not show_progress, smoothing=0.05) as bar:
         bar.update(sum(r is not None for r in done.values()) * n_questions)
         for runs in _each_group(plan, list(groups.values()), llm, workers, bar):
             for run in runs:

@@ -507,8 +507,8 @@ def tune(
 ) -> Tuned:                                      # `InputError` when nothing can be read or asked
     "Choose retrieval, chunk size and policy for documents."
     grid = resolve_strategies(strategies or [*tuning_grid(), *trained_grid(plan.get("embed", "ngram"))])
-    with tqdm(total=1, desc="read, and make questions" if questions is None else "read", disable=not show_progress,
-              bar_format="{desc} [{elapsed}]", leave=False):
+    stage = say("read, and make questions" if questions is None else "read the documents")
+    with tqdm(total=1, desc=stage, disable=not show_progress, bar_format="{desc} [{elapsed}]", leave=False):
         dataset, made = load_tuning_set(source, questions, n, seed, problems)
     by_documents = bool(dataset.qrels) and not any(q.evidence for q in dataset.questions)
     planned = RunPlan(dataset, by_documents=by_documents, **plan)

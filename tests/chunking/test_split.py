@@ -342,7 +342,7 @@ def test_it_has_a_name_and_comes_back_from_a_manifest():
     assert [len(s) for s in fixed] == [50, 50, 50, 50, 20]
 
 
-@pytest.mark.parametrize("spec", ["recursive", "recursive:80", "recursive:80/80", "fixed:0/0", "recursive:80/10@words"])
+@pytest.mark.parametrize("spec", ["recursive", "recursive:80/", "recursive:80/80", "fixed:0/0", "recursive:80/10@words"])
 def test_a_size_that_means_nothing_is_refused(spec):
     with pytest.raises(ValueError):
         resolve_parser(spec)
