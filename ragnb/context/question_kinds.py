@@ -24,6 +24,8 @@ QUESTION_TYPES: tuple[str, ...] = ("fact", "comparison", "analysis")
 _COMPARES = re.compile(
     r"비교|차이(?![나밍콥])|다른\s*점|다른(?:가|지)|다르(?:게|다|며|고|지|면|냐)|달라|다릅|장단점|공통점"
     r"|어느\s*(?:쪽|것)이?\s*(?:더|유리|불리|낫|나은|좋)|중에?서?\s*더"
+    r"|(?:어느\s*\S+(?:\s+\S+){0,2}\s+더|보다)\s+[가-힣]{1,6}(?:가|나|까|지)요?\s*[?？.]?\s*\Z"
+    r"|똑같|같(?:은가|은지|나요|습니까|을까)|동일(?:한가|한지|합니까|하나요)"
     r"|보다\s*(?:더|많|적|높|낮|길|짧|크|작|유리|불리)|각각"
     r"|\bvs\b|\bversus\b|\bcompar\w*|\bdifferen(?:ce|ces|t from|tiate)\b|\bdiffers?\b|\bsimilarit|\bpros and cons\b"
     r"|\bin common\b|\b(?!other|rather)(?:more|less|better|worse|\w+er) than\b"

@@ -243,7 +243,9 @@ def write_records(
                 lines.setdefault(FILES[own], []).append(to_jsonl([record], document.text))
     if not lines:
         raise InputError("; ".join(["not one record", *map(str, problems[:3])]))
-    folder = Path(out)
+    folder, given = Path(out), [Path(path).resolve() for path in paths]
+    if own_files := [name for name in lines if (folder / name).resolve() in given]:
+        raise InputError(f"{own_files[0]} is a file that is read, and would be replaced: name another folder")
     folder.mkdir(parents=True, exist_ok=True)
     for name, rows in lines.items():
         write_atomically(folder / name, "".join(rows))

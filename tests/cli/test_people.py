@@ -477,3 +477,14 @@ def test_a_question_that_goes_on_is_asked_with_the_one_before(tmp_path):
         state = asked(question)
         assert state.queries == [f"{first.question} {question}"] and state.hits[0].doc_id == "노트북.md"
     assert asked("여권을 분실하면요?").queries[0] == "여권을 분실하면요?"
+
+
+def test_records_never_replace_a_file_that_they_read(run, tmp_path):
+    """`records interpretations.jsonl --out .` replaced its own input → refused before anything is written."""
+    from ragnb.documents.kinds import FILES
+    file = tmp_path / FILES["qa"]
+    file.write_text(json.dumps({"title": "휴가", "text": "질문: 연차는 며칠입니까?\n답변: 15일입니다.\n\n질문: 반차는 몇 시간입니까?\n답변: 4시간입니다."}, ensure_ascii=False) + "\n", encoding="utf-8")
+    before = file.read_text(encoding="utf-8")
+    code, _, err = run("records", file, "--kind", "qa", "--out", tmp_path)
+    assert code == 2 and "would be replaced: name another folder" in err and file.read_text(encoding="utf-8") == before
+    assert run("records", file, "--kind", "qa", "--out", tmp_path / "out")[0] == 0
