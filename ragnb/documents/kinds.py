@@ -216,6 +216,13 @@ FILES: dict[str, str] = {
     "qa": "labor_qa.jsonl",
 }  # Kind -> file
 
+def _check_apart(files: Sequence[Path], given: Sequence[str | Path]) -> None:
+    "Refuse to replace a file that is read."
+    known = [Path(path).resolve() for path in given]
+    if own := [file.name for file in files if file.resolve() in known]:
+        raise InputError(f"{own[0]} is a file that is read, and would be replaced: name another folder")
+
+
 def write_records(
     paths: Iterable[str | Path],       # Files and folders
     out: str | Path,                   # A folder, made when it is missing; files of the same names are replaced
@@ -243,9 +250,8 @@ def write_records(
                 lines.setdefault(FILES[own], []).append(to_jsonl([record], document.text))
     if not lines:
         raise InputError("; ".join(["not one record", *map(str, problems[:3])]))
-    folder, given = Path(out), [Path(path).resolve() for path in paths]
-    if own_files := [name for name in lines if (folder / name).resolve() in given]:
-        raise InputError(f"{own_files[0]} is a file that is read, and would be replaced: name another folder")
+    folder = Path(out)
+    _check_apart([folder / name for name in lines], paths)
     folder.mkdir(parents=True, exist_ok=True)
     for name, rows in lines.items():
         write_atomically(folder / name, "".join(rows))
