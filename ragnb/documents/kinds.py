@@ -216,7 +216,7 @@ FILES: dict[str, str] = {
     "qa": "labor_qa.jsonl",
 }  # Kind -> file
 
-def _check_apart(files: Sequence[Path], given: Sequence[str | Path]) -> None:
+def _check_apart(files: Sequence[Path], given: Iterable[str | Path]) -> None:
     "Refuse to replace a file that is read."
     known = [Path(path).resolve() for path in given]
     if own := [file.name for file in files if file.resolve() in known]:
@@ -233,8 +233,7 @@ def write_records(
     "Write the records of raw statutes, interpretations, rulings and Q&A as JSONL."
     if kind is not None and kind not in FILES:
         raise InputError(f"kind must be one of {', '.join(FILES)}, got {kind!r}")
-    lines: dict[str, list[str]] = {}
-    seen: set[str] = set()
+    paths, lines, seen = list(paths), dict[str, list[str]](), set[str]()
     for document in (d for path in paths for d in raw_documents(path, problems)):
         document.metadata |= {"domain": domain} if domain else {}
         own = kind or detect_kind(document.text)
