@@ -10,21 +10,20 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, field
-from itertools import accumulate
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 # %% auto #0
-__all__ = ['DOCUMENT', 'NOTHING', 'StateMoved', 'ClusterState', 'ClusterDocument', 'stepped_outline', 'outline_of', 'Looked',
-           'rows_query', 'hits_of', 'lacking', 'View', 'States', 'Snapshots', 'Searches', 'ClusterRows']
+__all__ = ['DOCUMENT', 'NOTHING', 'StateMoved', 'ClusterState', 'ClusterDocument', 'Looked', 'rows_query', 'hits_of', 'lacking',
+           'View', 'States', 'Snapshots', 'Searches', 'ClusterRows']
 
 # %% ../../nbs/40_retrieval/17_cluster_rows.ipynb #01cbaeea
 from ..documents.markup import one_line
-from ..documents.span import InputError, Outline, RagnbError
+from ..documents.span import InputError, RagnbError, SEARCHED
 from .sqlite_store import StoredDocument
 from .unit_source import SHIFT
 from ..storage.opensearch import ServerError, server_errors
-from ..storage.store import outline_from_json, outline_to_json, T
+from ..storage.store import T
 
 # %% ../../nbs/40_retrieval/17_cluster_rows.ipynb #2460acb1
 class StateMoved(RagnbError):
@@ -37,25 +36,12 @@ class ClusterState:
     generation: int = 0                  # Goes up with every commit; 0: nothing was committed
     rows: str = ""                       # Index that holds the rows
     limit: int = 0                       # Rows of documents with a lower number count,
-    gone: tuple[int, ...] = ()           # except these
+    gone: list[int] = field(default_factory=list)             # except these
     totals: Mapping[str, int] = field(default_factory=dict)   # Units, words, documents and rows that count
     told: Mapping[str, Any] = field(default_factory=dict)     # How the index was made
-    old: tuple[str, ...] = ()            # Indexes of earlier states, which the next writer removes
 
     def __repr__(self) -> str:
         return f"ClusterState({self.generation}, {self.rows!r}, limit={self.limit}, gone={len(self.gone)})"
-
-    @classmethod
-    def of(
-        cls,
-        row: Mapping[str, Any],
-    ) -> ClusterState:
-        "Read a state row."
-        return cls(**{**row, "gone": tuple(row["gone"]), "old": tuple(row["old"])})
-
-    def row(self) -> dict[str, Any]:
-        "Write a state row."
-        return {**asdict(self), "gone": list(self.gone), "old": list(self.old)}
 
     def live(
         self,
@@ -63,7 +49,7 @@ class ClusterState:
     ) -> dict[str, Any]:               # A query, without a score
         "Find the rows that count."
         wanted = [{"range": {"pos": {"lt": self.limit << SHIFT}}}, *filters]
-        gone = [{"terms": {"doc": list(self.gone)}}] if self.gone else []
+        gone = [{"terms": {"doc": self.gone}}] if self.gone else []
         return {"bool": {"filter": wanted, **({"must_not": gone} if gone else {})}}
 
 # %% ../../nbs/40_retrieval/17_cluster_rows.ipynb #721504df
@@ -71,55 +57,14 @@ class ClusterDocument(NamedTuple):
     "What the row of a document says."
     own: StoredDocument           # Its number, its id, and where its chunks are
     title: str                    # Words, joined by spaces
-    counts: Mapping[str, int]     # Its share of the totals
 
-    @classmethod
-    def of(
-        cls,
-        row: Mapping[str, Any],
-    ) -> ClusterDocument:
-        "Read the row of a document."
-        own = StoredDocument(row["doc"], row["id"], json.loads(row["levels"]))
-        return cls(own, row["title"], json.loads(row["counts"]))
+    @property
+    def n_units(self) -> int:
+        "Count the searched chunks."
+        return sum(self.own.levels.get(level, 0) for level in SEARCHED)
 
 
-DOCUMENT: tuple[str, ...] = ("doc", "id", "levels", "title", "counts")   # Fields of the row of a document
-
-# %% ../../nbs/40_retrieval/17_cluster_rows.ipynb #e912ed11
-def _steps(numbers: Sequence[int]) -> list[int]:
-    "Differences of numbers, the first one from 0."
-    return [b - a for a, b in zip((0, *numbers), numbers)]
-
-
-def _ends(levels: Mapping[str, Sequence[int]], others: Iterable[int] = ()) -> list[int]:
-    "Where chunks end, rising, with 0 and other places."
-    return sorted({0, *others, *(end for flat in levels.values() for end in flat[1::2])})
-
-
-def stepped_outline(
-    outline: Outline,
-) -> str:               # JSON
-    "Write an outline with the sizes of chunks and the gaps between them."
-    record = json.loads(outline_to_json(outline))
-    levels, blanks = record["levels"], dict(record["blanks"])
-    record["others"] = sorted(blanks.keys() - set(_ends(levels)))
-    places = {end: n for n, end in enumerate(_ends(levels, record["others"]))}
-    steps = {level: _steps(flat) for level, flat in levels.items()}
-    record["levels"] = {level: [own[::2], own[1::2]] for level, own in steps.items()}
-    record["blanks"] = [_steps([places[at] for at in blanks]), list(blanks.values())]
-    return json.dumps(record, ensure_ascii=False, separators=(",", ":"))
-
-
-def outline_of(
-    text: str,          # From `stepped_outline`
-) -> Outline:
-    "Read an outline."
-    record = json.loads(text)
-    levels = {level: list(accumulate(step for pair in zip(*steps) for step in pair))
-              for level, steps in record["levels"].items()}
-    ends, (steps, blanks) = _ends(levels, record.pop("others")), record["blanks"]
-    record |= {"levels": levels, "blanks": [[ends[n], blank] for n, blank in zip(accumulate(steps), blanks)]}
-    return outline_from_json(json.dumps(record))
+DOCUMENT: tuple[str, ...] = ("doc", "id", "levels", "title")   # Fields of the row of a document
 
 # %% ../../nbs/40_retrieval/17_cluster_rows.ipynb #6afbdf1a
 class Looked(Mapping):
@@ -192,9 +137,6 @@ class View:
         self.notes: dict[str, Any] = {}                      # Of the callers
         self.users = 0                                       # Snapshots that ask it now
 
-    def __repr__(self) -> str:
-        return one_line(self, "state")
-
 
 _WANTED = ",".join(f"responses.{part}" for part in (
     "status", "error", "timed_out", "_shards.failed", "hits.total", "hits.hits.sort",
@@ -229,7 +171,7 @@ class States:
                 found = self.client.get(index=f"{self.name}-state", id="state")
             except NotFoundError:
                 return ClusterState()
-        return ClusterState.of(found["_source"])
+        return ClusterState(**found["_source"])
 
     @property
     def last(self) -> ClusterState:
@@ -476,16 +418,14 @@ class ClusterRows(Searches):
         view.ids.update(dict.fromkeys(ids))
         asked = [{"term": {"kind": "d"}}, *([{"terms": {"id": list(ids)}}] if ids else [])]
         for row in self.scan(view.state.live(*asked), fields):
-            view.ids[row["id"]] = self.known[row["doc"]] = ClusterDocument.of(row)
+            view.ids[row["id"]] = self._keep(row)
             if "outline" in row:
-                self.keep_outline(row)
+                self.kept.setdefault("outlines", {})[row["doc"]] = row["outline"]
 
-    def keep_outline(
-        self,
-        row: Mapping[str, Any],   # Of a document
-    ) -> None:
-        "Keep an outline for this snapshot."
-        self.kept.setdefault("outlines", {})[row["doc"]] = outline_of(row["outline"])
+    def _keep(self, row: Mapping[str, Any]) -> ClusterDocument:
+        own = StoredDocument(row["doc"], row["id"], json.loads(row["levels"]))
+        self.known[own.doc] = document = ClusterDocument(own, row["title"])
+        return document
 
     def note_live(
         self,
@@ -512,4 +452,5 @@ class ClusterRows(Searches):
         answer: Mapping[str, Any],   # Of a search, with the fields of `DOCUMENT`
     ) -> None:
         "Keep the documents that a search has found."
-        self.known.update({hit["_source"]["doc"]: ClusterDocument.of(hit["_source"]) for hit in hits_of(answer)})
+        for hit in hits_of(answer):
+            self._keep(hit["_source"])

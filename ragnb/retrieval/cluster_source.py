@@ -20,10 +20,10 @@ __all__ = ['unit_bytes', 'codes_from', 'joined', 'heard', 'nearest_units_query',
 
 # %% ../../nbs/40_retrieval/18_cluster_source.ipynb #5c1f61ad
 from ..documents.markup import one_line
-from ..documents.span import Outline, SEARCHED, Span
+from ..documents.span import Span
 from ..documents.text import word_tokens_batch
 from .cluster_rows import ClusterDocument, ClusterRows, DOCUMENT, hits_of, Looked, rows_query, View
-from .scoring import lucene_idf, ranges_around, saturated
+from .scoring import bm25, ranges_around
 from .unit_source import FieldCounts, QuestionCounts, SCALES, SHIFT, UNIT, Units, UnitSource
 from ..storage.opensearch import inner_product, nearest_rows, written_token
 
@@ -114,10 +114,11 @@ _TITLE, _NAME, _UNIT = "title", "name", "tokens"
 _CLAUSES = 1_000    # Of a query; a server takes 1,024
 
 
-def _held_words_queries(terms: Sequence[str], live: Callable[..., dict[str, Any]]) -> list[dict[str, Any]]:
+def _held_words_queries(terms: Sequence[str], live: Callable[..., dict[str, Any]],
+                        in_a_row: bool = True) -> list[dict[str, Any]]:
     "Count units with words and with pairs of words in a row, titles with words, and headings with words."
-    words, pairs = list(dict.fromkeys(terms)), list(dict.fromkeys(zip(terms, terms[1:])))
-    fields = _UNIT, _TITLE, _NAME
+    words, fields = list(dict.fromkeys(terms)), (_UNIT, _TITLE, _NAME)
+    pairs = list(dict.fromkeys(zip(terms, terms[1:]))) if in_a_row else []
     asked = [(f"{field} {w}", {"term": {field: w}}) for field in fields for w in words]
     asked += [(f"pair {a} {b}", {"match_phrase": {_UNIT: f"{a} {b}"}}) for a, b in pairs]
     any_of = live({"bool": {"should": [{"terms": {field: words}} for field in fields]}})
@@ -131,8 +132,8 @@ def _best_units_queries(weights: Mapping[str, float], n: int, live: dict[str, An
     should = [{"term": {_UNIT: {"value": w, "boost": b}}} for w, b in weights.items()]
     lots = (should[at:at + _CLAUSES] for at in range(0, len(should), _CLAUSES))
     return [{"size": n, "_source": False, "stored_fields": "_none_", "track_total_hits": False,
-             "docvalue_fields": ["id"], "script_fields": {"heard": {"script": _heard_script(list(weights))}},
-             "sort": ["_score", "pos"],
+             "docvalue_fields": ["beside"], "script_fields": {"heard": {"script": _heard_script(list(weights))}},
+             "sort": ["_score", "id", "pos"],
              "query": {"bool": {"should": lot, "minimum_should_match": 1, "filter": live}}} for lot in lots]
 
 
@@ -145,7 +146,7 @@ def nearest_units_query(
     "Find the units nearest to a vector."
     query = _compared(vector, live) if exact else nearest_rows(vector, n, live)
     return {"size": n, "_source": False, "stored_fields": "_none_", "track_total_hits": False,
-            "docvalue_fields": ["id"], "sort": ["_score", "pos"], "query": query}
+            "docvalue_fields": ["beside"], "sort": ["_score", "id", "pos"], "query": query}
 
 
 def _compared(vector: Sequence[float], among: dict[str, Any]) -> dict[str, Any]:
@@ -153,6 +154,13 @@ def _compared(vector: Sequence[float], among: dict[str, Any]) -> dict[str, Any]:
     params = {"field": "vector", "query_value": vector, "space_type": "innerproduct"}
     rows = {"bool": {"filter": [{"exists": {"field": "vector"}}, among]}}
     return {"script_score": {"query": rows, "script": {"source": "knn_score", "lang": "knn", "params": params}}}
+
+
+def _place_query(doc_id: str, span: Span, live: Callable[..., dict[str, Any]]) -> dict[str, Any]:
+    "Find the first and the last unit that a span of a document touches."
+    touched = {"range": {"span": {"gte": span.start, "lte": max(span.start, span.end - 1)}}}
+    query = live({"term": {"kind": "u"}}, {"term": {"id": doc_id}}, touched)
+    return {"size": 0, "track_total_hits": False, "query": query, "aggs": {"n": {"stats": {"field": "pos"}}}}
 
 
 def keyed(
@@ -171,6 +179,7 @@ class FoundUnit(NamedTuple):
     score: float          # Of the server
     length: int = 0       # Tokens,
     heard: str = ""       # and the text of the script; empty if it was not asked for
+    beside: tuple[int, ...] = ()    # Keys of units that are read with this one
 
     @classmethod
     def of(
@@ -178,21 +187,25 @@ class FoundUnit(NamedTuple):
         hit: Mapping[str, Any],
     ) -> FoundUnit:
         "Read a hit."
-        fields = hit.get("fields", {})
+        fields, (score, doc_id, key) = hit.get("fields", {}), hit["sort"]
         length, _, heard = fields.get("heard", ["0 "])[0].partition(" ")
-        return cls(int(hit["sort"][1]), fields.get("id", [""])[0], float(hit["sort"][0]), int(length), heard)
+        beside = tuple((key >> SHIFT << SHIFT) + place for place in fields.get("beside", ()))
+        return cls(key, doc_id, float(score), int(length), heard, beside)
 
 
-def _own_bm25(found: Sequence[FoundUnit], terms: Mapping[str, int], known: Mapping[str, int], n_units: int,
-              mean_length: float) -> np.ndarray:
-    "Compute BM25 of units from the words in them: `terms` are counts in the question, `known` units with a word."
-    weights = [times * lucene_idf(n, n_units) if (n := known.get(w)) else 0.0 for w, times in terms.items()]
-    marks = _letters([c.heard for c in found]).astype(np.int64)
+def _own_bm25(found: Sequence[FoundUnit], terms: Mapping[str, int], known: FieldCounts) -> np.ndarray:
+    "Compute BM25 of units from the words in them: `terms` are counts in the question, in the order of the letters."
+    marks, lengths = _letters([c.heard for c in found]), np.array([c.length for c in found], np.int64)
     units = np.repeat(np.arange(len(found)), [len(c.heard) for c in found])
-    pair, counts = np.unique(((units << 32) + marks - 1)[marks > 0], return_counts=True)
-    unit, lengths = pair >> 32, np.array([c.length for c in found], np.int64)
-    earned = np.array(weights)[pair & 0xFFFFFFFF] * saturated(counts, lengths[unit], mean_length)
-    return np.bincount(unit, earned, len(found))
+    inside = {word: units[marks == letter] for letter, word in enumerate(terms, 1)}
+    return bm25(Counter(terms).elements(), known, inside, lengths)
+
+
+def _is_enough(found: Sequence[FoundUnit], scores: np.ndarray, k: int, rest: float) -> bool:
+    "Check that no other unit is one of the k best: `rest` is the most that the server gives to another one."
+    shares = scores / np.array([unit.score for unit in found])
+    most = shares.max() + (shares.max() - shares.min()) / 4
+    return len(found) > k and rest * most <= np.partition(scores, -k)[-k] * (1 + 1e-6)
 
 
 def _best_candidates(found: Sequence[FoundUnit], scores: np.ndarray, k: int, digits: int) -> np.ndarray:
@@ -340,6 +353,10 @@ class _Question:
         self.vector: list[float] = []                      # Empty without one
         self.places: dict[int, np.void | None] = {}        # Key -> row of type UNIT; None: there is no such unit
         self.begins = False                                # The next read is the first of a question
+        self.beside: dict[int, Sequence[int]] = {}         # Key of a candidate -> keys that are read with it
+        self.named: Sequence[tuple[str, Span]] = ()        # Places that the question names,
+        self.expected = np.zeros(0, np.int64)              # and the keys in them
+        self.looked_up: Sequence[str] = ()                 # Tokens that are looked up after the question
         self._forget()
 
     def _forget(self) -> None:
@@ -423,7 +440,10 @@ class _ClusterReads(UnitSource):
             held, inside = self._question(), _keys_in(np.asarray(ranges, np.int64).reshape(-1, 2))
             begins, held.begins = held.begins, False
             near = inside if scored is None else np.unique(np.asarray(scored, np.int64))
+            if begins:     # with what the scorer and the reader would ask for next
+                near = np.union1d(near, [k for key in near.tolist() for k in held.beside.get(key, ())]).astype(np.int64)
             placed = _keys_in(ranges_around(near, 1)) if begins or scored is not None else inside
+            placed = np.union1d(placed, held.expected) if begins else placed
             self._fetch(held, near if whole or begins else near[:0], placed)
             self.rows.note_live((placed >> SHIFT).tolist())
             return self._placed(held, placed, inside if whole else None)
@@ -442,7 +462,7 @@ class _ClusterReads(UnitSource):
         documents = {n: known[n] for n in dict.fromkeys((keys >> SHIFT).tolist())}
         tokens = np.zeros(0, np.uint32) if around is None else self._heard(held, keys, table["length"])
         return Units(keys, table, tokens, np.zeros((len(keys), 0), np.int8), np.zeros((len(keys), 0), np.float32),
-                     {n: d.own.id for n, d in documents.items()}, {n: d.counts["units"] for n, d in documents.items()},
+                     {n: d.own.id for n, d in documents.items()}, {n: d.n_units for n, d in documents.items()},
                      cosines, len(keys) > len(own))
 
     def _heard(self, held: _Question, keys: np.ndarray, lengths: np.ndarray) -> np.ndarray:
@@ -466,12 +486,19 @@ class _ClusterFinds(_ClusterReads):
     exact: bool
     _words: Callable[[View], tuple[dict[str, int | None], Looked]]
 
+    def foresee(self, places: Sequence[tuple[str, Span]], words: Callable[[], Iterable[str]]) -> None:
+        held = self._question()
+        held.named, held.looked_up = places, list(dict.fromkeys(words()))
+
     def expect(self, terms: Sequence[str], vector: np.ndarray | None, k: int | None,
                allowed: np.ndarray | None = None) -> None:
         "Ask for all that a question begins with, in one request."
         with self.rows.snapshot() as view:
-            searches, written = [], self._noted(terms)
-            self._question().begin(written, vector)
+            held, written = self._question(), self._noted(terms)
+            held.begin(written, vector)
+            searches = [_place_query(*place, view.state.live) for place in held.named]
+            if more := [w for w in held.looked_up if w not in terms]:
+                searches += _held_words_queries(list(map(written_token, more)), view.state.live, in_a_row=False)
             if terms:
                 searches += _held_words_queries(written, view.state.live)
             if k and terms:
@@ -479,6 +506,15 @@ class _ClusterFinds(_ClusterReads):
             if k and vector is not None:
                 searches.append(self._near_query(view, vector, k, allowed))
             self.rows.ask(*searches)
+            self._counted(more, in_a_row=False)
+            inside = [self.place(*place) + [-1, 1] for place in held.named]
+            held.expected = _keys_in(np.concatenate([np.zeros((0, 2), np.int64), *inside]))
+
+    def place(self, doc_id: str, span: Span) -> np.ndarray:
+        with self.rows.snapshot() as view:
+            answer = self.rows.ask(_place_query(doc_id, span, view.state.live))[0]
+        found = answer.get("aggregations", {}).get("n", {})
+        return np.array([[found["min"], found["max"] + 1]] if found.get("count") else [], np.int64).reshape(-1, 2)
 
     def _noted(self, terms: Sequence[str]) -> list[str]:
         "Write tokens as the server keeps them, and give them numbers."
@@ -487,21 +523,30 @@ class _ClusterFinds(_ClusterReads):
             self._numbers.setdefault(word, len(self._numbers) + 1)
         return written
 
+    def _counted(self, terms: Sequence[str], in_a_row: bool = True) -> dict[str, int]:
+        "Count units, titles and headings: field and written word -> how many; the words are known from then on."
+        with self.rows.snapshot() as view:
+            queries = _held_words_queries(list(map(written_token, terms)), view.state.live, in_a_row)
+            answers = self.rows.ask(*queries) if terms else []
+            lots = [answer.get("aggregations", {}).get("n", {}).get("buckets", {}) for answer in answers]
+            found = {key: b["doc_count"] for buckets in lots for key, b in buckets.items()}
+            known, fields = self._words(view)[0], (_UNIT, _TITLE, _NAME)
+            for term in terms:
+                in_fields = [found.get(f"{field} {written_token(term)}", 0) for field in fields]
+                known[term] = in_fields[0] if any(in_fields) else None
+            return found
+
     def counts(self, terms: Sequence[str]) -> QuestionCounts:
         with self.rows.snapshot() as view:
             totals, written = view.state.totals, dict(zip(terms, self._noted(terms)))
             self._question().look_for(written.values())
-            queries = _held_words_queries([written[t] for t in terms], view.state.live) if terms else ()
-            answers = self.rows.ask(*queries)
-            lots = [answer.get("aggregations", {}).get("n", {}).get("buckets", {}) for answer in answers]
-            found = {key: b["doc_count"] for buckets in lots for key, b in buckets.items()}
+            found = self._counted(terms)
             def of(field: str) -> dict[str, int]:
                 return {t: n for t, w in written.items() if (n := found.get(f"{field} {w}"))}
             by_field = {field: of(field) for field in (_UNIT, _TITLE, _NAME)}
             pairs = {(a, b): n for a, b in zip(terms, terms[1:]) if (n := found.get(f"pair {written[a]} {written[b]}"))}
             held = {t: by_field[_UNIT][t] for t in dict.fromkeys(terms) if t in by_field[_UNIT]}
             known = {t for texts in by_field.values() for t in texts}
-            self._words(view)[0].update({t: held.get(t, 0) if t in known else None for t in terms})
             numbers = {t: self._numbers[written[t]] for t in dict.fromkeys(terms) if t in known}
             n_units, fields = totals.get("units", 0), {}
             for field in (_TITLE, _NAME):
@@ -520,6 +565,12 @@ class _ClusterFinds(_ClusterReads):
         asked = {w: counts[w] for w in _ordered_tokens(counts)}
         return _best_units_queries(asked, min(n, 10_000), self._among(view, allowed))
 
+    def _found(self, units: Iterable[FoundUnit]) -> list[FoundUnit]:
+        "Units that were found, each once; what is read with them is kept."
+        found = {unit.key: unit for unit in units}
+        self._question().beside |= {key: unit.beside for key, unit in found.items() if unit.beside}
+        return list(found.values())
+
     def _near_query(self, view: View, vector: np.ndarray, k: int, allowed: np.ndarray | None) -> dict[str, Any]:
         return nearest_units_query(_short(vector), min(k + 20, 10_000), self._among(view, allowed), self.exact)
 
@@ -532,11 +583,10 @@ class _ClusterFinds(_ClusterReads):
             while held:
                 answers = self.rows.ask(*self._words_queries(view, written, n, allowed))
                 lots = [[FoundUnit.of(hit) for hit in hits_of(answer)] for answer in answers]
-                found = list({c.key: c for lot in lots for c in lot}.values())
-                scores, last = (_own_bm25(some, times, held, known.n_units, known.mean_length)
-                                for some in (found, [lot[-1] for lot in lots if len(lot) >= min(n, 10_000)]))
-                least = np.partition(scores, len(scores) - k)[len(scores) - k] if len(scores) > k else 0
-                if not len(last) or n >= 10_000 or last.sum() < 0.9 * least:
+                found = self._found(c for lot in lots for c in lot)
+                scores = _own_bm25(found, times, FieldCounts(known.n_units, known.mean_length, held))
+                rest = sum(lot[-1].score for lot in lots if len(lot) >= min(n, 10_000))    # At most, of each other unit
+                if not rest or n >= 10_000 or _is_enough(found, scores, k, rest):
                     return _best_candidates(found, scores, k, 9)
                 n = min(4 * n, 10_000)
         return np.zeros(0, np.int64)
@@ -546,7 +596,7 @@ class _ClusterFinds(_ClusterReads):
             if not view.state.totals.get("dims"):
                 return np.zeros(0, np.int64)
             answer = self.rows.ask(self._near_query(view, vector, k, allowed))[0]
-        found = [FoundUnit.of(hit) for hit in hits_of(answer)]
+        found = self._found(map(FoundUnit.of, hits_of(answer)))
         return _best_candidates(found, np.array([inner_product(c.score) for c in found]), k, 6)
 
 # %% ../../nbs/40_retrieval/18_cluster_source.ipynb #27fcbe3f
@@ -559,10 +609,9 @@ class _ClusterWords(_ClusterFinds):
             known: dict[str, int | None] = {}
 
             def one(word: str) -> int:
-                if word not in known:
-                    found = self.counts([word])
-                    known[word] = found.units_with.get(word, 0) if word in found.numbers else None
-                if (n := known[word]) is None:
+                if word not in known and (not every.cache_info().currsize or word in every()):
+                    self._counted([word])
+                if (n := known.get(word)) is None:
                     raise KeyError(word)
                 return n
 
@@ -647,34 +696,11 @@ class ClusterUnits(_ClusterWords):
     @property
     def sizes(self) -> Mapping[int, int]:
         "Number of a document -> how many units it has."
-        return self._looked("sizes", lambda d: d.counts["units"])
+        return self._looked("sizes", lambda d: d.n_units)
 
     def snapshot(self) -> AbstractContextManager[Any]:
         "Answer all calls inside from one state."
         return self.rows.snapshot()
-
-    def outlines(
-        self,
-        doc_ids: Sequence[str],
-    ) -> dict[str, Outline]:     # Of those that are there
-        "Read outlines; those of this snapshot are read once."
-        with self.rows.snapshot():
-            found, kept = self.rows.documents(doc_ids, outlines=True), self.rows.kept.setdefault("outlines", {})
-            if new := [d.own.doc for d in found.values() if d.own.doc not in kept]:
-                for row in hits_of(self.rows.ask(rows_query("d", "doc", new, ("doc", "outline")))[0]):
-                    self.rows.keep_outline(row["_source"])
-            return {i: kept[d.own.doc] for i, d in found.items() if d.own.doc in kept}
-
-    def place(self, doc_id: str, span: Span) -> np.ndarray:
-        with self.rows.snapshot():
-            outline, found = self.outlines([doc_id]).get(doc_id), self.rows.documents([doc_id]).get(doc_id)
-        if outline is None or found is None:
-            return np.zeros((0, 2), np.int64)
-        spans = [s for level in found.own.levels if level in SEARCHED for s in outline.levels[level]]
-        low = int(np.searchsorted([s.end for s in spans], span.start, "right"))
-        high = max(low, int(np.searchsorted([s.start for s in spans], span.end, "left")))
-        inside = np.array([[low, high]], np.int64)[:high - low]
-        return inside + (found.own.doc << SHIFT)
 
     def texts(self, field: str, keys: Collection[int]) -> dict[int, np.ndarray]:
         with self.rows.snapshot():

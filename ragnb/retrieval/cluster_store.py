@@ -11,42 +11,43 @@ import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from llama_index.core.schema import NodeWithScore, TextNode
 
 # %% auto #0
-__all__ = ['FORMAT', 'rows_body', 'DocumentWords', 'DocumentRows', 'ClusterChunks', 'Pending', 'ClusterStore', 'find_lost',
-           'replace_state', 'make_state']
+__all__ = ['FORMAT', 'rows_body', 'DocumentWords', 'beside', 'DocumentRows', 'SeenOutline', 'ClusterChunks', 'Pending',
+           'ClusterStore', 'find_lost', 'replace_state', 'make_state']
 
 # %% ../../nbs/40_retrieval/19_cluster_store.ipynb #c74f9189
 from ..documents.atomic import LockedError
 from ..documents.markup import one_line
-from ..documents.span import IndexMismatchError, InputError, Outline, parse_address, SEARCHED
+from ..documents.span import IndexMismatchError, InputError, Outline, parse_address, SEARCHED, Span
 from ..storage.filters import Filter, seen_metadata
 from ragnb.storage.opensearch import (
     Action, checked_name, cluster_place, facts_of, inner_product, open_client, send_bulk, server_errors, server_where,
     vector_field
 )
-from ..storage.store import best_first, T
-from .cluster_rows import ClusterRows, ClusterState, hits_of, rows_query, stepped_outline
+from ..storage.store import best_first, outline_from_json, outline_to_json, T
+from .cluster_rows import ClusterRows, ClusterState, hits_of, Looked, rows_query
 from ragnb.retrieval.cluster_source import (
-    ClusterUnits, codes_from, heard, joined, keyed, nearest_units_query, unit_bytes
+    ClusterUnits, codes_from, FoundUnit, heard, joined, keyed, nearest_units_query, unit_bytes
 )
 from .scoring import question_vector
 from .sqlite_store import levels_of, SearchedByWords, StoredDocument
-from .unit_source import counted_text, SHIFT, stored_units, units_by_document
+from .unit_source import counted_text, RECORD, SHIFT, stored_units, units_by_document
 from .unit_vectors import from_codes, node_vectors, to_codes, window_norms
 
 # %% ../../nbs/40_retrieval/19_cluster_store.ipynb #fbea184c
-FORMAT: int = 5   # Of rows; goes up when they are written in another way
+FORMAT: int = 6   # Of rows; goes up when they are written in another way
 _FIELDS: dict[str, dict[str, Any]] = {
     "kind": {"type": "keyword"}, "doc": {"type": "long"}, "pos": {"type": "long"}, "id": {"type": "keyword"},
     "facts": {"type": "keyword"}, "words": {"type": "keyword", "index": False},
     "heard": {"type": "long", "index": False}, "named": {"type": "long", "index": False},
-    "unit": {"type": "binary", "doc_values": True},
+    "unit": {"type": "binary", "doc_values": True}, "span": {"type": "integer_range"},
+    "beside": {"type": "integer", "index": False},
     **{name: {"type": "text", "analyzer": "whitespace", "similarity": "words"} for name in ("tokens", "title", "name")},
 }
 
@@ -61,7 +62,7 @@ def rows_body(
     bm25 = {"words": {"type": "BM25", "k1": 0.9, "b": 0.4}}
     return {"settings": {"index.knn": True, "refresh_interval": "-1", "similarity": bm25, **settings},
             "mappings": {"dynamic": False, "_meta": {"ragnb": FORMAT}, "properties": fields,
-                         "_source": {"excludes": ["unit", "heard", "named", "words"]}}}
+                         "_source": {"excludes": ["unit", "heard", "named", "words", "span", "beside"]}}}
 
 
 class DocumentWords(NamedTuple):
@@ -79,6 +80,20 @@ class DocumentWords(NamedTuple):
     def all(self) -> list[str]:
         "Different words, sorted."
         return sorted({w for text in (self.title, *self.names, *self.units) for w in text.split(" ") if w})
+
+# %% ../../nbs/40_retrieval/19_cluster_store.ipynb #b51de002
+_GROW, _WHOLE = 3, 800    # Neighbors, and characters of a short record, as `score_units` has them
+
+
+def beside(
+    table: np.ndarray,     # Of type UNIT: the units of a document
+) -> list[list[int]]:      # Of each unit the places of others, rising
+    "Find the records and headers of tables that are read with a unit, beyond its neighbors."
+    short = (table["flags"] & RECORD > 0) & (table["part_end"] - table["part_start"] <= _WHOLE)
+    own = [{*(range(low, high) if is_short else ()), *([header] if header >= 0 else [])} for is_short, low, high, header
+           in zip(short.tolist(), table["low"].tolist(), table["high"].tolist(), table["header"].tolist())]
+    near = [range(i - _GROW, i + _GROW + 1) for i in range(len(own))]
+    return [sorted({place for some in own[max(0, i.start):i.stop] for place in some}.difference(i)) for i in near]
 
 # %% ../../nbs/40_retrieval/19_cluster_store.ipynb #02bc05df
 def _written(node: TextNode) -> str:
@@ -107,25 +122,64 @@ class DocumentRows:
         "All rows; that of the document comes last."
         others = list(enumerate(self.own.addresses()))[len(self.units):]
         made = [*self._unit_rows(),
-                *(self._row("c", i, {"node": _written(self.nodes[a])}) for i, a in others if a in self.nodes),
+                *(self._row("c", i, self._chunk(self.nodes[a])) for i, a in others if a in self.nodes),
                 *(self._row("n", i, {"name": name}) for i, name in enumerate(self.words.names))]
         counts = self.words.counts() | {"rows": len(made) + 1}
+        outline = outline_to_json(self.outline)
+        about = {key: value for key, value in json.loads(outline).items() if key in ("metadata", "pages")}
         last = {"id": self.own.id, "levels": json.dumps(self.own.levels), "title": self.words.title,
-                "counts": json.dumps(counts), "words": self.words.all(), "outline": stepped_outline(self.outline)}
+                "counts": json.dumps(counts), "words": self.words.all(), "outline": outline, "about": json.dumps(about)}
         return [*made, self._row("d", 0, last)]
 
     def _row(self, kind: str, place: int, more: Mapping[str, Any]) -> dict[str, Any]:
         return {"kind": kind, "doc": self.own.doc, "pos": (self.own.doc << SHIFT) + place, **more}
 
+    def _chunk(self, node: TextNode) -> dict[str, Any]:
+        "Make the text of a chunk, with the white space behind it."
+        blank = self.outline.blanks.get(node.end_char_idx)
+        return {"node": _written(node)} | ({"blank": blank} if blank else {})
+
     def _unit_rows(self) -> Iterator[dict[str, Any]]:
         floats = np.round(from_codes(self.codes).astype(np.float64), 8).tolist() if self.codes.shape[1] else []
         table = stored_units(self.units, self.outline, [w.split(" ") if w else [] for w in self.words.units])
         parts, names = table["part"].tolist(), [*map(heard, self.words.names), []]     # The last one: of no part
-        written = unit_bytes(table, self.norms, self.codes)
+        written, near = unit_bytes(table, self.norms, self.codes), beside(table)
         for i, (node, words) in enumerate(zip(self.units, self.words.units)):
-            row = {"id": self.own.id, "address": node.node_id, "facts": facts_of(seen_metadata(node)), "tokens": words,
-                   "heard": heard(words), "named": names[parts[i]], "unit": written[i], "node": _written(node)}
+            row = {"id": self.own.id, "facts": facts_of(seen_metadata(node)), "tokens": words, "heard": heard(words),
+                   "named": names[parts[i]], "unit": written[i], "beside": near[i],
+                   "span": {"gte": node.start_char_idx, "lt": node.end_char_idx}, **self._chunk(node)}
             yield self._row("u", i, row | ({"vector": floats[i]} if floats else {}))
+
+# %% ../../nbs/40_retrieval/19_cluster_store.ipynb #b51de005
+class SeenOutline(Outline):
+    "An outline that is read on first access, except for metadata, pages, and white space behind chunks that were read."
+
+    def __init__(
+        self,
+        doc_id: str,
+        about: str,                     # JSON: metadata and pages
+        blanks: Mapping[int, str],      # End of a chunk that was read -> white space behind it, or ''
+        whole: Callable[[], Mapping[str, Outline]],    # Reads outlines, by document id
+    ) -> None:
+        told = json.loads(about)
+
+        def blank(at: int) -> str:
+            if not (text := blanks[at] if at in blanks else self._read().blanks.get(at, "")):
+                raise KeyError(at)
+            return text
+        pages = [(n, Span(start, end)) for n, start, end in told["pages"]]
+        vars(self).update(doc_id=doc_id, metadata=told["metadata"], pages=pages, whole=whole,
+                          blanks=Looked(blank, lambda: self._read().blanks))
+
+    def _read(self) -> Outline:
+        "Read the outline; one without chunks if the document is gone."
+        return self.whole().get(self.doc_id) or Outline(self.doc_id, 0, metadata=self.metadata, pages=self.pages)
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in ("n_characters", "levels", "sections", "groups"):
+            raise AttributeError(name)
+        vars(self).update(vars(self._read()))
+        return vars(self)[name]
 
 # %% ../../nbs/40_retrieval/19_cluster_store.ipynb #c13c3e60
 class ClusterChunks(SearchedByWords):
@@ -166,24 +220,27 @@ class ClusterChunks(SearchedByWords):
     def _owners(self, doc_ids: Collection[str]) -> dict[str, StoredDocument]:
         return {i: d.own for i, d in self.rows.documents(doc_ids).items()}
 
-    def _nodes(self, addresses: Sequence[str], outlines: bool = False) -> dict[str, TextNode]:
-        "Read chunks that are held."
+    def _nodes(self, addresses: Sequence[str], around: bool = False) -> dict[str, TextNode]:
+        "Read chunks that are held, and what a passage of them needs of its outline."
         with self.rows.snapshot():
             keys, found = self.keys_of(addresses), {}
             wanted = sorted(set(keys.values()))
             for at in range(0, len(wanted), 5_000):
-                part = wanted[at:at + 5_000]
-                found |= self._chunks(part, [k >> SHIFT for k in part] if outlines else [])
-        return {a: TextNode(**json.loads(found[k])) for a, k in keys.items() if k in found}
+                found |= self._chunks(wanted[at:at + 5_000], around)
+        return {a: found[k] for a, k in keys.items() if k in found}
 
-    def _chunks(self, keys: Sequence[int], documents: Sequence[int]) -> dict[int, str]:
-        "Read chunks, and the outlines of documents."
-        new = [n for n in dict.fromkeys(documents) if n not in self.rows.kept.get("outlines", ())]
-        more = [rows_query("d", "doc", new, ("doc", "outline"))] if new else []
-        answer, *rest = self.rows.ask(rows_query("uc", "pos", keys, ("pos", "node")), *more)
-        for row in (hit["_source"] for outlines in rest for hit in hits_of(outlines)):
-            self.rows.keep_outline(row)
-        return {hit["_source"]["pos"]: hit["_source"]["node"] for hit in hits_of(answer)}
+    def _chunks(self, keys: Sequence[int], around: bool) -> dict[int, TextNode]:
+        "Read chunks; keep the white space behind them, and pages and metadata of their documents."
+        abouts, blanks = (self.rows.kept.setdefault(name, {}) for name in ("abouts", "blanks"))
+        new = [n for n in dict.fromkeys(k >> SHIFT for k in keys) if n not in abouts] if around else []
+        more = [rows_query("d", "doc", new, ("doc", "about"))] if new else []
+        answer, *rest = self.rows.ask(rows_query("uc", "pos", keys, ("pos", "node", "blank")), *more)
+        abouts.update({hit["_source"]["doc"]: hit["_source"]["about"] for some in rest for hit in hits_of(some)})
+        out = {}
+        for row in (hit["_source"] for hit in hits_of(answer)):
+            out[row["pos"]] = node = TextNode(**json.loads(row["node"]))
+            blanks.setdefault(row["pos"] >> SHIFT, {})[node.end_char_idx] = row.get("blank", "")
+        return out
 
     def _addresses(self, keys: np.ndarray) -> dict[int, str]:
         held = self.rows.numbered(dict.fromkeys((keys >> SHIFT).tolist()))
@@ -191,15 +248,28 @@ class ClusterChunks(SearchedByWords):
         return {k: names[k >> SHIFT][k & (1 << SHIFT) - 1] for k in keys.tolist()}
 
     def _read_chunks(self, addresses: Sequence[str]) -> dict[str, TextNode]:
-        return self._nodes(addresses, outlines=True) if addresses else {}
+        return self._nodes(addresses, around=True) if addresses else {}
 
     def _read_outlines(self, doc_ids: Sequence[str]) -> dict[str, Outline]:
-        return self.units.outlines(doc_ids) if doc_ids else {}
+        with self.rows.snapshot():
+            numbers = {i: d.own.doc for i, d in self.rows.documents(doc_ids, outlines=True).items()}
+            texts, abouts, blanks = (self.rows.kept.setdefault(name, {}) for name in ("outlines", "abouts", "blanks"))
+
+            @cache
+            def whole() -> dict[str, Outline]:
+                if new := [n for n in numbers.values() if n not in texts]:
+                    answer = self.rows.ask(rows_query("d", "doc", new, ("doc", "outline")))[0]
+                    texts.update({hit["_source"]["doc"]: hit["_source"]["outline"] for hit in hits_of(answer)})
+                return {i: outline_from_json(texts[n]) for i, n in numbers.items() if n in texts}
+            if not abouts.keys() >= set(numbers.values()):
+                return whole()
+            return {i: SeenOutline(i, abouts[n], blanks.get(n, {}), whole) for i, n in numbers.items()}
 
     def _matching(self, where: Filter | None) -> Iterator[str]:
         with self.rows.snapshot() as view:
             asked = [{"term": {"kind": "u"}}, *([] if where is None else [server_where(where)])]
-            yield from (row["address"] for row in self.rows.scan(view.state.live(*asked), ["address"]))
+            keys = [row["pos"] for row in self.rows.scan(view.state.live(*asked), ["pos"])]
+        yield from self._addresses(np.array(keys, np.int64)).values()
 
     def _read_vectors(self, addresses: Sequence[str]) -> dict[str, Sequence[float]]:
         with self.rows.snapshot() as view:
@@ -221,8 +291,7 @@ class ClusterChunks(SearchedByWords):
             among = view.state.live(*(() if where is None else (server_where(where),)))
             while True:
                 answer = self.rows.ask(nearest_units_query(short, n, among, self.units.exact))[0]
-                hits = [(int(h["sort"][1]), inner_product(float(h["sort"][0])))
-                        for h in hits_of(answer)]
+                hits = [(unit.key, inner_product(unit.score)) for unit in map(FoundUnit.of, hits_of(answer))]
                 if len(hits) < n or n >= 10_000 or hits[-1][1] < hits[top_k - 1][1] - 1e-6:
                     break
                 n = min(10_000, 4 * n)
@@ -325,9 +394,8 @@ class _ClusterChanges(ClusterChunks):
             self.refresh(change.rows)
         self.check()
         before = change.before
-        old = (*before.old, before.rows) if before.rows not in ("", change.rows) else before.old
-        state = ClusterState(before.generation + 1, change.rows, change.next, tuple(change.gone), dict(change.totals),
-                             before.told if told is None else told, old)
+        state = ClusterState(before.generation + 1, change.rows, change.next, change.gone, dict(change.totals),
+                             before.told if told is None else told)
         replace_state(self.rows, before, state)
         self.rows.replace(state)
         self.pending = None
@@ -356,10 +424,13 @@ class _ClusterChanges(ClusterChunks):
     ) -> None:
         "Let documents count no longer after the commit."
         change = self.begin()
-        for document in self.rows.documents(doc_ids).values() if not change.fresh else ():
-            if document.own.doc not in change.gone:
-                change.gone.append(document.own.doc)
-                change.add(document.counts, -1)
+        held = [] if change.fresh else [d.own.doc for d in self.rows.documents(doc_ids).values()]
+        numbers = [n for n in held if n not in change.gone]
+        change.gone += numbers
+        for at in range(0, len(numbers), 10_000):
+            rows = {"term": {"kind": "d"}}, {"terms": {"doc": numbers[at:at + 10_000]}}
+            for row in self.rows.scan(change.before.live(*rows), ["counts"]):
+                change.add(json.loads(row["counts"]), -1)
 
 # %% ../../nbs/40_retrieval/19_cluster_store.ipynb #2d08bae7
 class ClusterStore(_ClusterChanges):
@@ -491,14 +562,14 @@ def find_lost(
         counted = store.rows.ask({"size": 0, "track_total_hits": True, "query": live(*others)})[0]
         if counted.get("hits", {}).get("total", {}).get("value", 0) == state.totals.get("rows", 0):
             return
-        documents, rows = store.rows.documents(), dict(store.rows.counts("doc", live(*others)))
-    known = {d.own.doc for d in documents.values()}
-    store.lost = frozenset(i for i, d in documents.items() if rows.get(d.own.doc) != d.counts["rows"])
+        documents = list(store.rows.scan(live({"term": {"kind": "d"}}), ["doc", "id", "counts"]))
+        rows, counts = dict(store.rows.counts("doc", live(*others))), [json.loads(d["counts"]) for d in documents]
+    store.lost = frozenset(d["id"] for d, n in zip(documents, counts) if rows.get(d["doc"]) != n["rows"])
     change = store.begin()
-    change.gone += [n for n in rows if n not in known]
+    change.gone += sorted(rows.keys() - {d["doc"] for d in documents})
     change.totals = {k: n for k, n in change.totals.items() if k in ("dims", "entries")}
-    for document in documents.values():
-        change.add(document.counts)
+    for own in counts:
+        change.add(own)
 
 
 def replace_state(
@@ -513,15 +584,15 @@ def replace_state(
             make_state(rows)
         try:
             found = rows.client.get(index=f"{rows.name}-state", id="state")
-            held = ClusterState.of(found["_source"])
+            held = ClusterState(**found["_source"])
             only = {"if_seq_no": found["_seq_no"], "if_primary_term": found["_primary_term"]}
         except NotFoundError:
             held, only = ClusterState(), {"op_type": "create"}
         try:
             if held == before:
-                rows.client.index(index=f"{rows.name}-state", id="state", body=after.row(), refresh=True, **only)
+                rows.client.index(index=f"{rows.name}-state", id="state", body=vars(after), refresh=True, **only)
         except ConflictError:      # also when a node took it and died before it answered
-            held = ClusterState.of(rows.client.get(index=f"{rows.name}-state", id="state")["_source"])
+            held = ClusterState(**rows.client.get(index=f"{rows.name}-state", id="state")["_source"])
         if held not in (before, after):
             raise LockedError(f"the index at {rows.where} was written by another process meanwhile")
 

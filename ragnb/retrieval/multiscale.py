@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,7 +34,7 @@ from ..chunking.units import same_line
 from ..storage.filtered import filtered_store, FilteredStore
 from ..storage.store import ChunkReader
 from .arguments import check_counts, is_number, StoreRetriever
-from .missing_words import Common, common_words, IndexWords, missing_words, question_for
+from .missing_words import Common, common_words, content_words, IndexWords, missing_words, question_for
 from .hybrid import check_question, Hits, HitsRetriever, question_bundle
 from .scoring import question_vector, score_units, Signs, UnitScores
 from .unit_source import SHIFT, Units, UnitSource
@@ -669,8 +670,11 @@ class MultiScaleRetriever(StoreRetriever, HitsRetriever):
         with self.store.snapshot(), source.snapshot():      # all from one state
             allowed, terms = self._allowed(), query_terms(text, source.tokenizer)
             vector = question_vector(embedding, source.dims)
-            scores = score_units(source, terms, vector, self.candidates, self.grow, self.whole, allowed)
             named = self.leads(text) if self.leads else ()
+            cited = self.follow(*named[0][:2]) if named and self.follow else ()
+            source.foresee([(doc_id, span) for doc_id, span, *_ in (*named, *cited)],
+                           lambda: chain.from_iterable(source.tokenizer(content_words(text))))
+            scores = score_units(source, terms, vector, self.candidates, self.grow, self.whole, allowed)
             units = extended(source, scores.units, scores.keys, [source.place(i, span) for i, span, *_ in named])
             words, reader, pieces = self.words_within(), UnitReader(units, self.store), pieces_by_score(scores)
             common = common_words(text, source, words, units, scores.keys, allowed, lambda: [

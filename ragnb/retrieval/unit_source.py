@@ -253,6 +253,13 @@ class UnitSource(ABC):
         "Answer all calls inside from one state of the index."
         return nullcontext()
 
+    def foresee(
+        self,
+        places: Sequence[tuple[str, Span]],     # Document id and span of what will be read besides
+        words: Callable[[], Iterable[str]],     # Tokens that will be looked up in `vocabulary`
+    ) -> None:
+        "Hear what else a question will need, before `expect`."
+
     def expect(
         self,
         terms: Sequence[str],                  # Tokens of the question, in their order

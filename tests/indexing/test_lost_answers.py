@@ -89,7 +89,7 @@ def test_the_right_to_write_is_taken_when_the_answer_was_lost(forgetful):
 def test_the_write_of_another_is_not_taken_for_ones_own(forgetful):
     handler, place = forgetful
     rows = ClusterStore(place).rows
-    handler.held["state"] = 5, ClusterState(7).row()
+    handler.held["state"] = 5, vars(ClusterState(7))
     with pytest.raises(LockedError, match="was written by another process meanwhile"):
         replace_state(rows, ClusterState(6), ClusterState(7, limit=9))
     assert rows.read_state() == ClusterState(7)
