@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from functools import cache, lru_cache, partial
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -161,6 +163,28 @@ def _place_query(doc_id: str, span: Span, live: Callable[..., dict[str, Any]]) -
     touched = {"range": {"span": {"gte": span.start, "lte": max(span.start, span.end - 1)}}}
     query = live({"term": {"kind": "u"}}, {"term": {"id": doc_id}}, touched)
     return {"size": 0, "track_total_hits": False, "query": query, "aggs": {"n": {"stats": {"field": "pos"}}}}
+
+
+_SPECIAL = re.compile(r"[^\w\s]")    # In a pattern of Lucene
+
+
+def _like_query(word: str, live: Callable[..., dict[str, Any]]) -> dict[str, Any]:
+    "Find a word that contains another one, and the words that may be spelled like it."
+    def pattern(text: str) -> str:
+        return _SPECIAL.sub(r"\\\g<0>", written_token(text))
+    inside = {"field": "words", "include": f".*{pattern(word)}.*", "size": 1}
+    aggs: dict[str, Any] = {"inside": {"terms": inside}}
+    if 4 <= len(word) <= 100:
+        small, by = word.lower(), len(word) // 3 + 1
+        pairs = "|".join(pattern(small[i:i + 2]) for i in range(len(small) - 1))
+        alike = f".{{{len(word) - by},{len(word) + by}}}&{pattern(small[0]) if word.isascii() else ''}.*&.*({pairs}).*"
+        aggs["alike"] = {"terms": {"field": "words", "include": alike, "size": 10_000}}
+    return {"size": 0, "track_total_hits": False, "query": live({"term": {"kind": "d"}}), "aggs": aggs}
+
+
+def _halves(word: str) -> list[str]:
+    "Cut a word in two, at every place."
+    return [half for i in range(1, len(word)) for half in (word[:i], word[i:])]
 
 
 def keyed(
@@ -356,7 +380,8 @@ class _Question:
         self.beside: dict[int, Sequence[int]] = {}         # Key of a candidate -> keys that are read with it
         self.named: Sequence[tuple[str, Span]] = ()        # Places that the question names,
         self.expected = np.zeros(0, np.int64)              # and the keys in them
-        self.looked_up: Sequence[str] = ()                 # Tokens that are looked up after the question
+        self.content: Mapping[str, Sequence[str]] = {}     # Words of content -> tokens,
+        self.unknown: Sequence[str] = ()                   # and those with a token that occurs nowhere
         self._forget()
 
     def _forget(self) -> None:
@@ -430,10 +455,13 @@ class _ClusterReads(UnitSource):
             asked.append((query, partial(held.keep, some, lot)))
         for at in range(0, len(unknown), 9_000):
             asked.append((rows_query("d", "doc", unknown[at:at + 9_000], DOCUMENT), self.rows.keep_documents))
-        for at in range(0, len(asked), 5):
-            some = asked[at:at + 5]
-            for (_, keep), answer in zip(some, self.rows.ask(*(query for query, _ in some))):
-                keep(answer)
+        with self.rows.snapshot() as view:
+            also = [query for word in held.unknown for query in (_like_query(word, view.state.live),
+                    *_held_words_queries(_halves(word), view.state.live, in_a_row=False))]
+            for at in range(0, len(asked), 5):
+                some = asked[at:at + 5]
+                for (_, keep), answer in zip(some, self.rows.ask(*(query for query, _ in some), *also)):
+                    keep(answer)
 
     def read(self, ranges: np.ndarray, whole: bool = True, scored: np.ndarray | None = None) -> Units:
         with self.rows.snapshot():
@@ -488,7 +516,7 @@ class _ClusterFinds(_ClusterReads):
 
     def foresee(self, places: Sequence[tuple[str, Span]], words: Callable[[], Iterable[str]]) -> None:
         held = self._question()
-        held.named, held.looked_up = places, list(dict.fromkeys(words()))
+        held.named, held.content = places, words()
 
     def expect(self, terms: Sequence[str], vector: np.ndarray | None, k: int | None,
                allowed: np.ndarray | None = None) -> None:
@@ -497,7 +525,7 @@ class _ClusterFinds(_ClusterReads):
             held, written = self._question(), self._noted(terms)
             held.begin(written, vector)
             searches = [_place_query(*place, view.state.live) for place in held.named]
-            if more := [w for w in held.looked_up if w not in terms]:
+            if more := [t for t in dict.fromkeys(chain.from_iterable(held.content.values())) if t not in terms]:
                 searches += _held_words_queries(list(map(written_token, more)), view.state.live, in_a_row=False)
             if terms:
                 searches += _held_words_queries(written, view.state.live)
@@ -507,6 +535,8 @@ class _ClusterFinds(_ClusterReads):
                 searches.append(self._near_query(view, vector, k, allowed))
             self.rows.ask(*searches)
             self._counted(more, in_a_row=False)
+            known = self._words(view)[0]
+            held.unknown = [w for w, tokens in held.content.items() if any(known.get(t) is None for t in tokens)]
             inside = [self.place(*place) + [-1, 1] for place in held.named]
             held.expected = _keys_in(np.concatenate([np.zeros((0, 2), np.int64), *inside]))
 
@@ -609,8 +639,10 @@ class _ClusterWords(_ClusterFinds):
             known: dict[str, int | None] = {}
 
             def one(word: str) -> int:
-                if word not in known and (not every.cache_info().currsize or word in every()):
-                    self._counted([word])
+                with self.rows.snapshot():
+                    unknown = map(_halves, self._question().unknown)
+                    if word not in known:
+                        self._counted(next((halves for halves in unknown if word in halves), [word]), in_a_row=False)
                 if (n := known.get(word)) is None:
                     raise KeyError(word)
                 return n
@@ -638,6 +670,12 @@ class _ClusterWords(_ClusterFinds):
             shared += of("n", np.unique(units.part[rows]), "name")
             out.update(dict.fromkeys((w for text in shared for w in text.split(" ")), 0))
             return {w.replace("\u2581", " "): n for w, n in out.items() if w}
+
+    def words_like(self, word: str) -> Iterable[str]:
+        with self.rows.snapshot() as view:
+            found = self.rows.ask(_like_query(word, view.state.live))[0].get("aggregations", {})
+        keys = (bucket["key"] for part in found.values() for bucket in part.get("buckets", ()))
+        return dict.fromkeys(key.replace("\u2581", " ") for key in keys)
 
     def holding(self, words: Sequence[str]) -> np.ndarray:
         with self.rows.snapshot() as view:

@@ -97,6 +97,7 @@ class IndexWords:
     tokenizer: Callable[[Iterable[str]], Iterable[Sequence[str]]]   # They were counted with it
     in_a_row: Callable[[Sequence[str]], bool]       # True for tokens that follow each other in a text
     in_one_text: Callable[[Sequence[str]], bool]    # True for tokens that one text contains, in any order
+    others: Callable[[str], Iterable[str]]          # Words that contain a text, or may be spelled like it
 
     @classmethod
     def of_texts(
@@ -106,8 +107,9 @@ class IndexWords:
     ) -> IndexWords:
         "Count the words of texts in memory, where their order is not kept."
         sets = list(map(frozenset, texts))
-        return cls(Counter(chain.from_iterable(sets)), len(sets), tokenizer, lambda tokens: False,
-                   lambda tokens: any(words.issuperset(tokens) for words in sets))
+        counts = Counter(chain.from_iterable(sets))
+        return cls(counts, len(sets), tokenizer, lambda tokens: False,
+                   lambda tokens: any(words.issuperset(tokens) for words in sets), lambda word: counts)
 
     @classmethod
     def of_source(
@@ -132,8 +134,9 @@ class IndexWords:
                       source.texts("name", np.unique(units.part[rows]).tolist())]
             return any(numbers <= set(words.tolist()) for texts in shared for words in texts.values())
 
-        return cls(source.vocabulary(allowed), len(source) if allowed is None else len(allowed), source.tokenizer,
-                   in_a_row, in_one_text)
+        counts = source.vocabulary(allowed)
+        return cls(counts, len(source) if allowed is None else len(allowed), source.tokenizer, in_a_row, in_one_text,
+                   source.words_like if allowed is None else lambda word: counts)
 
     @classmethod
     def joined(
@@ -143,7 +146,8 @@ class IndexWords:
         "Join the words of indexes that are asked together."
         return cls(ChainMap(*(p.counts for p in parts)), sum(p.n_texts for p in parts), parts[0].tokenizer,
                    lambda tokens: any(p.in_a_row(tokens) for p in parts),
-                   lambda tokens: any(p.in_one_text(tokens) for p in parts))
+                   lambda tokens: any(p.in_one_text(tokens) for p in parts),
+                   lambda word: dict.fromkeys(chain.from_iterable(p.others(word) for p in parts)))
 
     def tokens(self, text: str) -> list[str]:
         "Cut a text into the words that are counted."
@@ -169,7 +173,7 @@ class IndexWords:
             forms = [form for form in (tokens, parts) if len(form) > 1]
             return (re.sub(r"[\W_]", "", word.lower()) in self.counts or any(map(self.in_a_row, forms))
                     or not surely and any(map(self.in_one_text, forms)))
-        if all(t in self.counts for t in tokens) or any(word in other for other in self.counts):
+        if all(t in self.counts for t in tokens) or any(word in other for other in self.others(word)):
             return True
         if surely or not _HANGUL.search(word) or len(word) < 3:
             return False
@@ -251,7 +255,7 @@ def _notes(asked: list[str], missing: list[str], unread: list[str], words: Index
     if unread:
         told = say("in the documents, but in no passage that fits the budget: {words}", words=", ".join(unread))
         notes.append(Note("unread", told))
-    alike = {w: found for w in missing if (found := spelled_alike(w, words.counts))}
+    alike = {w: found for w in missing if (found := spelled_alike(w, words.others(w)))}
     told = "spelled like {word}: {words}"
     return [*notes, *(Note("alike", say(told, word=w, words=", ".join(found))) for w, found in alike.items())]
 

@@ -9,7 +9,6 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -673,7 +672,7 @@ class MultiScaleRetriever(StoreRetriever, HitsRetriever):
             named = self.leads(text) if self.leads else ()
             cited = self.follow(*named[0][:2]) if named and self.follow else ()
             source.foresee([(doc_id, span) for doc_id, span, *_ in (*named, *cited)],
-                           lambda: chain.from_iterable(source.tokenizer(content_words(text))))
+                           lambda: dict(zip(asked := content_words(text), source.tokenizer(asked))))
             scores = score_units(source, terms, vector, self.candidates, self.grow, self.whole, allowed)
             units = extended(source, scores.units, scores.keys, [source.place(i, span) for i, span, *_ in named])
             words, reader, pieces = self.words_within(), UnitReader(units, self.store), pieces_by_score(scores)

@@ -256,7 +256,7 @@ class UnitSource(ABC):
     def foresee(
         self,
         places: Sequence[tuple[str, Span]],     # Document id and span of what will be read besides
-        words: Callable[[], Iterable[str]],     # Tokens that will be looked up in `vocabulary`
+        words: Callable[[], Mapping[str, Sequence[str]]],   # Makes words of content -> tokens that will be looked up
     ) -> None:
         "Hear what else a question will need, before `expect`."
 
@@ -326,6 +326,13 @@ class UnitSource(ABC):
         allowed: np.ndarray | None = None,   # Keys of the units that may be known of, rising; None for all
     ) -> Mapping[str, int]:                  # Word -> units with it; 0 for a word of titles and headings only
         "List the words of units, and of the titles and headings above them."
+
+    def words_like(
+        self,
+        word: str,           # Of a question
+    ) -> Iterable[str]:      # Each once; possibly all words
+        "List at least the words that contain a word, and those that `spelled_alike` may find."
+        return self.vocabulary()
 
     @abstractmethod
     def holding(

@@ -10,6 +10,7 @@ from test_unit_source import agree, answers, by_address, many, same
 from unit_worlds import BruteUnits, question, tokens, vector, world, written
 
 from ragnb.retrieval.cluster_store import ClusterStore
+from ragnb.retrieval.missing_words import spelled_alike
 from ragnb.retrieval.scoring import score_units
 from ragnb.retrieval.unit_source import SHIFT
 from ragnb.storage.store import outline_to_json
@@ -122,3 +123,17 @@ def test_an_outline_is_read_on_first_access(new_store):
     late = store.in_one_state(seen)["d01"]
     store.delete(["d01"])
     assert late.blanks[end] == " " and late.metadata == {"title": "moon"} and not late.levels
+
+
+def test_words_like_one_that_is_nowhere(new_store):
+    """The server finds the words that looking at all of them finds."""
+    store = new_store()
+    names = ["handbook", "policies", "v2.0", "환매권자", "재산목록", "재산", "a.b*c"]
+    store.put(*written({f"{n}.md": ("", [(name, [name])], False) for n, name in enumerate(names)}))
+    every = list(store.units.vocabulary())
+    assert set(every) == set(names)
+    for word in ("handbok", "policy", "환매권", "재산목룍", "재산목록제시", "v2", "a.b", ".*", "xyzzy"):
+        found = list(store.units.words_like(word))
+        assert any(word in other for other in found) == any(word in other for other in every), word
+        assert spelled_alike(word, found) == spelled_alike(word, every), word
+    assert store.units.words_like("xyzzy") == {} and list(store.units.words_like("환매권")) == ["환매권자"]
