@@ -262,7 +262,8 @@ if (unit.length > 4 * (int) params.numbers) {
   for (int i = 0; i < query.length; i++) { int x = bytes[first + i]; dot += x * query[i]; square += x * x; }
 }
 row.add(square == 0 ? 0.0 : dot / Math.sqrt(square));
-if (inside(params.placed, key)) {
+boolean near = inside(params.scored, key - 1) || inside(params.scored, key) || inside(params.scored, key + 1);
+if (near || inside(params.placed, key)) {
   int[] numbers = new int[(int) params.numbers];
   for (int i = 0; i < numbers.length; i++) {
     int k = at + 4 * i;
@@ -336,11 +337,12 @@ def _runs(keys: np.ndarray) -> list[int]:
 
 def _units_query(words: Sequence[str], vector: Sequence[float], scored: np.ndarray, placed: np.ndarray,
                  half: int) -> dict[str, Any]:
-    "Ask for units of some keys, and for so many on both sides of those that are scored."
+    "Ask for units of some keys, those next to scored ones among them, and for so many on both sides of these."
     ranges = np.concatenate([ranges_around(scored, half), ranges_around(placed, 0)])
     inside = [{"range": {"pos": {"gte": a, "lt": b}}} for a, b in ranges_around(_keys_in(ranges), 0).tolist()]
+    others = np.setdiff1d(placed, _keys_in(ranges_around(scored, 1)))
     params = {"words": [_token_number(w) for w in words], "vector": list(vector), "scored": _runs(scored),
-              "placed": _runs(placed), "widths": SCALES, "numbers": len(UNIT.names) + len(SCALES)}
+              "placed": _runs(others), "widths": SCALES, "numbers": len(UNIT.names) + len(SCALES)}
     scripts = {"init_script": _BEGIN, "map_script": f"{_HEARD}{_INSIDE}{_EACH}",
                "combine_script": "return state.units;", "reduce_script": f"{_INSIDE}{_ALL}"}
     return {"size": 0, "track_total_hits": False, "aggs": {"n": {"scripted_metric": {"params": params, **scripts}}},
@@ -451,6 +453,7 @@ class _ClusterReads(UnitSource):
         asked: list[tuple[dict[str, Any], Callable]] = []
         for lot in _lots(placed):
             some = np.intersect1d(scored, lot)
+            lot = np.union1d(lot, _keys_in(ranges_around(some, 1)))
             query = _units_query(held.words, held.vector if len(some) else (), some, lot, self.scales[-1] // 2)
             asked.append((query, partial(held.keep, some, lot)))
         for at in range(0, len(unknown), 9_000):

@@ -77,9 +77,9 @@ def test_the_same_answers_as_from_a_folder(place, tmp_path):
     other = Index.open(place + "?exact=yes")       # as another machine would: nothing but the address
     assert other.catalogue.holdings.keys() == local.catalogue.holdings.keys()
     asked, rows = Pipeline.from_index(other), other.store.rows
-    for question in QUESTIONS:
+    for question in (*QUESTIONS, "우주비행사의 환매권은 며칠인가?"):       # an article, and words that occur nowhere
         before = rows.requests
-        asked.passages(question)
+        asked.ask(question)
         assert rows.requests - before <= 3 + 3 * (question == QUESTIONS[0])   # candidates, units, texts; at first, a point in time
     view = rows.look()
     unread = other.manifest.documents, view.notes["words"][1]
