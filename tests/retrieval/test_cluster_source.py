@@ -122,6 +122,7 @@ def test_an_outline_is_read_on_first_access(new_store):
     assert store.rows.requests == before + 2                # the state, and both outlines at once
     late = store.in_one_state(seen)["d01"]
     store.delete(["d01"])
+    store.refresh(store.rows.look().state.rows)
     assert late.blanks[end] == " " and late.metadata == {"title": "moon"} and not late.levels
 
 
