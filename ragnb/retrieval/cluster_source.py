@@ -515,6 +515,7 @@ class _ClusterReads(UnitSource):
 class _ClusterFinds(_ClusterReads):
     "What counts words and finds candidates."
     exact: bool
+    looks_ahead = True
     _words: Callable[[View], tuple[dict[str, int | None], Looked]]
 
     def foresee(self, places: Sequence[tuple[str, Span]], words: Callable[[], Iterable[str]]) -> None:

@@ -670,9 +670,10 @@ class MultiScaleRetriever(StoreRetriever, HitsRetriever):
             allowed, terms = self._allowed(), query_terms(text, source.tokenizer)
             vector = question_vector(embedding, source.dims)
             named = self.leads(text) if self.leads else ()
-            cited = self.follow(*named[0][:2]) if named and self.follow else ()
-            source.foresee([(doc_id, span) for doc_id, span, *_ in (*named, *cited)],
-                           lambda: dict(zip(asked := content_words(text), source.tokenizer(asked))))
+            if source.looks_ahead:
+                places = [*named, *(self.follow(*named[0][:2]) if named and self.follow else ())]
+                source.foresee([(doc_id, span) for doc_id, span, *_ in places],
+                               lambda: dict(zip(asked := content_words(text), source.tokenizer(asked))))
             scores = score_units(source, terms, vector, self.candidates, self.grow, self.whole, allowed)
             units = extended(source, scores.units, scores.keys, [source.place(i, span) for i, span, *_ in named])
             words, reader, pieces = self.words_within(), UnitReader(units, self.store), pieces_by_score(scores)

@@ -242,6 +242,7 @@ class UnitSource(ABC):
     "An index in which units are found."
     dims: int = 0                         # Numbers of a vector; 0 without an embedding
     scales: tuple[int, ...] = SCALES      # Units of a window, odd
+    looks_ahead: bool = False             # `foresee` is called
     tokenizer: Callable[[Iterable[str]], Iterable[Sequence[str]]]     # Of questions
     sizes: Mapping[int, int]              # Number of a document -> how many units it has
     ids: Mapping[int, str]                # Number of a document -> its id
