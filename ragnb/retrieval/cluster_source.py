@@ -25,6 +25,7 @@ from ..documents.markup import one_line
 from ..documents.span import Span
 from ..documents.text import word_tokens_batch
 from .cluster_rows import ClusterDocument, ClusterRows, DOCUMENT, hits_of, Looked, rows_query, View
+from .missing_words import content_words
 from .scoring import bm25, ranges_around
 from .unit_source import FieldCounts, QuestionCounts, SCALES, SHIFT, UNIT, Units, UnitSource
 from ..storage.opensearch import inner_product, nearest_rows, written_token
@@ -518,9 +519,9 @@ class _ClusterFinds(_ClusterReads):
     looks_ahead = True
     _words: Callable[[View], tuple[dict[str, int | None], Looked]]
 
-    def foresee(self, places: Sequence[tuple[str, Span]], words: Callable[[], Iterable[str]]) -> None:
-        held = self._question()
-        held.named, held.content = places, words()
+    def foresee(self, places: Sequence[tuple[str, Span]], question: str) -> None:
+        held, asked = self._question(), content_words(question)
+        held.named, held.content = places, dict(zip(asked, self.tokenizer(asked)))
 
     def expect(self, terms: Sequence[str], vector: np.ndarray | None, k: int | None,
                allowed: np.ndarray | None = None) -> None:

@@ -33,7 +33,7 @@ from ..chunking.units import same_line
 from ..storage.filtered import filtered_store, FilteredStore
 from ..storage.store import ChunkReader
 from .arguments import check_counts, is_number, StoreRetriever
-from .missing_words import Common, common_words, content_words, IndexWords, missing_words, question_for
+from .missing_words import Common, common_words, IndexWords, missing_words, question_for
 from .hybrid import check_question, Hits, HitsRetriever, question_bundle
 from .scoring import question_vector, score_units, Signs, UnitScores
 from .unit_source import SHIFT, Units, UnitSource
@@ -671,9 +671,8 @@ class MultiScaleRetriever(StoreRetriever, HitsRetriever):
             vector = question_vector(embedding, source.dims)
             named = self.leads(text) if self.leads else ()
             if source.looks_ahead:
-                places = [*named, *(self.follow(*named[0][:2]) if named and self.follow else ())]
-                source.foresee([(doc_id, span) for doc_id, span, *_ in places],
-                               lambda: dict(zip(asked := content_words(text), source.tokenizer(asked))))
+                cited = self.follow(*named[0][:2]) if named and self.follow else ()
+                source.foresee([place[:2] for place in (*named, *cited)], text)
             scores = score_units(source, terms, vector, self.candidates, self.grow, self.whole, allowed)
             units = extended(source, scores.units, scores.keys, [source.place(i, span) for i, span, *_ in named])
             words, reader, pieces = self.words_within(), UnitReader(units, self.store), pieces_by_score(scores)

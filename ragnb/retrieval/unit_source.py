@@ -257,7 +257,7 @@ class UnitSource(ABC):
     def foresee(
         self,
         places: Sequence[tuple[str, Span]],     # Document id and span of what will be read besides
-        words: Callable[[], Mapping[str, Sequence[str]]],   # Makes words of content -> tokens that will be looked up
+        question: str,                          # Its words of content will be looked up in `vocabulary`
     ) -> None:
         "Hear what else a question will need, before `expect`."
 
