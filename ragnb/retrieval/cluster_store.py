@@ -11,27 +11,27 @@ import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from functools import cache, cached_property
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from llama_index.core.schema import NodeWithScore, TextNode
 
 # %% auto #0
-__all__ = ['FORMAT', 'rows_body', 'DocumentWords', 'beside', 'DocumentRows', 'SeenOutline', 'ClusterChunks', 'Pending',
-           'ClusterStore', 'find_lost', 'replace_state', 'make_state']
+__all__ = ['FORMAT', 'rows_body', 'DocumentWords', 'beside', 'DocumentRows', 'ClusterChunks', 'Pending', 'ClusterStore',
+           'find_lost', 'replace_state', 'make_state']
 
 # %% ../../nbs/40_retrieval/19_cluster_store.ipynb #c74f9189
 from ..documents.atomic import LockedError
 from ..documents.markup import one_line
-from ..documents.span import IndexMismatchError, InputError, Outline, parse_address, SEARCHED, Span
+from ..documents.span import IndexMismatchError, InputError, Outline, parse_address, SEARCHED
 from ..storage.filters import Filter, seen_metadata
 from ragnb.storage.opensearch import (
     Action, checked_name, cluster_place, facts_of, inner_product, open_client, send_bulk, server_errors, server_where,
     vector_field
 )
 from ..storage.store import best_first, outline_from_json, outline_to_json, T
-from .cluster_rows import ClusterRows, ClusterState, hits_of, Looked, rows_query
+from .cluster_rows import ClusterRows, ClusterState, hits_of, rows_query
 from ragnb.retrieval.cluster_source import (
     ClusterUnits, codes_from, FoundUnit, heard, joined, keyed, nearest_units_query, unit_bytes
 )
@@ -122,22 +122,15 @@ class DocumentRows:
         "All rows; that of the document comes last."
         others = list(enumerate(self.own.addresses()))[len(self.units):]
         made = [*self._unit_rows(),
-                *(self._row("c", i, self._chunk(self.nodes[a])) for i, a in others if a in self.nodes),
+                *(self._row("c", i, {"node": _written(self.nodes[a])}) for i, a in others if a in self.nodes),
                 *(self._row("n", i, {"name": name}) for i, name in enumerate(self.words.names))]
         counts = self.words.counts() | {"rows": len(made) + 1}
-        outline = outline_to_json(self.outline)
-        about = {key: value for key, value in json.loads(outline).items() if key in ("metadata", "pages")}
         last = {"id": self.own.id, "levels": json.dumps(self.own.levels), "title": self.words.title,
-                "counts": json.dumps(counts), "words": self.words.all(), "outline": outline, "about": json.dumps(about)}
+                "counts": json.dumps(counts), "words": self.words.all(), "outline": outline_to_json(self.outline)}
         return [*made, self._row("d", 0, last)]
 
     def _row(self, kind: str, place: int, more: Mapping[str, Any]) -> dict[str, Any]:
         return {"kind": kind, "doc": self.own.doc, "pos": (self.own.doc << SHIFT) + place, **more}
-
-    def _chunk(self, node: TextNode) -> dict[str, Any]:
-        "Make the text of a chunk, with the white space behind it."
-        blank = self.outline.blanks.get(node.end_char_idx)
-        return {"node": _written(node)} | ({"blank": blank} if blank else {})
 
     def _unit_rows(self) -> Iterator[dict[str, Any]]:
         floats = np.round(from_codes(self.codes).astype(np.float64), 8).tolist() if self.codes.shape[1] else []
@@ -147,39 +140,8 @@ class DocumentRows:
         for i, (node, words) in enumerate(zip(self.units, self.words.units)):
             row = {"id": self.own.id, "facts": facts_of(seen_metadata(node)), "tokens": words, "heard": heard(words),
                    "named": names[parts[i]], "unit": written[i], "beside": near[i],
-                   "span": {"gte": node.start_char_idx, "lt": node.end_char_idx}, **self._chunk(node)}
+                   "span": {"gte": node.start_char_idx, "lt": node.end_char_idx}, "node": _written(node)}
             yield self._row("u", i, row | ({"vector": floats[i]} if floats else {}))
-
-# %% ../../nbs/40_retrieval/19_cluster_store.ipynb #b51de005
-class SeenOutline(Outline):
-    "An outline that is read on first access, except for metadata, pages, and white space behind chunks that were read."
-
-    def __init__(
-        self,
-        doc_id: str,
-        about: str,                     # JSON: metadata and pages
-        blanks: Mapping[int, str],      # End of a chunk that was read -> white space behind it, or ''
-        whole: Callable[[], Mapping[str, Outline]],    # Reads outlines, by document id
-    ) -> None:
-        told = json.loads(about)
-
-        def blank(at: int) -> str:
-            if not (text := blanks[at] if at in blanks else self._read().blanks.get(at, "")):
-                raise KeyError(at)
-            return text
-        pages = [(n, Span(start, end)) for n, start, end in told["pages"]]
-        vars(self).update(doc_id=doc_id, metadata=told["metadata"], pages=pages, whole=whole,
-                          blanks=Looked(blank, lambda: self._read().blanks))
-
-    def _read(self) -> Outline:
-        "Read the outline; one without chunks if the document is gone."
-        return self.whole().get(self.doc_id) or Outline(self.doc_id, 0, metadata=self.metadata, pages=self.pages)
-
-    def __getattr__(self, name: str) -> Any:
-        if name not in ("n_characters", "levels", "sections", "groups"):
-            raise AttributeError(name)
-        vars(self).update(vars(self._read()))
-        return vars(self)[name]
 
 # %% ../../nbs/40_retrieval/19_cluster_store.ipynb #c13c3e60
 class ClusterChunks(SearchedByWords):
@@ -220,27 +182,24 @@ class ClusterChunks(SearchedByWords):
     def _owners(self, doc_ids: Collection[str]) -> dict[str, StoredDocument]:
         return {i: d.own for i, d in self.rows.documents(doc_ids).items()}
 
-    def _nodes(self, addresses: Sequence[str], around: bool = False) -> dict[str, TextNode]:
-        "Read chunks that are held, and what a passage of them needs of its outline."
+    def _nodes(self, addresses: Sequence[str], outlines: bool = False) -> dict[str, TextNode]:
+        "Read chunks that are held."
         with self.rows.snapshot():
             keys, found = self.keys_of(addresses), {}
             wanted = sorted(set(keys.values()))
             for at in range(0, len(wanted), 5_000):
-                found |= self._chunks(wanted[at:at + 5_000], around)
-        return {a: found[k] for a, k in keys.items() if k in found}
+                part = wanted[at:at + 5_000]
+                found |= self._chunks(part, [k >> SHIFT for k in part] if outlines else [])
+        return {a: TextNode(**json.loads(found[k])) for a, k in keys.items() if k in found}
 
-    def _chunks(self, keys: Sequence[int], around: bool) -> dict[int, TextNode]:
-        "Read chunks; keep the white space behind them, and pages and metadata of their documents."
-        abouts, blanks = (self.rows.kept.setdefault(name, {}) for name in ("abouts", "blanks"))
-        new = [n for n in dict.fromkeys(k >> SHIFT for k in keys) if n not in abouts] if around else []
-        more = [rows_query("d", "doc", new, ("doc", "about"))] if new else []
-        answer, *rest = self.rows.ask(rows_query("uc", "pos", keys, ("pos", "node", "blank")), *more)
-        abouts.update({hit["_source"]["doc"]: hit["_source"]["about"] for some in rest for hit in hits_of(some)})
-        out = {}
-        for row in (hit["_source"] for hit in hits_of(answer)):
-            out[row["pos"]] = node = TextNode(**json.loads(row["node"]))
-            blanks.setdefault(row["pos"] >> SHIFT, {})[node.end_char_idx] = row.get("blank", "")
-        return out
+    def _chunks(self, keys: Sequence[int], documents: Sequence[int]) -> dict[int, str]:
+        "Read chunks, and the outlines of documents."
+        kept = self.rows.kept.setdefault("outlines", {})
+        new = [n for n in dict.fromkeys(documents) if n not in kept]
+        more = [rows_query("d", "doc", new, ("doc", "outline"))] if new else []
+        answer, *rest = self.rows.ask(rows_query("uc", "pos", keys, ("pos", "node")), *more)
+        kept.update({hit["_source"]["doc"]: hit["_source"]["outline"] for some in rest for hit in hits_of(some)})
+        return {hit["_source"]["pos"]: hit["_source"]["node"] for hit in hits_of(answer)}
 
     def _addresses(self, keys: np.ndarray) -> dict[int, str]:
         held = self.rows.numbered(dict.fromkeys((keys >> SHIFT).tolist()))
@@ -248,22 +207,15 @@ class ClusterChunks(SearchedByWords):
         return {k: names[k >> SHIFT][k & (1 << SHIFT) - 1] for k in keys.tolist()}
 
     def _read_chunks(self, addresses: Sequence[str]) -> dict[str, TextNode]:
-        return self._nodes(addresses, around=True) if addresses else {}
+        return self._nodes(addresses, outlines=True) if addresses else {}
 
     def _read_outlines(self, doc_ids: Sequence[str]) -> dict[str, Outline]:
         with self.rows.snapshot():
-            numbers = {i: d.own.doc for i, d in self.rows.documents(doc_ids, outlines=True).items()}
-            texts, abouts, blanks = (self.rows.kept.setdefault(name, {}) for name in ("outlines", "abouts", "blanks"))
-
-            @cache
-            def whole() -> dict[str, Outline]:
-                if new := [n for n in numbers.values() if n not in texts]:
-                    answer = self.rows.ask(rows_query("d", "doc", new, ("doc", "outline")))[0]
-                    texts.update({hit["_source"]["doc"]: hit["_source"]["outline"] for hit in hits_of(answer)})
-                return {i: outline_from_json(texts[n]) for i, n in numbers.items() if n in texts}
-            if not abouts.keys() >= set(numbers.values()):
-                return whole()
-            return {i: SeenOutline(i, abouts[n], blanks.get(n, {}), whole) for i, n in numbers.items()}
+            found, kept = self.rows.documents(doc_ids, outlines=True), self.rows.kept.setdefault("outlines", {})
+            if new := [d.own.doc for d in found.values() if d.own.doc not in kept]:
+                hits = hits_of(self.rows.ask(rows_query("d", "doc", new, ("doc", "outline")))[0])
+                kept.update({hit["_source"]["doc"]: hit["_source"]["outline"] for hit in hits})
+            return {i: outline_from_json(kept[d.own.doc]) for i, d in found.items() if d.own.doc in kept}
 
     def _matching(self, where: Filter | None) -> Iterator[str]:
         with self.rows.snapshot() as view:

@@ -265,6 +265,7 @@ def take_readable(
     "Take units until the budget is full, and begin and end them where a reader can follow; two keyed reads."
     units = reader.units
     ahead = pieces[:len(take_units(units, pieces, budget)) + _MORE] if budget > 0 else []
+    reader.read_units(p.key for p in ahead)      # A server sends the outlines with them
     found = _lines(reader, [p.key for p in ahead], budget)
     keys = [*dict.fromkeys(key for p in ahead for key in (p.key, *found.get(p.key, ())))]
     texts = {key: n.text for key, n in zip(keys, reader.read_units(keys))}

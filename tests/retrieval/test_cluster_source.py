@@ -13,7 +13,6 @@ from ragnb.retrieval.cluster_store import ClusterStore
 from ragnb.retrieval.missing_words import spelled_alike
 from ragnb.retrieval.scoring import score_units
 from ragnb.retrieval.unit_source import SHIFT
-from ragnb.storage.store import outline_to_json
 
 pytestmark = pytest.mark.cluster
 _number = itertools.count()
@@ -105,25 +104,6 @@ def test_a_question_is_few_requests(new_store):
         before = source.rows.requests
         store.in_one_state(lambda: score_units(source, *asked))
         assert source.rows.requests - before <= wanted + 3 * (wanted == 3)     # at first, a point in time is opened, too
-
-
-def test_an_outline_is_read_on_first_access(new_store):
-    """A passage needs only the white space behind its chunks; an outline of a document that is gone has no chunks."""
-    store = new_store()
-    store.put(*written(many(3)))
-
-    def seen():
-        store.get_chunks(["d01#u3", "d02#u4"]).all()
-        return store.get_outlines(["d01", "d02"]).all()
-    outlines, whole = store.in_one_state(seen), store.get_outlines(["d01", "d02"]).all()
-    before, end = store.rows.requests, whole["d01"].levels["u"][3].end
-    assert outlines["d01"].blanks[end] == " " and store.rows.requests == before
-    assert list(map(outline_to_json, outlines.values())) == list(map(outline_to_json, whole.values()))
-    assert store.rows.requests == before + 2                # the state, and both outlines at once
-    late = store.in_one_state(seen)["d01"]
-    store.delete(["d01"])
-    store.refresh(store.rows.look().state.rows)
-    assert late.blanks[end] == " " and late.metadata == {"title": "moon"} and not late.levels
 
 
 def test_words_like_one_that_is_nowhere(new_store):
