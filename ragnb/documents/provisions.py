@@ -8,11 +8,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
-from itertools import chain
+from itertools import chain, takewhile
 from typing import NamedTuple
 
 from .catalogue import Catalogue, Holding, in_force, title_key
-from .citations import Citation, find_citations, level_word, LEVELS, part_word, PARTICLE, UNITS
+from .citations import Citation, find_citations, level_word, LEVELS, name_key, part_word, PARTICLE, UNITS
 from .statutes import SUBITEM_LETTERS
 from .forms import plain_text
 from .span import Span
@@ -148,6 +148,28 @@ def _holders(catalogue: Catalogue, ref: Citation, question: str, candidates: int
     found = titled or exact or list(first)
     return found if len(found) <= candidates else []
 
+# %% ../../nbs/00_documents/16_provisions.ipynb #8bb5ead2
+_KIND = re.compile(r"(?:조례|규정|규칙|지침|정관|약관|내규|세칙|준칙|협약|협정|고시|예규|계약서|합의서)\Z")
+_JOSA = re.compile(r"(?:에서는|에서|에는|에게|으로|이란|이라|까지|부터|[의에을를은는이가과와도란로])\Z")  # A particle at the end of a word
+_POINTING = {"그", "저", "위", "해당", "우리", "본", "동", "이"}
+
+def _partly_named(catalogue: Catalogue, ref: Citation, question: str) -> list[str]:
+    "The documents that a part of their title names, or the kind of rule that they are."
+    kind, end = _KIND.search(name_key(ref.law)), question.rfind(ref.law, 0, ref.span.end)
+    if not kind or end < 0 or ref.part:
+        return []
+    words = [own] if (own := name_key(ref.law)[:kind.start()]) else []
+    before = [name_key(w) for w in question[max(0, end - 100):end].split()]
+    only_kind = not words and (not before or before[-1] in _POINTING)
+    nearest = [] if only_kind else before[::-1]
+    found: dict[str, int] = {}
+    for name, ids in catalogue.index.by_name.items():
+        if name.endswith(kind[0]) and all(w in name for w in words):
+            run = takewhile(lambda w: len(w) > 1 and (w in name or _JOSA.sub("", w) in name), nearest)
+            found |= dict.fromkeys(in_force(catalogue, ids), len(words) + sum(1 for _ in run))
+    most = max(found.values(), default=0)
+    return [d for d, n in found.items() if n == most] if most or only_kind else []
+
 # %% ../../nbs/00_documents/16_provisions.ipynb #98f40aac
 class LookUp(NamedTuple):
     "A citation of a question with what it means."
@@ -171,11 +193,13 @@ def look_ups(
         before = [ids for span, ids in named if span.start <= ref.span.start] or [ids for _, ids in named]
         if ref.tier == "법" and not before:             # 법 제9조, where no statute is named
             ref = replace(ref, tier="")
-        if ref.law:
-            docs = [None]
-        else:
-            docs = before[-1] if before else [doc] if doc else _holders(catalogue, ref, question, candidates)
-        targets = [found for d in docs if (found := look_up(ref, catalogue, d, place if d == doc else None))]
+        sought, docs = ref, [None]
+        if ref.law and not catalogue.documents_of(ref):
+            sought, docs = replace(ref, law=""), _partly_named(catalogue, ref, question)
+            docs = docs if len(docs) <= candidates else []
+        elif not ref.law:
+            docs = before[-1] if before else [doc] if doc else _holders(catalogue, sought, question, candidates)
+        targets = [found for d in docs if (found := look_up(sought, catalogue, d, place if d == doc else None))]
         if before:
             targets = targets[:1]                       # the newest version of the statute that is named
         clause = ref.article and (ref.paragraph or ref.item)
@@ -188,8 +212,6 @@ def look_ups(
     return out
 
 # %% ../../nbs/00_documents/16_provisions.ipynb #7f4ddaff
-_JOSA = re.compile(r"(?:에서는|에서|에는|에게|으로|이란|이라|까지|부터|[의에을를은는이가과와도란로])\Z")  # A particle at the end of a word
-
 def _longest_title(
     words: str, pieces: Sequence[tuple[int, int]], i: int, of: Callable[[str], list],
 ) -> tuple[int, list]:
