@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from typing import Any
 
 # %% auto #0
-__all__ = ['WEIGHTS', 'INTERCEPT', 'ABSENT_BELOW', 'N_CALIBRATION', 'WRONGLY_ABSENT', 'chance_of', 'likeliest', 'absent_notes',
-           'chance_facts']
+__all__ = ['WEIGHTS', 'INTERCEPT', 'ABSENT_BELOW', 'N_CALIBRATION', 'WRONGLY_ABSENT', 'WRONGLY_ABSENT_LAY', 'chance_of',
+           'likeliest', 'absent_notes', 'chance_facts']
 
 # %% ../../nbs/80_pipeline/07_chance.ipynb #c4a1ce04
 from ..documents.messages import say
@@ -24,6 +24,7 @@ INTERCEPT: float = -5.3459
 ABSENT_BELOW: float = 0.119     # A chance below it is reported
 N_CALIBRATION: int = 1_688      # Questions that the model was fitted on, of nine sets
 WRONGLY_ABSENT: tuple[float, float, float] = (0.03, 0.0, 0.16)   # Share of answered questions below: mean, least, most
+WRONGLY_ABSENT_LAY: float = 0.25   # The same of 32 questions in everyday words over the sample
 
 
 def chance_of(
@@ -48,9 +49,10 @@ def absent_notes(
     "Note that the answer is probably not in the documents, with the error rate of this note."
     if chance is None or chance >= ABSENT_BELOW:
         return []
-    mean, least, most = (round(100 * share) for share in WRONGLY_ABSENT)
-    told = say("probably not in these documents (chance {chance:.2f}; about {mean} of 100 questions with an answer get "
-               "this note, {least} to {most} by set)", chance=chance, mean=mean, least=least, most=most)
+    mean, least, most, lay = (round(100 * share) for share in (*WRONGLY_ABSENT, WRONGLY_ABSENT_LAY))
+    told = say("probably not in these documents (chance {chance:.2f}; of 100 questions with an answer about {mean} get "
+               "this note, {least} to {most} by set, and {lay} of those in everyday words)",
+               chance=chance, mean=mean, least=least, most=most, lay=lay)
     return [Note("absent", told)]
 
 # %% ../../nbs/80_pipeline/07_chance.ipynb #c4a1ce21

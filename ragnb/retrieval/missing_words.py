@@ -30,13 +30,13 @@ from .unit_source import SHIFT, Units, UnitSource
 
 # %% ../../nbs/40_retrieval/16_missing_words.ipynb #07281c8e
 _FUNCTION = frozenset((
-    "a about after all also am an and any are as at be been before between but by can could did do does during "
-    "each for from get give had has have he her his how i if in into is it its make many may me more most much "
+    "a about after all also am an and any are as at be been before between but by can compare could did do does during "
+    "each for from get give had has have he her his how i if in into is it its long make many may me more most much "
     "must my no not of on one or other our out over shall she should so some such tell than that the their "
     "them then there these they this those through to under up us use was we were what when where which while "
     "who whom whose why will with would you your "
 ).split())
-_QUESTION_NOUNS = frozenset("경우 때 것 수 무엇 누구 언제 어디 얼마 얼마나 이유 방법 내용 설명 정도 관련 대하 어떻 여부 며칠".split())
+_QUESTION_NOUNS = frozenset("경우 때 것 수 무엇 누구 언제 어디 얼마 얼마나 이유 방법 내용 설명 정도 관련 대하 어떻 여부 며칠 비교 차이 차이점 요약".split())
 _LATIN = re.compile(r"[A-Za-z][A-Za-z0-9'’+#-]*")
 _HANGUL = re.compile("[가-힣]")
 _RUN = re.compile(r"[a-z]+|[0-9]+")

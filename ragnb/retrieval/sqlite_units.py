@@ -184,7 +184,7 @@ class Database:
     ) -> list[tuple]:             # In the order of the values
         "Read the rows whose key is one of some values."
         values = list(values)
-        if any(isinstance(v, str) and "\0" in v for v in values):    # there a text of JSON ends, for SQLite
+        if values and isinstance(values[0], str) and any("\0" in v for v in values):    # there a text of JSON ends
             read = f"SELECT {columns} FROM {table} WHERE {key} = ?"
             return [row for v in values for row in self.connection.execute(read, [v])]
         asked = "(SELECT value AS asked FROM json_each(?))"
@@ -346,13 +346,10 @@ class SqliteState(UnitSource):
         held = self.held
         if held.keeps[0]:
             return held.codes[held.rows_of(keys)]
-        rows = self.database.rows("key, codes", "vector", "key", (np.unique(keys // NEAR) * NEAR).tolist())
-        firsts = np.array([key for key, _ in rows], np.int64)
-        sizes = np.array([len(codes) // max(held.dims, 1) for _, codes in rows], np.int64)
-        begins = np.cumsum(sizes) - sizes
-        at = np.searchsorted(firsts, keys // NEAR * NEAR)
-        flat = np.frombuffer(b"".join(codes for _, codes in rows), np.int8).reshape(-1 if held.dims else 0, held.dims)
-        return flat[begins[at] + keys % NEAR] if held.dims else np.zeros((len(keys), 0), np.int8)
+        sql = (f"SELECT substr(codes, 1 + asked % {NEAR} * {held.dims}, {held.dims}) FROM (SELECT value AS asked FROM "
+               f"json_each(?)) CROSS JOIN vector ON key = asked - asked % {NEAR}")
+        rows = self.database.connection.execute(sql, [json.dumps(keys.tolist())])
+        return np.frombuffer(b"".join([codes for codes, in rows]), np.int8).reshape(len(keys), held.dims)
 
 # %% ../../nbs/40_retrieval/12_sqlite_units.ipynb #d9344eb7
 _WORTH = 20_000   # Postings that are left: fewer are simply read
@@ -375,7 +372,7 @@ class WordSearch(SqliteState):
                 found = self._above(scores, may, k, (K1 + 1) * sum(weights[n] for n in rest))
                 if found is not None and _LOOKED * len(found) <= left:
                     keys = held.keys[found]
-                    units = self.read(np.stack([keys, keys + 1], axis=1))
+                    units = self._blocks(np.stack([keys, keys + 1], axis=1), True, False)
                     where, rows = occurrences(units, {str(n): n for n in rest}, map(str, rest)), units.rows_of(keys)
                     for n in rest:
                         counts = np.bincount(where[str(n)], minlength=len(units.keys))[rows]
@@ -399,6 +396,21 @@ class WordSearch(SqliteState):
         found = found[scores[found] >= least - 1e-9]
         return found if least > 0 else None
 
+    def _blocks(self, ranges: np.ndarray, whole: bool, vectors: bool) -> Units:
+        "Read the blocks that units are in, with or without tokens and vectors."
+        blocks = np.stack([ranges[:, 0] // BLOCK, (ranges[:, 1] - 1) // BLOCK + 1], axis=1)
+        runs = [np.arange(a, b) for a, b in blocks.tolist()]
+        wanted = np.unique(np.concatenate([np.zeros(0, np.int64), *runs])) * BLOCK
+        more = "tokens, norms" if whole else "x'', x''"
+        rows = self.database.rows(f"key, rows, {more}", "block", "key", wanted.tolist())
+        keys, tables, tokens, norms = zip(*rows) if rows else ((),) * 4
+        sizes = np.array([len(t) // UNIT.itemsize for t in tables], np.int64)
+        offsets = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        keys, held = np.repeat(np.array(keys, np.int64), sizes) + offsets, self.held
+        return Units(
+            keys, np.frombuffer(b"".join(tables), UNIT), np.frombuffer(b"".join(tokens), np.uint32),
+            self.codes_of(keys if vectors else keys[:0]),
+            np.frombuffer(b"".join(norms), np.float32).reshape(-1, len(self.scales)), held.ids, held.sizes)
 
 # %% ../../nbs/40_retrieval/12_sqlite_units.ipynb #df8a5116
 _COUNTED = 32_768   # A pair of words is counted when the rarer one occurs in no more units; otherwise estimated
@@ -466,19 +478,7 @@ class SqliteUnits(WordSearch):
         return held.best(rows, code_dots(self.codes_of(held.keys[rows]), vector, np.arange(len(rows))), k, 6)
 
     def read(self, ranges: np.ndarray, whole: bool = True, scored: np.ndarray | None = None) -> Units:
-        blocks = np.stack([ranges[:, 0] // BLOCK, (ranges[:, 1] - 1) // BLOCK + 1], axis=1)
-        runs = [np.arange(a, b) for a, b in blocks.tolist()]
-        wanted = np.unique(np.concatenate([np.zeros(0, np.int64), *runs])) * BLOCK
-        more = "tokens, norms" if whole else "x'', x''"
-        rows = self.database.rows(f"key, rows, {more}", "block", "key", wanted.tolist())
-        keys, tables, tokens, norms = zip(*rows) if rows else ((),) * 4
-        sizes = np.array([len(t) // UNIT.itemsize for t in tables], np.int64)
-        offsets = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-        keys, held = np.repeat(np.array(keys, np.int64), sizes) + offsets, self.held
-        return Units(
-            keys, np.frombuffer(b"".join(tables), UNIT), np.frombuffer(b"".join(tokens), np.uint32),
-            self.codes_of(keys if whole else keys[:0]),
-            np.frombuffer(b"".join(norms), np.float32).reshape(-1, len(self.scales)), held.ids, held.sizes)
+        return self._blocks(ranges, whole, whole)
 
     def place(self, doc_id: str, span: Span) -> np.ndarray:
         found = self.database.connection.execute("SELECT doc FROM document WHERE id = ?", [doc_id]).fetchone()
