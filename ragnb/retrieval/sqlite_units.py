@@ -372,7 +372,7 @@ class WordSearch(SqliteState):
                 found = self._above(scores, may, k, (K1 + 1) * sum(weights[n] for n in rest))
                 if found is not None and _LOOKED * len(found) <= left:
                     keys = held.keys[found]
-                    units = self._blocks(np.stack([keys, keys + 1], axis=1), True, False)
+                    units = self.read(np.stack([keys, keys + 1], axis=1), vectors=False)
                     where, rows = occurrences(units, {str(n): n for n in rest}, map(str, rest)), units.rows_of(keys)
                     for n in rest:
                         counts = np.bincount(where[str(n)], minlength=len(units.keys))[rows]
@@ -396,8 +396,8 @@ class WordSearch(SqliteState):
         found = found[scores[found] >= least - 1e-9]
         return found if least > 0 else None
 
-    def _blocks(self, ranges: np.ndarray, whole: bool, vectors: bool) -> Units:
-        "Read the blocks that units are in, with or without tokens and vectors."
+    def read(self, ranges: np.ndarray, whole: bool = True, scored: np.ndarray | None = None,
+             vectors: bool = True) -> Units:
         blocks = np.stack([ranges[:, 0] // BLOCK, (ranges[:, 1] - 1) // BLOCK + 1], axis=1)
         runs = [np.arange(a, b) for a, b in blocks.tolist()]
         wanted = np.unique(np.concatenate([np.zeros(0, np.int64), *runs])) * BLOCK
@@ -409,7 +409,7 @@ class WordSearch(SqliteState):
         keys, held = np.repeat(np.array(keys, np.int64), sizes) + offsets, self.held
         return Units(
             keys, np.frombuffer(b"".join(tables), UNIT), np.frombuffer(b"".join(tokens), np.uint32),
-            self.codes_of(keys if vectors else keys[:0]),
+            self.codes_of(keys if whole and vectors else keys[:0]),
             np.frombuffer(b"".join(norms), np.float32).reshape(-1, len(self.scales)), held.ids, held.sizes)
 
 # %% ../../nbs/40_retrieval/12_sqlite_units.ipynb #df8a5116
@@ -476,9 +476,6 @@ class SqliteUnits(WordSearch):
         if held.keeps[0]:
             return held.best(rows, code_dots(held.codes, vector, rows, held.steps), k, 6)
         return held.best(rows, code_dots(self.codes_of(held.keys[rows]), vector, np.arange(len(rows))), k, 6)
-
-    def read(self, ranges: np.ndarray, whole: bool = True, scored: np.ndarray | None = None) -> Units:
-        return self._blocks(ranges, whole, whole)
 
     def place(self, doc_id: str, span: Span) -> np.ndarray:
         found = self.database.connection.execute("SELECT doc FROM document WHERE id = ?", [doc_id]).fetchone()
