@@ -157,6 +157,7 @@ class UnitReader:
     outlines: dict[str, Outline] = field(default_factory=dict)  # Document id -> outline, read so far
     reads: int = 0                                              # Keyed reads so far
     may: Collection[int] | None = None                          # Keys that may be read; None for all
+    with_outlines: bool = False                                 # Units come with the outlines of their documents
 
     def __repr__(self) -> str:
         return one_line(self, "store", "reads")
@@ -265,7 +266,8 @@ def take_readable(
     "Take units until the budget is full, and begin and end them where a reader can follow; two keyed reads."
     units = reader.units
     ahead = pieces[:len(take_units(units, pieces, budget)) + _MORE] if budget > 0 else []
-    reader.read_units(p.key for p in ahead)      # A server sends the outlines with them
+    if reader.with_outlines:
+        reader.read_units(p.key for p in ahead)
     found = _lines(reader, [p.key for p in ahead], budget)
     keys = [*dict.fromkeys(key for p in ahead for key in (p.key, *found.get(p.key, ())))]
     texts = {key: n.text for key, n in zip(keys, reader.read_units(keys))}
@@ -676,7 +678,7 @@ class MultiScaleRetriever(StoreRetriever, HitsRetriever):
                 source.foresee([place[:2] for place in (*named, *cited)], text)
             scores = score_units(source, terms, vector, self.candidates, self.grow, self.whole, allowed)
             units = extended(source, scores.units, scores.keys, [source.place(i, span) for i, span, *_ in named])
-            words, reader, pieces = self.words_within(), UnitReader(units, self.store), pieces_by_score(scores)
+            words, reader, pieces = self.words_within(), UnitReader(units, self.store, with_outlines=source.looks_ahead), pieces_by_score(scores)
             common = common_words(text, source, words, units, scores.keys, allowed, lambda: [
                 unit.text for unit in reader.read_units(scores.keys.tolist())])
             if self.cut:
