@@ -678,7 +678,8 @@ class MultiScaleRetriever(StoreRetriever, HitsRetriever):
                 source.foresee([place[:2] for place in (*named, *cited)], text)
             scores = score_units(source, terms, vector, self.candidates, self.grow, self.whole, allowed)
             units = extended(source, scores.units, scores.keys, [source.place(i, span) for i, span, *_ in named])
-            words, reader, pieces = self.words_within(), UnitReader(units, self.store, with_outlines=source.looks_ahead), pieces_by_score(scores)
+            words, pieces = self.words_within(), pieces_by_score(scores)
+            reader = UnitReader(units, self.store, with_outlines=source.looks_ahead)
             common = common_words(text, source, words, units, scores.keys, allowed, lambda: [
                 unit.text for unit in reader.read_units(scores.keys.tolist())])
             if self.cut:
