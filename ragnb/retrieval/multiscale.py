@@ -665,8 +665,7 @@ class MultiScaleRetriever(StoreRetriever, HitsRetriever):
             When the question is empty.
         """
         bundle, source, model = question_bundle(question), self.index, self.embed_model
-        text, embedding = check_question(bundle.query_str), bundle.embedding
-        by_spelling = isinstance(model, NgramEmbedding)
+        text, embedding, by_spelling = check_question(bundle.query_str), bundle.embedding, isinstance(model, NgramEmbedding)
         if embedding is None and model is not None and source.dims > 0 and (shown := question_for(text, self)):
             embedding = model.get_query_embedding(shown)
         with self.store.snapshot(), source.snapshot():      # all from one state
