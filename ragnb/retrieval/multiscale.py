@@ -665,13 +665,13 @@ class MultiScaleRetriever(StoreRetriever, HitsRetriever):
             When the question is empty.
         """
         bundle, source, model = question_bundle(question), self.index, self.embed_model
-        text, embedding, by_spelling = check_question(bundle.query_str), bundle.embedding, isinstance(model, NgramEmbedding)
+        text, embedding = check_question(bundle.query_str), bundle.embedding
+        by_spelling = isinstance(model, NgramEmbedding)
         if embedding is None and model is not None and source.dims > 0 and (shown := question_for(text, self)):
             embedding = model.get_query_embedding(shown)
         with self.store.snapshot(), source.snapshot():      # all from one state
             allowed, terms = self._allowed(), query_terms(text, source.tokenizer)
-            vector = question_vector(embedding, source.dims)
-            named = self.leads(text) if self.leads else ()
+            vector, named = question_vector(embedding, source.dims), self.leads(text) if self.leads else ()
             if source.looks_ahead:
                 cited = self.follow(*named[0][:2]) if named and self.follow else ()
                 source.foresee([place[:2] for place in (*named, *cited)], text)
