@@ -508,7 +508,8 @@ def tune(
     "Choose retrieval, chunk size and policy for documents."
     grid = resolve_strategies(strategies or [*tuning_grid(), *trained_grid(plan.get("embed", "ngram"))])
     stage = say("read, and make questions" if questions is None else "read the documents")
-    with tqdm(total=1, desc=stage, disable=not show_progress, bar_format="{desc} [{elapsed}]", leave=False):
+    hidden = None if show_progress else True     # In a log, an error about the input is the only line
+    with tqdm(total=1, desc=stage, disable=hidden, bar_format="{desc} [{elapsed}]", leave=False):
         dataset, made = load_tuning_set(source, questions, n, seed, problems)
     by_documents = bool(dataset.qrels) and not any(q.evidence for q in dataset.questions)
     planned = RunPlan(dataset, by_documents=by_documents, **plan)

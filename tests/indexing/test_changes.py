@@ -56,7 +56,7 @@ def test_a_folder_that_moved_is_not_done_again(tmp_path, monkeypatch):
     update(source, tmp_path / "i", parser=parser)
     source.rename(tmp_path / "two")
     write(tmp_path / "two", {"0.md": None, "1.md": text_of(9)})  # deleted and edited on the way
-    write(tmp_path / "one", {}).mkdir()  # an empty folder is left, as a mount point is
+    write(tmp_path / "one", {})  # an empty folder is left, as a mount point is
     emb = ToyEmbedding(embed_dim=32)
     index, counts, report = update(tmp_path / "two", tmp_path / "i", emb)
     assert counts == (0, 1, 1, 2) and report.moved == [str(tmp_path / "one")] and not report.problems
