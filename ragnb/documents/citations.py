@@ -17,8 +17,8 @@ from .headings import CIRCLED
 from .span import Span
 
 # %% auto #0
-__all__ = ['LEVELS', 'UNITS', 'PARTICLE', 'level_word', 'part_word', 'Citation', 'name_key', 'short_names', 'StatuteNames',
-           'find_citations']
+__all__ = ['LEVELS', 'UNITS', 'PARTICLE', 'RULES', 'level_word', 'part_word', 'Citation', 'name_key', 'short_names',
+           'StatuteNames', 'find_citations']
 
 # %% ../../nbs/00_documents/11_citations.ipynb #9a51b22e
 LEVELS = ("article", "paragraph", "item", "subitem")  # Fields of `Citation`
@@ -283,8 +283,9 @@ class StatuteNames:
         return form.back(out)
 
 # %% ../../nbs/00_documents/11_citations.ipynb #13dc1214
-_BARE = re.compile(r"(?P<name>(?<![가-힣A-Za-z0-9ㆍ·])[가-힣A-Za-z0-9ㆍ·]*(?:법률|법|시행령|시행규칙|규칙|규정|조례|령|정관|약관|지침|협약|협정|조약|고시|예규"
-                   r"|내규|세칙|준칙|계약서|합의서)|영)(?:\s?(?:상의|상|의|에서|중))?\s*\Z")
+RULES: str = "규칙|규정|조례|정관|약관|지침|협약|협정|고시|예규|내규|세칙|준칙|계약서|합의서"  # Not acts (법, 령)
+_BARE = re.compile(rf"(?P<name>(?<![가-힣A-Za-z0-9ㆍ·])[가-힣A-Za-z0-9ㆍ·]*(?:법률|법|시행령|령|조약|{RULES})|영)"
+                   r"(?:\s?(?:상의|상|의|에서|중))?\s*\Z")
 _BARE_ENDS = frozenset("법률령칙정례관침약시규서영상의중")     # Last letters of what `_BARE` matches
 _LONG_NAME = re.compile(r"(?<![가-힣A-Za-z0-9ㆍ·])(?:[가-힣A-Za-z0-9ㆍ·]+,? ){0,8}[가-힣]+ (?:관한|위한|대한) (?:특별|특례)?법률\Z")
 _NO_LAW = re.compile(r"(?:[불위적합수편탈범무용기문해요어화입사산]|.*방|.*기)법|(?:.*개정)?규정|명령|.*법령|.*부령|대통령령|총리령|법률|개정령")

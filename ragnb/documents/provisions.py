@@ -12,7 +12,9 @@ from itertools import chain, takewhile
 from typing import NamedTuple
 
 from .catalogue import Catalogue, Holding, in_force, title_key
-from .citations import Citation, find_citations, level_word, LEVELS, name_key, part_word, PARTICLE, UNITS
+from ragnb.documents.citations import (
+    Citation, find_citations, level_word, LEVELS, name_key, part_word, PARTICLE, RULES, UNITS
+)
 from .statutes import SUBITEM_LETTERS
 from .forms import plain_text
 from .span import Span
@@ -149,16 +151,17 @@ def _holders(catalogue: Catalogue, ref: Citation, question: str, candidates: int
     return found if len(found) <= candidates else []
 
 # %% ../../nbs/00_documents/16_provisions.ipynb #8bb5ead2
-_KIND = re.compile(r"(?:조례|규정|규칙|지침|정관|약관|내규|세칙|준칙|협약|협정|고시|예규|계약서|합의서)\Z")
+_KIND = re.compile(rf"(?:{RULES})\Z")
 _JOSA = re.compile(r"(?:에서는|에서|에는|에게|으로|이란|이라|까지|부터|[의에을를은는이가과와도란로])\Z")  # A particle at the end of a word
 _POINTING = {"그", "저", "위", "해당", "우리", "본", "동", "이"}
 
 def _partly_named(catalogue: Catalogue, ref: Citation, question: str) -> list[str]:
     "The documents that a part of their title names, or the kind of rule that they are."
-    kind, end = _KIND.search(name_key(ref.law)), question.rfind(ref.law, 0, ref.span.end)
+    key, end = name_key(ref.law), question.rfind(ref.law, 0, ref.span.end)
+    kind = _KIND.search(key)
     if not kind or end < 0 or ref.part:
         return []
-    words = [own] if (own := name_key(ref.law)[:kind.start()]) else []
+    words = [own] if (own := key[:kind.start()]) else []
     before = [name_key(w) for w in question[max(0, end - 100):end].split()]
     only_kind = not words and (not before or before[-1] in _POINTING)
     nearest = [] if only_kind else before[::-1]

@@ -420,7 +420,16 @@ class ClusterRows(Searches):
         for row in self.scan(view.state.live(*asked), fields):
             view.ids[row["id"]] = self._keep(row)
             if "outline" in row:
-                self.kept.setdefault("outlines", {})[row["doc"]] = row["outline"]
+                self.outlines([row])
+
+    def outlines(
+        self,
+        rows: Iterable[Mapping[str, Any]] = (),   # Of documents, with `doc` and `outline`
+    ) -> dict[int, str]:                          # Number of a document -> JSON
+        "Keep outlines for this snapshot, and return all that are kept."
+        kept = self.kept.setdefault("outlines", {})
+        kept.update((row["doc"], row["outline"]) for row in rows)
+        return kept
 
     def _keep(self, row: Mapping[str, Any]) -> ClusterDocument:
         own = StoredDocument(row["doc"], row["id"], json.loads(row["levels"]))

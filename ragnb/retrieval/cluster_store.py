@@ -37,7 +37,9 @@ from ragnb.retrieval.cluster_source import (
 )
 from .scoring import question_vector
 from .sqlite_store import levels_of, SearchedByWords, StoredDocument
-from .unit_source import counted_text, RECORD, SHIFT, stored_units, units_by_document
+from ragnb.retrieval.unit_source import (
+    counted_text, GROW, in_short_records, SHIFT, stored_units, units_by_document, WHOLE
+)
 from .unit_vectors import from_codes, node_vectors, to_codes, window_norms
 
 # %% ../../nbs/40_retrieval/19_cluster_store.ipynb #fbea184c
@@ -82,17 +84,14 @@ class DocumentWords(NamedTuple):
         return sorted({w for text in (self.title, *self.names, *self.units) for w in text.split(" ") if w})
 
 # %% ../../nbs/40_retrieval/19_cluster_store.ipynb #b51de002
-_GROW, _WHOLE = 3, 800    # Neighbors, and characters of a short record, as `score_units` has them
-
-
 def beside(
     table: np.ndarray,     # Of type UNIT: the units of a document
 ) -> list[list[int]]:      # Of each unit the places of others, rising
     "Find the records and headers of tables that are read with a unit, beyond its neighbors."
-    short = (table["flags"] & RECORD > 0) & (table["part_end"] - table["part_start"] <= _WHOLE)
+    short = in_short_records(table, WHOLE)
     own = [{*(range(low, high) if is_short else ()), *([header] if header >= 0 else [])} for is_short, low, high, header
            in zip(short.tolist(), table["low"].tolist(), table["high"].tolist(), table["header"].tolist())]
-    near = [range(i - _GROW, i + _GROW + 1) for i in range(len(own))]
+    near = [range(i - GROW, i + GROW + 1) for i in range(len(own))]
     return [sorted({place for some in own[max(0, i.start):i.stop] for place in some}.difference(i)) for i in near]
 
 # %% ../../nbs/40_retrieval/19_cluster_store.ipynb #02bc05df
@@ -194,11 +193,11 @@ class ClusterChunks(SearchedByWords):
 
     def _chunks(self, keys: Sequence[int], documents: Sequence[int]) -> dict[int, str]:
         "Read chunks, and the outlines of documents."
-        kept = self.rows.kept.setdefault("outlines", {})
+        kept = self.rows.outlines()
         new = [n for n in dict.fromkeys(documents) if n not in kept]
         more = [rows_query("d", "doc", new, ("doc", "outline"))] if new else []
         answer, *rest = self.rows.ask(rows_query("uc", "pos", keys, ("pos", "node")), *more)
-        kept.update({hit["_source"]["doc"]: hit["_source"]["outline"] for some in rest for hit in hits_of(some)})
+        self.rows.outlines(hit["_source"] for some in rest for hit in hits_of(some))
         return {hit["_source"]["pos"]: hit["_source"]["node"] for hit in hits_of(answer)}
 
     def _addresses(self, keys: np.ndarray) -> dict[int, str]:
@@ -211,10 +210,10 @@ class ClusterChunks(SearchedByWords):
 
     def _read_outlines(self, doc_ids: Sequence[str]) -> dict[str, Outline]:
         with self.rows.snapshot():
-            found, kept = self.rows.documents(doc_ids, outlines=True), self.rows.kept.setdefault("outlines", {})
+            found, kept = self.rows.documents(doc_ids, outlines=True), self.rows.outlines()
             if new := [d.own.doc for d in found.values() if d.own.doc not in kept]:
                 hits = hits_of(self.rows.ask(rows_query("d", "doc", new, ("doc", "outline")))[0])
-                kept.update({hit["_source"]["doc"]: hit["_source"]["outline"] for hit in hits})
+                self.rows.outlines(hit["_source"] for hit in hits)
             return {i: outline_from_json(kept[d.own.doc]) for i, d in found.items() if d.own.doc in kept}
 
     def _matching(self, where: Filter | None) -> Iterator[str]:

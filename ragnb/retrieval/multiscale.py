@@ -36,7 +36,7 @@ from .arguments import check_counts, is_number, StoreRetriever
 from .missing_words import Common, common_words, IndexWords, missing_words, question_for
 from .hybrid import check_question, Hits, HitsRetriever, question_bundle
 from .scoring import question_vector, score_units, Signs, UnitScores
-from .unit_source import SHIFT, Units, UnitSource
+from .unit_source import GROW, in_short_records, SHIFT, Units, UnitSource, WHOLE
 
 # %% ../../nbs/40_retrieval/07_multiscale.ipynb #df8bbe25
 QUESTION_WORDS: frozenset[str] = frozenset((  # As tokens
@@ -463,7 +463,7 @@ class MultiScaleRanking(Hits):
             if not detail and not piece.score:
                 detail = "matches the question, but no better than most texts do"
             elif not detail:     # no signal tells it from the others
-                inside = units.in_short_records(units.rows_of(np.array([key])), 1 << 30)[0]
+                inside = in_short_records(units.table[units.rows_of(np.array([key]))], 1 << 30)[0]
                 detail = (f"in the same article or answer as a match ({piece.score:.1f})" if inside
                           else f"matches the question ({piece.score:.1f}); too few texts to compare it with")
             why = Why("hit", "multi-scale", self.ranks[key], detail=detail, unlike=bool(common and not common.words))
@@ -512,7 +512,7 @@ def known_places(
     pieces: Sequence[Piece],                                       # By score
     follow: Callable[[str, Span], Sequence[tuple]] | None = None,  # (Document id, span) -> (…, label) that it cites
     may: Collection[int] | None = None,                            # Keys that may be read; None for all
-    whole: int = 800,   # Characters; a record that is not longer is read whole where the best unit is in it
+    whole: int = WHOLE,   # Characters; a record that is not longer is read whole where the best unit is in it
 ) -> list[KnownPlace]:                                             # In the order of reading; those named are held
     "Find what is read ahead of the ranking."
     places = [KnownPlace(doc_id, span, BY_NAME) for doc_id, span, *_ in named if units.keys_in(doc_id, span, may)]
@@ -520,7 +520,7 @@ def known_places(
         return places
     if not places:
         row = units.rows_of(np.array([pieces[0].key]))
-        if not units.in_short_records(row, whole)[0]:
+        if not in_short_records(units.table[row], whole)[0]:
             return []
         part = Span(*units.table[["part_start", "part_end"]][row[0]].tolist())
         places.append(KnownPlace(units.ids[pieces[0].key >> SHIFT], part, Why("hit", "part", detail=WITH_FIRST)))
@@ -607,7 +607,7 @@ class MultiScaleRetriever(StoreRetriever, HitsRetriever):
     @checked
     def __init__(
         self, index: UnitSource, store: ChunkReader, embed_model: Any = None, *, top_k: int = 20,
-        budget: int | None = None, candidates: int | None = 100, grow: int = 3, whole: int = 800,
+        budget: int | None = None, candidates: int | None = 100, grow: int = GROW, whole: int = WHOLE,
         leads: Callable[[str], Sequence[tuple]] | None = None,
         follow: Callable[[str, Span], Sequence[tuple]] | None = None, callback_manager: CallbackManager | None = None,
         where: Any = None, cut: float | None = None,

@@ -21,7 +21,9 @@ __all__ = ['K1', 'B', 'PHRASE', 'lucene_idf', 'saturated', 'occurrences', 'clipp
 # %% ../../nbs/40_retrieval/09_scoring.ipynb #8a581494
 from ..documents.markup import one_line
 from ..documents.span import InputError
-from .unit_source import FieldCounts, QuestionCounts, REPEATS, SHIFT, Units, UnitSource
+from ragnb.retrieval.unit_source import (
+    FieldCounts, GROW, in_short_records, QuestionCounts, REPEATS, SHIFT, Units, UnitSource, WHOLE
+)
 from .unit_vectors import code_dots
 
 # %% ../../nbs/40_retrieval/09_scoring.ipynb #24c2aba6
@@ -304,7 +306,7 @@ def adjusted_totals(
 ) -> np.ndarray:         # Shape (rows,)
     "Halve the score of repeated texts, and give the units of a short record the score of the best one."
     total = total * np.where(units.table["flags"][rows] & REPEATS, 0.5, 1.0)
-    inside = np.flatnonzero(units.in_short_records(rows, whole))
+    inside = np.flatnonzero(in_short_records(units.table[rows], whole))
     keys, which = np.unique((units.doc[rows] << SHIFT)[inside] + units.table["part"][rows][inside], return_inverse=True)
     best = np.full(len(keys), -np.inf)
     np.maximum.at(best, which, total[inside])
@@ -349,8 +351,8 @@ def score_units(
     terms: Sequence[str],                 # Tokens of the question, in their order
     vector: np.ndarray | None = None,     # Of the question, shape (dims,), of length 1; None for words only
     candidates: int | None = 100,         # Units from words, and from the vector; None scores every unit
-    grow: int = 3,                        # Neighbors of a candidate that are scored too, each side
-    whole: int = 800,                     # Characters; a record that is not longer is ranked as one
+    grow: int = GROW,                     # Neighbors of a candidate that are scored too, each side
+    whole: int = WHOLE,                   # Characters; a record that is not longer is ranked as one
     allowed: np.ndarray | None = None,    # Keys that may be found, rising; None for all
 ) -> UnitScores:
     "Score the units around the candidates of a question on every scale."
@@ -366,7 +368,7 @@ def score_units(
                 keys = np.union1d(keys, source.nearest(vector, candidates, allowed))
             around = source.read(ranges_around(keys, grow), whole=False)
             near = covered(*around.windows(around.rows_of(keys), 2 * grow + 1))
-            inside = near[around.in_short_records(near, whole)]
+            inside = near[in_short_records(around.table[near], whole)]
             records = [(around.doc[inside] << SHIFT) + around.table[side][inside] for side in ("low", "high")]
             runs = [np.arange(a, b) for a, b in np.unique(np.stack(records, axis=1), axis=0).tolist()]
             keys = np.unique(np.concatenate([around.keys[near], *runs]))

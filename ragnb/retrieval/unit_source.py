@@ -16,8 +16,8 @@ import numpy as np
 from llama_index.core.schema import MetadataMode, TextNode
 
 # %% auto #0
-__all__ = ['SHIFT', 'UNIT', 'REPEATS', 'RECORD', 'SCALES', 'units_by_document', 'counted_text', 'stored_units', 'Units',
-           'check_scales', 'FieldCounts', 'QuestionCounts', 'UnitSource']
+__all__ = ['SHIFT', 'UNIT', 'REPEATS', 'RECORD', 'SCALES', 'GROW', 'WHOLE', 'units_by_document', 'counted_text', 'stored_units',
+           'in_short_records', 'Units', 'check_scales', 'FieldCounts', 'QuestionCounts', 'UnitSource']
 
 # %% ../../nbs/40_retrieval/08_unit_source.ipynb #c0137665
 from ..documents.markup import one_line
@@ -103,6 +103,14 @@ def stored_units(
     return rows
 
 # %% ../../nbs/40_retrieval/08_unit_source.ipynb #e87a241e
+def in_short_records(
+    rows: np.ndarray,     # Of type UNIT
+    whole: int,           # Characters
+) -> np.ndarray:          # bool
+    "Find the units of records that are short enough to be read as one."
+    return (rows["flags"] & RECORD > 0) & (rows["part_end"] - rows["part_start"] <= whole)
+
+
 @dataclass(eq=False)
 class Units:
     "Units of a source in the order of their keys, and what lies next to what."
@@ -137,15 +145,6 @@ class Units:
     def numbers(self) -> dict[str, int]:
         "Document id -> number."
         return {i: n for n, i in self.ids.items()}
-
-    def in_short_records(
-        self,
-        rows: np.ndarray,   # Positions of units
-        whole: int,         # Characters
-    ) -> np.ndarray:        # bool
-        "Find the units of records that are short enough to be read as one."
-        at = self.table[rows]
-        return (at["part"] >= 0) & (at["flags"] & RECORD > 0) & (at["part_end"] - at["part_start"] <= whole)
 
     def rows_of(
         self,
@@ -208,6 +207,8 @@ class Units:
 
 # %% ../../nbs/40_retrieval/08_unit_source.ipynb #0657216d
 SCALES: tuple[int, ...] = (1, 3, 7, 31)  # Units of a window, odd
+GROW: int = 3        # Neighbors of a candidate that are scored too, each side
+WHOLE: int = 800     # Characters; a record that is not longer is ranked and read as one
 
 
 def check_scales(

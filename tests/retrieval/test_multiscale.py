@@ -16,7 +16,7 @@ from ragnb.retrieval.multiscale import MultiScaleRanking, MultiScaleRetriever
 from ragnb.retrieval.scoring import question_vector, score_units, UnitScores
 from ragnb.retrieval.sqlite_store import SqliteStore
 from ragnb.retrieval.sqlite_units import SqliteUnits, UnitWriter
-from ragnb.retrieval.unit_source import check_scales, REPEATS, SCALES, SHIFT
+from ragnb.retrieval.unit_source import check_scales, in_short_records, REPEATS, SCALES, SHIFT
 
 def kept(text: str) -> np.ndarray:
     """The vector of a text as an index keeps it: one byte a number."""
@@ -325,7 +325,7 @@ def test_articles_are_walls_and_are_read_whole():
     parts, records = document_parts(Document(id_="law", text=LAW))
     assert records and [name for name, _ in parts][1:3] == ["휴가법 제1조 (목적)", "휴가법 제2조 (연차휴가)"]
     index, store, model = law_index()
-    assert every_unit(index).in_short_records(np.arange(3), 10_000)[1:].all()
+    assert in_short_records(every_unit(index).table[:3], 10_000)[1:].all()
     top = MultiScaleRetriever(index, store, model).rank("연차휴가는 며칠인가").at(200)[0]
     assert top.doc_id == "law" and "① 연차휴가는 15일로 한다.\n② 3년마다" in top.text and top.metadata["title"] == "휴가법"
 
