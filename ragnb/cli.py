@@ -1337,40 +1337,16 @@ def _rows(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     "Write a Markdown table."
     return "\n".join("| " + " | ".join(row) + " |" for row in (head, ["---"] * len(head), *rows))
 
-def _first_table(runs: Sequence[Any], budgets: Sequence[int]) -> str:
-    "Write strategies as rows: the first measure with its intervals."
-    from ragnb.evaluation.measures import INTERVAL_NOTE, mean_interval
-    from ragnb.evaluation.tune import question_values
-    measures = list(runs[0].measures)
-    name = "delivered" if runs[0].evaluation.measure == "delivered_recall" else "recall"
-    mean = [say("mean")] if len(budgets) > 1 and not measures else []
-    rows = []
-    for run in runs:
-        e = run.evaluation
-        found = [e.values(m) for m in measures] or [e.values(budget=b) for b in budgets]
-        found += [question_values(e)] * len(mean)
-        means = [values.mean() if len(values) else 0.0 for values in found]
-        cells = ["{:.3f} [{:.3f}, {:.3f}]".format(m, *mean_interval(values)) for m, values in zip(means, found)]
-        rows.append([run.strategy.name, *cells])
-    told = [say("delivered: the share of the evidence that is verbatim in the context; labels count in the budget")]
-    head = [say("strategy"), *(measures or (f"{say(name)}@{b:,}" for b in budgets)), *mean]
-    notes = "; ".join([translated(INTERVAL_NOTE), *told * (name == "delivered")])
-    return f"{_rows(head, rows)}\n\n({notes})"
-
-def _result_table(runs: Sequence[Any], budgets: Sequence[int]) -> str:
-    "Write what strategies find; then, with strategies as rows, recall of spans and what a question costs."
-    is_delivered, rows = runs[0].evaluation.measure == "delivered_recall", []
-    shown = budgets if is_delivered else ()
-    for run in runs:
-        e, n = run.evaluation, max(1, len(run.evaluation.rows))
-        cells = [f"{e.mean('evidence_recall', b):.3f}" for b in shown]
-        cells += [f"{e.mean('context_characters', budgets[-1]):,.0f}"] if is_delivered else []
-        rows.append([run.strategy.name, *cells, f"{1000 * run.seconds / n:.1f}", f"{run.reads / n:.1f}"])
-    used = [say("characters at {n:,}", n=budgets[-1])] if is_delivered else []
-    head = [say("strategy"), *(f"{say('spans')}@{b:,}" for b in shown), *used, "ms", say("reads")]
-    spans = f"{say('Recall of spans, labels not counted.')} " * bool(budgets and not runs[0].measures)
+def _result_table(runs: Sequence[Any]) -> str:
+    "Write what strategies find, with intervals; then recall of spans and what a question costs."
+    from ragnb.evaluation.report import costs
+    found, name, tables = costs(runs), say("strategy"), []
+    for head, cells in ((found["means"], lambda row: ["{:.3f} [{:.3f}, {:.3f}]".format(*mean) for mean in row["means"]]),
+                        (found["costs"][:-1], lambda row: row["cells"][:-1])):     # without calls of a model
+        tables.append(_rows([name, *head], [[row["name"], *cells(row)] for row in found["rows"]]))
+    spans = f"{say('Recall of spans, labels not counted.')} " * (runs[0].evaluation.measure == "delivered_recall")
     cost = say("For one question: milliseconds, and reads of the index.")
-    return f"{_first_table(runs, budgets)}\n\n{spans}{cost}\n\n{_rows(head, rows)}"
+    return f"{tables[0]}\n\n({found['note']})\n\n{spans}{cost}\n\n{tables[1]}"
 
 # %% ../nbs/99_cli/01_cli.ipynb #9def645a
 def _frozen_contexts(args: _Trial, dataset: Dataset, llm: LLM | None) -> Any:
@@ -1408,10 +1384,9 @@ def _compare_answers(args: _Trial) -> None:
         asked = [f.question for f in frozen]
         tables["evidence"] = [{"order": name} | judging.position_summary(judging.evidence_positions(contexts, asked))
                               for name, contexts in laid.items()]
-    if prompts:
-        tables["answers"] = judging.compare_prompts(frozen, prompts, llm, judge).table()
-    elif llm is not None:
-        tables["answers"] = judging.compare_orders(frozen, judging.ORDERS, builder, llm, judge).table()
+    if llm is not None:
+        variants = prompts or judging.ORDERS
+        tables["answers"] = judging.compare_answers(frozen, variants, llm, judge, builder=builder).table()
     if args.json:
         return _print_json(tables)
     _say("\n\n".join(records_table(rows) for rows in tables.values()))
@@ -1509,7 +1484,7 @@ def _eval(args: _Trial) -> None:
         return _print_json(json.loads(written.read_text(encoding="utf-8")))
     documents, asked = said_count(len(dataset.documents), "document"), said_count(len(dataset.questions), "question")
     _say(f"{dataset.name}: {documents}, {asked},", say("version {version}", version=dataset.version))
-    _say("".join(f"({translated(note)})\n" for note in dataset.notes) + f"\n{_result_table(runs, plan.budgets)}\n")
+    _say("".join(f"({translated(note)})\n" for note in dataset.notes) + f"\n{_result_table(runs)}\n")
     _print_comparing(runs, args.out)
     _say(say("page: {page}", page=(out / "report.html").resolve()))
     _say(f"\n{written}:", say("{seconds:.1f} s, peak memory {peak_memory_mib:,} MiB", **_cost(started)))
@@ -1533,7 +1508,7 @@ class _Tuning(_Measuring):
 
 def _print_ways(tuned: Tuned, saved: Path | None) -> None:
     "Print the choice as commands and as Python; where it was saved, the commands that read it."
-    ways = [tuned.command, tuned.python]
+    ways = [*tuned.ways]
     if saved is not None:
         at = "" if str(saved.parent) == ".ragnb" else f" --index {shlex.quote(str(saved.parent))}"
         asked = shlex.quote(tuned.dataset.questions[0].query)
@@ -1581,7 +1556,7 @@ def _tune(args: _Tuning) -> None:
         return _print_json(tuned.to_dict() | {"page": str(page), "saved": saved})
     d, kind = tuned.dataset, "made question" if tuned.made else "question"
     _say(f"{d.name}: {said_count(len(d.documents), 'document')}, {said_count(len(d.questions), kind)}\n")
-    _say(_result_table(tuned.runs, tuned.winner.evaluation.budgets))
+    _say(_result_table(tuned.runs))
     _say(f"\n{tuned.choice.headline}: {tuned.choice.reason}\n")
     if tuned.choice.otherwise:
         _say(f"({tuned.choice.otherwise}; {say('--budgets with one number prints its commands')})\n")

@@ -60,6 +60,12 @@ class PairedTest:
         "True when the interval leaves out 0 and p < .05."
         return self.p_value < 0.05 and (self.ci[0] > 0 or self.ci[1] < 0)
 
+    @property
+    def cells(self) -> tuple[str, str, str, str]:
+        "Difference, interval, p-value and counts of questions, for tables."
+        interval = say("{low:+.3f} to {high:+.3f}", low=self.ci[0], high=self.ci[1])
+        return f"{self.difference:+.3f}", interval, f"{self.p_value:.4f}", f"{self.better} / {self.worse} / {self.equal}"
+
 # %% ../../nbs/90_evaluation/05_comparison.ipynb #e2acfdd8
 def paired_test(
     a: Sequence[float] | np.ndarray,   # One value a question, finite
@@ -161,11 +167,8 @@ class Comparison:
         lines = [" | ".join(head), "|".join(["---"] * len(head))]
         for at in self.levels:
             t = self.test(name, at)
-            cells = [say("mean") if at == "mean" else f"{at:,}", f"{t.mean_a:.3f}", f"{t.mean_b:.3f}"]
-            interval = say("{low:+.3f} to {high:+.3f}", low=t.ci[0], high=t.ci[1])
-            cells += [f"{t.difference:+.3f}", interval, f"{t.p_value:.4f}"]
-            cells += [f"{t.better} / {t.worse} / {t.equal}", say("yes" if t.is_real else "no")]
-            lines.append(" | ".join(cells))
+            cells = [say("mean") if at == "mean" else f"{at:,}", f"{t.mean_a:.3f}", f"{t.mean_b:.3f}", *t.cells]
+            lines.append(" | ".join([*cells, say("yes" if t.is_real else "no")]))
         return "\n".join(f"|{line}|" if line.startswith("-") else f"| {line} |" for line in lines)
 
     def _row(self, budget: int | str) -> tuple[str, str, str, str, str]:
@@ -173,8 +176,7 @@ class Comparison:
         t = self.test(None, budget)
         where = "at their mean" if budget == "mean" else f"at {budget:,}"
         at = f"{self.measure} {where}" if budget else self.measure
-        return (at, f"{t.difference:+.3f}", f"{t.ci[0]:+.3f} to {t.ci[1]:+.3f}", f"p = {t.p_value:.4f}",
-                "significant" if t.is_real else "not significant")
+        return at, *t.cells[:2], f"p = {t.cells[2]}", "significant" if t.is_real else "not significant"
 
     @property
     def _title(self) -> str:

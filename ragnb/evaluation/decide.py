@@ -160,7 +160,7 @@ class Decision:
             groups.setdefault(line.group, []).append(self._drawn(line))
         return render("evaluation/decide.html", title=short(f"ragnb: {self.tuned.dataset.name}", 120),
                       name=self.tuned.dataset.name, notes=[*map(translated, self.notes)], headline=self.headline,
-                      reason=self.reason, ways=(self.tuned.command, self.tuned.python),
+                      reason=self.reason, ways=self.tuned.ways,
                       budgets=[f"{b:,}" for b in self.budgets], groups=list(groups.items()))
 
     def _drawn(self, line: DecisionLine) -> dict[str, Any]:

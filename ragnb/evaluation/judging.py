@@ -11,13 +11,12 @@ from dataclasses import dataclass, fields, replace
 from typing import Any, TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from llama_index.core.llms import LLM
     from llama_index.core.evaluation import BaseEvaluator
 
 # %% auto #0
 __all__ = ['Order', 'ORDERS', 'EVALUATORS', 'FrozenContext', 'lay_out', 'freeze_contexts', 'evidence_positions',
            'position_summary', 'Answered', 'make_evaluators', 'Judgement', 'JudgeReport', 'judge_answers',
-           'AnswerComparison', 'compare_prompts', 'compare_orders']
+           'AnswerComparison', 'compare_answers']
 
 # %% ../../nbs/90_evaluation/14_judging.ipynb #409aa499
 from ..documents.span import InputError, Passage
@@ -152,14 +151,12 @@ def make_evaluators(
 ) -> dict[str, Any]:                           # Name -> LlamaIndex `BaseEvaluator`
     "Make LlamaIndex's evaluators by name."
     from llama_index.core.evaluation import CorrectnessEvaluator, FaithfulnessEvaluator, RelevancyEvaluator
-    kinds = {"faithfulness": FaithfulnessEvaluator, "relevancy": RelevancyEvaluator,
-             "correctness": CorrectnessEvaluator}
+    kinds = dict(zip(EVALUATORS, (FaithfulnessEvaluator, RelevancyEvaluator, CorrectnessEvaluator)))
     unknown = [n for n in names if n not in kinds]
     if unknown or not names or isinstance(names, str):
         raise InputError(f"evaluators must be some of {', '.join(kinds)}, got {names!r}")
-    settings = {"correctness": {"parser_function": read_score}}
-    llm = resolve_llm(llm)
-    return {n: kinds[n](llm=llm, **settings.get(n, {})) for n in names}
+    own, llm = {"correctness": {"parser_function": read_score}}, resolve_llm(llm)
+    return {n: kinds[n](llm=llm, **own.get(n, {})) for n in names}
 
 # %% ../../nbs/90_evaluation/14_judging.ipynb #e1ffcd07
 @dataclass(frozen=True)
@@ -300,60 +297,33 @@ class AnswerComparison:
         return rows
 
 # %% ../../nbs/90_evaluation/14_judging.ipynb #2f337e4e
-def _compare(
-    frozen: Sequence[FrozenContext], variants: Mapping[str, tuple[str, Sequence[str]]], llm: str | LLM,
-    judge: str | LLM, evaluators: Sequence[str] | Mapping[str, Any], show_progress: bool,
-) -> AnswerComparison:
-    "Answer and judge variants: name -> template, and the text of each context."
+def compare_answers(
+    frozen: Sequence[FrozenContext],
+    variants: Mapping[str, str | Order],  # Name -> prompt with {context_str} and {query_str}, or order as in `ORDERS`
+    llm: str | Any,                       # Answers, see `resolve_llm`; temperature 0 if it can
+    judge: str | Any,                     # Judges
+    evaluators: Sequence[str] | Mapping[str, Any] = EVALUATORS,  # As in `judge_answers`
+    builder: ContextBuilder | None = None,   # Headers of an order; its budget is not applied again
+    show_progress: bool = False,          # Show bars
+) -> AnswerComparison:                    # The first variant is the baseline
+    "Answer the same contexts under several prompts, or from the same passages in several orders."
     from tqdm.auto import tqdm
-    llm, questions, reports = resolve_llm(llm), [f.question for f in frozen], {}
-    for name, (template, contexts) in variants.items():
-        prompt, answers = prompt_template(template), []
-        for q, context in tqdm([*zip(questions, contexts)], desc="answer", disable=not show_progress):
+    bare = 0 if all(isinstance(v, str) for v in variants.values()) else sum(not f.passages for f in frozen)
+    if not variants or not frozen or bare:
+        got = f"{len(variants)} variants, {len(frozen)} contexts, {bare} of them without the passages of an order"
+        raise InputError(f"compare_answers needs variants and contexts, got {got}")
+    prompts = {name: prompt_template(v if isinstance(v, str) else QA_PROMPT) for name, v in variants.items()}
+    builder = replace(builder or SimpleContextBuilder(), budget=None, passage_size=None)
+    llm, reports = resolve_llm(llm), {}
+    for name, variant in variants.items():
+        answers = []
+        for f in tqdm(frozen, desc="answer", disable=not show_progress):
+            context = f.context.text if isinstance(variant, str) else lay_out(f.passages, variant, builder).text
             said, error = "", ""
             try:
-                said = llm.predict(prompt, context_str=context, query_str=q.query)
+                said = llm.predict(prompts[name], context_str=context, query_str=f.question.query)
             except Exception as failed:
                 error = f"{type(failed).__name__}: {failed}"
-            answers.append(_answered(q, said, context, error))
-        reports[name] = judge_answers(answers, questions, judge, evaluators, show_progress)
+            answers.append(_answered(f.question, said, context, error))
+        reports[name] = judge_answers(answers, [f.question for f in frozen], judge, evaluators, show_progress)
     return AnswerComparison(reports)
-
-# %% ../../nbs/90_evaluation/14_judging.ipynb #d28505b8
-def compare_prompts(
-    frozen: Sequence[FrozenContext],
-    templates: Mapping[str, str],  # Name -> template with {context_str} and {query_str}; the first is the baseline
-    llm: str | Any,                # Answers, see `resolve_llm`; temperature 0 if it can
-    judge: str | Any,                    # Judges
-    evaluators: Sequence[str] | Mapping[str, Any] = EVALUATORS,  # As in `judge_answers`
-    show_progress: bool = False,   # Show bars
-) -> AnswerComparison:
-    "Answer the same contexts under several prompts."
-    if not templates or not frozen:
-        got = f"{len(templates)} templates, {len(frozen)} contexts"
-        raise InputError(f"compare_prompts needs templates and contexts, got {got}")
-    for template in templates.values():
-        prompt_template(template)  # refuse a bad one before the first call
-    contexts = [f.context.text for f in frozen]
-    variants = {name: (template, contexts) for name, template in templates.items()}
-    return _compare(frozen, variants, llm, judge, evaluators, show_progress)
-
-# %% ../../nbs/90_evaluation/14_judging.ipynb #d0c18ffd
-def compare_orders(
-    frozen: Sequence[FrozenContext],
-    orders: Mapping[str, Order],      # Name -> order, as in `ORDERS`; the first is the baseline
-    builder: ContextBuilder | None,   # Headers; its budget is not applied again: every order holds the same passages
-    llm: str | Any,                   # Answers, see `resolve_llm`
-    judge: str | Any,                 # Judges
-    evaluators: Sequence[str] | Mapping[str, Any] = EVALUATORS,  # As in `judge_answers`
-    show_progress: bool = False,      # Show bars
-) -> AnswerComparison:
-    "Answer from the same passages in several orders."
-    bare = sum(not f.passages for f in frozen)
-    if not orders or bare:
-        got = f"{len(orders)} orders, {bare} contexts without passages"
-        raise InputError(f"compare_orders needs orders and frozen passages, got {got}")
-    builder = replace(builder or SimpleContextBuilder(), budget=None, passage_size=None)
-    variants = {name: (QA_PROMPT, [lay_out(f.passages, order, builder).text for f in frozen])
-                for name, order in orders.items()}
-    return _compare(frozen, variants, llm, judge, evaluators, show_progress)

@@ -102,28 +102,19 @@ def _file_kind(save: str | Path | None) -> str:
 # %% ../../nbs/90_evaluation/06_plots.ipynb #08e4fc85
 _WIDTH, _DPI = 4.8, 150  # Inches and dots: 720 pixels, twice a narrow phone
 
-def _axes(ax: object, height: float, n: int = 1) -> tuple[Any, list[Any]]:
-    "A figure and n axes one below the other: those given, or new ones."
+def _axes(height: float, n: int = 1) -> tuple[Any, list[Any]]:
+    "A new figure and n axes one below the other."
     _matplotlib()
-    if ax is not None:
-        given = list(np.ravel(np.asarray(ax, dtype=object)))
-        if len(given) != n or not all(hasattr(a, "plot") for a in given):
-            kind = type(given[0]).__name__ if given else "nothing"
-            raise InputError(f"ax must be {n} matplotlib axes, got {len(given)} of type {kind}")
-        return given[0].figure, given
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
     figure = Figure((_WIDTH, height), dpi=_DPI, layout="constrained")
     FigureCanvasAgg(figure)
     figure._repr_png_ = lambda: _bytes(figure, "png")  # for notebooks in which nobody has imported pyplot
-    return figure, list(figure.subplots(n, 1, squeeze=False)[:, 0])
-
-# %% ../../nbs/90_evaluation/06_plots.ipynb #17208791
-def _saved(figure: Figure, save: str | Path | None) -> Any:
-    "Write a figure when a path is given; return it."
-    if save is not None:
-        Path(save).write_bytes(_bytes(figure, _file_kind(save)))
-    return figure
+    axes = list(figure.subplots(n, 1, squeeze=False)[:, 0])
+    for ax in axes:
+        ax.tick_params(labelsize=10)
+        ax.spines[["top", "right"]].set_visible(False)
+    return figure, axes
 
 # %% ../../nbs/90_evaluation/06_plots.ipynb #a61abadd
 def _sets(results: object) -> dict[str, Mapping[str, Any]]:
@@ -193,27 +184,26 @@ def _recall_panel(ax: Axes, curves: Mapping[str, list[dict[str, float]]], styles
 # %% ../../nbs/90_evaluation/06_plots.ipynb #2138c247
 def plot_recall(
     results: Mapping[str, Any] | Sequence[Any] | str | Path,  # Of `ragnb eval`, by name, or paths of `results.json`
-    ax: Axes | Sequence[Axes] | None = None,  # matplotlib axes, one for each set; a new figure when None
     save: str | Path | None = None, # .png, .svg or .pdf
 ) -> Any:                           # matplotlib `Figure`
     "Draw delivered recall against the characters of the context, with 95 % intervals; else the recall of spans."
-    sets, _ = _sets(results), _file_kind(save)
+    sets, kind = _sets(results), _file_kind(save)
     rows = [row for r in sets.values() for s in r["strategies"].values() for row in (s.get("budgets") or {}).values()]
     metric = "delivered_recall" if all("delivered_recall" in row for row in rows) else "evidence_recall"
     curves = {s: {n: _curve(n, strategy, metric) for n, strategy in r["strategies"].items()} for s, r in sets.items()}
     names = list(dict.fromkeys(n for c in curves.values() for n in c))
     styles = {name: _style(i) for i, name in enumerate(names)}
-    figure, axes = _axes(ax, len(sets) * (3.2 + 0.22 * len(names)), len(sets))
+    figure, axes = _axes(len(sets) * (3.2 + 0.22 * len(names)), len(sets))
     for a, (s, r) in zip(axes, sets.items()):
         n = counted(r["n_questions"], "question") if r.get("n_questions") else ""
         a.set_xlabel("characters of context", fontsize=11)
         a.set_ylabel(metric.replace("_", " "), fontsize=11)
         a.set_title(_written(", ".join(filter(None, (s, n)))), fontsize=12, family=_fonts(), loc="left")
-        a.tick_params(labelsize=10)
         a.grid(alpha=0.3, lw=0.6)
-        a.spines[["top", "right"]].set_visible(False)
         _recall_panel(a, curves[s], styles)
-    return _saved(figure, save)
+    if save is not None:
+        Path(save).write_bytes(_bytes(figure, kind))
+    return figure
 
 # %% ../../nbs/90_evaluation/06_plots.ipynb #c062accf
 def _position(row: Any, budget: int | None) -> float | None:
@@ -264,22 +254,21 @@ def _position_panel(ax: Axes, positions: Sequence[float | None], top: float, nam
 # %% ../../nbs/90_evaluation/06_plots.ipynb #9080c7d0
 def plot_position(
     rows: Any,                       # Name -> positions, or rows with 'position'; or rows with 'strategy' or 'order'
-    ax: Axes | Sequence[Axes] | None = None,  # matplotlib axes, one for each name; a new figure when None
     save: str | Path | None = None,  # .png, .svg or .pdf
     budget: int | None = None,       # Read from rows with 'budgets': where the first evidence begins
 ) -> Any:                            # matplotlib `Figure`
     "Draw where in the context the evidence is."
-    groups, _ = _position_groups(rows, budget), _file_kind(save)
+    groups, kind = _position_groups(rows, budget), _file_kind(save)
     if not any(groups.values()):
         raise InputError("rows are empty: nothing to draw")
     top = max(_histogram(g).max() for g in groups.values()) * 1.25 or 1
-    figure, axes = _axes(ax, 1.75 * len(groups) + 0.6, len(groups))
+    figure, axes = _axes(1.75 * len(groups) + 0.6, len(groups))
     for a, (name, positions) in zip(axes, groups.items()):
         _position_panel(a, positions, top, name)
         a.set(xlim=(0, 1), ylim=(0, top), xticks=(0, 1 / 3, 2 / 3, 1), xticklabels=("0", "⅓", "⅔", "1"))
         a.yaxis.set_major_formatter("{x:.0%}")
         a.locator_params(axis="y", nbins=3)
-        a.tick_params(labelsize=10)
-        a.spines[["top", "right"]].set_visible(False)
     axes[-1].set_xlabel("position in the context (0 = its first character)", fontsize=11)
-    return _saved(figure, save)
+    if save is not None:
+        Path(save).write_bytes(_bytes(figure, kind))
+    return figure

@@ -83,28 +83,24 @@ def differences(
     for name, t in sorted(tests.items(), key=lambda item: -item[1].difference):
         verdict = say(("better" if t.difference > 0 else "worse") if t.is_real else "not significant")
         bar = [round(60 + 56 * max(-1.0, min(1.0, v / reach)), 1) for v in (*t.ci, t.difference)]
-        interval = say("{low:+.3f} to {high:+.3f}", low=t.ci[0], high=t.ci[1])
-        cells = (f"{t.difference:+.3f}", interval, f"{t.p_value:.4f}",
-                 f"{t.better} / {t.worse} / {t.equal}", verdict)
         if name not in equal:
-            rows.append((name, *bar, cells))
+            rows.append((name, *bar, (*t.cells, verdict)))
     return {"rows": rows, "equal": equal}
 
 # %% ../../nbs/90_evaluation/07_report.ipynb #2073ffa8
 def costs(
     runs: Sequence[Run],
-    choice: TunedChoice,
-) -> dict[str, Any]:     # `head`, `rows` and `note`
-    "Lay out what each strategy finds, and what a question costs; the best mean comes first."
+) -> dict[str, Any]:     # Names of columns: `means` and `costs`; `rows` with both, in the order of the runs; `note`
+    "Lay out what each strategy finds, and what a question costs."
     budgets, is_delivered = runs[0].evaluation.budgets, runs[0].evaluation.measure == "delivered_recall"
     name = say("delivered" if is_delivered else "recall")
-    head = [say("strategy"), *([say("{name} at {n:,}", name=name, n=b) for b in budgets] or runs[0].measures)]
-    head += [say("mean of these")] if len(budgets) > 1 else []
-    head += [say("{name} at {n:,}", name=say("spans"), n=b) for b in budgets] if is_delivered else []
-    head += [say("characters at {n:,}", n=budgets[-1])] if budgets else []
-    told = say("delivered: evidence that is in the context string; spans: the same without labels")
+    head = [f"{name}@{b:,}" for b in budgets] or [*runs[0].measures]
+    head += [say("mean")] if len(budgets) > 1 else []
+    more = [f"{say('spans')}@{b:,}" for b in budgets] if is_delivered else []
+    more += [say("characters at {n:,}", n=budgets[-1])] if budgets else []
+    told = say("delivered: the share of the evidence that is verbatim in the context; labels count in the budget")
     note, rows = "; ".join([translated(INTERVAL_NOTE), *[told] * is_delivered]), []
-    for run in sorted(runs, key=lambda r: -choice.means[r.strategy.name]):
+    for run in runs:
         e, n = run.evaluation, max(1, len(run.evaluation.rows))
         found = [e.values(budget=b) for b in budgets] or [e.values(m) for m in run.measures]
         found += [question_values(e)] if len(budgets) > 1 else []
@@ -113,7 +109,7 @@ def costs(
         cells += [f"{e.mean('context_characters' if is_delivered else 'characters'):,.0f}"] if budgets else []
         cells += [f"{1000 * run.seconds / n:.1f}", f"{run.reads / n:.1f}", f"{run.llm_calls / n:.1f}"]
         rows.append({"name": run.strategy.name, "spec": run.strategy.spec, "means": means, "cells": cells})
-    return {"head": [*head, "ms", say("reads"), say("model calls")], "note": note, "rows": rows}
+    return {"means": head, "costs": [*more, "ms", say("reads"), say("model calls")], "note": note, "rows": rows}
 
 # %% ../../nbs/90_evaluation/07_report.ipynb #aa216f7e
 def trace_found(
@@ -163,7 +159,7 @@ class Report:
                    budget=budget)
         hint = "" if t.choice.keeps_default or enough >= budget else hint
         hint = f"{hint} {t.choice.otherwise[:1].upper()}{t.choice.otherwise[1:]}".strip()
-        return {"name": d.name, "notes": [facts, *map(translated, self.notes)], "ways": (t.command, t.python),
+        return {"name": d.name, "notes": [facts, *map(translated, self.notes)], "ways": t.ways,
                 "hint": hint, "misses": t.misses}
 
     def curves(self) -> dict[str, Any]:
@@ -214,10 +210,11 @@ class Report:
         same = "; " + say("`ragnb eval --compare A B` prints the same in its line mean") if several else ""
         recall = say("mean delivered recall" if several else "delivered recall")
         measure = recall if choice.by_budget else "nDCG@10"
+        ordered = sorted(t.runs, key=lambda r: -choice.means[r.strategy.name])
         measured = [f"{b:,}" for b in t.winner.evaluation.budgets] or list(t.winner.measures)
         return render("evaluation/report.html", title=short(f"ragnb: {t.dataset.name}", 120), choice=choice,
                       winner=choice.winner, compared=f"{measure}{choice.over}{same}",
-                      compared_with=differences(choice), found=costs(t.runs, choice), measured=measured,
+                      compared_with=differences(choice), found=costs(ordered), measured=measured,
                       **self.head(), **self.curves(), **self.questions())
 
 # %% ../../nbs/90_evaluation/07_report.ipynb #5753e9d7

@@ -20,7 +20,7 @@ from tqdm.auto import tqdm
 # %% auto #0
 __all__ = ['MADE_NOTE', 'INDEX_FOLDER', 'tuning_grid', 'trained_grid', 'peer_grid', 'load_tuning_set', 'question_values',
            'TunedChoice', 'choose', 'HalvedChoice', 'choose_by_halves', 'fitting_budgets', 'enough_budget',
-           'told_misses', 'strategy_settings', 'as_command', 'as_python', 'Tuned', 'tune']
+           'told_misses', 'strategy_settings', 'as_commands', 'Tuned', 'tune']
 
 # %% ../../nbs/90_evaluation/09_tune.ipynb #469d13c9
 from ..documents.files import n_skipped, Problem, read_documents
@@ -64,14 +64,6 @@ def peer_grid(
         raise InputError(f"not a peer: {name!r} (names are {', '.join(PEERS)})")
     return resolve_strategies(f"peer:{spec}" for spec in PEERS[name].specs)
 
-# %% ../../nbs/90_evaluation/09_tune.ipynb #0658f132
-def _read_folder(path: Path, problems: list[Problem]) -> Dataset:
-    "Documents without questions."
-    documents = {d.id_: d for d in read_documents(path, problems, once=True) if d.text.strip()}
-    if not documents:
-        raise InputError(f"no document in {str(path)!r} has text")
-    return Dataset(path.resolve().name, documents, [])
-
 # %% ../../nbs/90_evaluation/09_tune.ipynb #f3e85fd3
 MADE_NOTE: str = (
     "The questions were made from the documents and use their words. So recall is higher than with people's "
@@ -96,7 +88,13 @@ def load_tuning_set(
     if not isinstance(source, Dataset):
         path, pairs = Path(source), (("corpus", "questions"), ("corpus.jsonl", "queries.jsonl"))
         inside = any(all((path / name).exists() for name in pair) for pair in pairs)   # its questions
-        dataset = load_dataset(path) if inside or not path.exists() else _read_folder(path, problems)
+        if inside or not path.exists():
+            dataset = load_dataset(path)
+        else:
+            found = {d.id_: d for d in read_documents(path, problems, once=True) if d.text.strip()}
+            dataset = Dataset(path.resolve().name, found, [])
+        if not dataset.documents:
+            raise InputError(f"no document in {str(path)!r} has text")
     if dataset.questions:
         return dataset, None
     made = make_questions(dataset, n, seed)
@@ -348,7 +346,7 @@ def strategy_settings(
     return given | ({"budget": budget} if budget else {})
 
 # %% ../../nbs/90_evaluation/09_tune.ipynb #ae2a9eb0
-INDEX_FOLDER: str = ".ragnb-tuned"   # Where the command and the Python lines make the index
+INDEX_FOLDER: str = ".ragnb-tuned"   # Where the commands and the Python lines make the index
 
 
 def _folder(strategy: Strategy | None, index_folder: str) -> str:
@@ -356,48 +354,31 @@ def _folder(strategy: Strategy | None, index_folder: str) -> str:
     return index_folder if strategy or index_folder != INDEX_FOLDER else ".ragnb"
 
 
-def as_command(
+def as_commands(
     strategy: Strategy | None,    # None: what ragnb does by itself
     source: str | Path,           # The documents, as the user named them
     question: str = "…",
     budget: int = 0,              # Characters; 0 leaves it out
     embed: str = "ngram",         # Of the run, for a strategy that names none
     index_folder: str = INDEX_FOLDER,   # Where the index is made
-) -> str:                         # Two lines; '' for a peer, which ragnb cannot run by itself
-    "Write a strategy as commands."
+) -> tuple[str, str]:             # Two commands, and lines of Python; '' for a peer, which ragnb cannot run by itself
+    "Write a strategy as commands and as Python."
     if strategy and strategy.peer:
-        return ""
-    folder = _folder(strategy, index_folder)
+        return "", ""
+    folder, given = _folder(strategy, index_folder), strategy_settings(strategy, budget, embed)
     at = ["--index", folder] if folder != ".ragnb" else []
     index, ask = ["ragnb", "index", str(source), *at], ["ragnb", "ask", question, *at]
-    for key, value in strategy_settings(strategy, budget, embed).items():
-        name = key.replace("_", "-")
+    made, settings = "", ""
+    for key, value in given.items():
+        name, of_index = key.replace("_", "-"), key in ("split", "embed")
         words = [f"--no-{name}"] if value is False else [f"--{name}", str(value)]
         words = [word for one in value for word in (f"--{name}", one)] if isinstance(value, list) else words
-        (index if key in ("split", "embed") else ask).extend(words)
-    return f"{shlex.join(index)}\n{shlex.join(ask)}"
-
-# %% ../../nbs/90_evaluation/09_tune.ipynb #55b530d8
-def as_python(
-    strategy: Strategy | None,
-    source: str | Path,
-    question: str = "…",
-    budget: int = 0,
-    embed: str = "ngram",
-    index_folder: str = INDEX_FOLDER,
-) -> str:              # '' for a peer
-    "Write a strategy as a few lines of Python; the parameters are those of `as_command`."
-    if strategy and strategy.peer:
-        return ""
-    folder, given = _folder(strategy, index_folder), strategy_settings(strategy, budget, embed)
-    made = {"parser" if key == "split" else key: given.pop(key) for key in ("split", "embed") if key in given}
-    more, settings = ("".join(f", {k}={v!r}" for k, v in part.items())
-                      for part in (made, {SETTINGS[key].argument or key: value for key, value in given.items()}))
-    return "\n".join([
-        "from ragnb import Pipeline, update_index", "",
-        f"index, _ = update_index({str(source)!r}, {folder!r}{more})",
-        f"pipeline = Pipeline.from_index(index{settings})",
-        f"print(pipeline.ask({question!r}).text)"])
+        (index if of_index else ask).extend(words)
+        made += f", {'parser' if key == 'split' else key}={value!r}" if of_index else ""
+        settings += "" if of_index else f", {SETTINGS[key].argument or key}={value!r}"
+    return f"{shlex.join(index)}\n{shlex.join(ask)}", "\n".join([
+        "from ragnb import Pipeline, update_index", "", f"index, _ = update_index({str(source)!r}, {folder!r}{made})",
+        f"pipeline = Pipeline.from_index(index{settings})", f"print(pipeline.ask({question!r}).text)"])
 
 # %% ../../nbs/90_evaluation/09_tune.ipynb #407a5400
 @dataclass(frozen=True, repr=False)
@@ -409,7 +390,7 @@ class Tuned:
     source: str = ""                      # The documents, as they were named
     made: MadeQuestions | None = None     # When the questions were made
     embed: str = "ngram"                  # Of strategies that name none
-    index_folder: str = INDEX_FOLDER      # Where the command and the Python make the index
+    index_folder: str = INDEX_FOLDER      # Where the commands and the Python make the index
 
     @property
     def winner(self) -> Run:
@@ -423,11 +404,6 @@ class Tuned:
         budget = 0 if keeps or self.made else enough_budget(self.winner.evaluation)   # made questions are too easy
         return None if keeps or self.winner.strategy == PRESETS[DEFAULT_STRATEGY] else self.winner.strategy, budget
 
-    def _written(self, write: Callable[..., str]) -> str:
-        strategy, budget = self._shown
-        question = self.dataset.questions[0].query
-        return write(strategy, self.source, question, budget, self.embed, self.index_folder)
-
     @property
     def settings(self) -> dict[str, Any]:
         "The choice as keys of a settings file; `InputError` for a peer."
@@ -435,21 +411,18 @@ class Tuned:
 
     def save(
         self,
-        place: str | Path = "",   # Folder of an index, or a `.toml` file; '' for the folder that `command` names
+        place: str | Path = "",   # Folder of an index, or a `.toml` file; '' for the folder that the commands name
     ) -> Path:                    # The file
         "Write the choice where `ragnb ask`, `chat`, `serve` and the others read it."
         note = f"ragnb tune {self.source}: {self.choice.headline}\n{self.choice.reason}"
         return write_settings(place or _folder(self._shown[0], self.index_folder), self.settings, note)
 
     @property
-    def command(self) -> str:
-        "The choice as commands; '' for a peer."
-        return self._written(as_command)
-
-    @property
-    def python(self) -> str:
-        "The choice as Python; '' for a peer."
-        return self._written(as_python)
+    def ways(self) -> tuple[str, str]:
+        "The choice as commands, and as Python; '' for a peer."
+        strategy, budget = self._shown
+        question = self.dataset.questions[0].query
+        return as_commands(strategy, self.source, question, budget, self.embed, self.index_folder)
 
     @property
     def misses(self) -> str:
@@ -475,13 +448,13 @@ class Tuned:
         tests = {name: {"difference": round(t.difference, 6), "ci": [round(x, 6) for x in t.ci],
                         "p_value": round(t.p_value, 6), "better": t.better, "worse": t.worse, "equal": t.equal,
                         "is_real": t.is_real} for name, t in self.choice.tests.items()}
-        c = self.choice
+        c, (command, python) = self.choice, self.ways
         return {"winner": c.winner, "is_told": c.is_told, "headline": c.headline, "reason": c.reason,
                 "spec": self.winner.strategy.spec, "best": c.best, "default": c.default, "means": dict(c.means),
-                "by_budget": {str(b): name for b, name in self.choice.by_budget.items()},
-                "enough_budget": enough_budget(self.winner.evaluation), "tests": tests, "command": self.command,
+                "by_budget": {str(b): name for b, name in c.by_budget.items()},
+                "enough_budget": enough_budget(self.winner.evaluation), "tests": tests, "command": command,
                 "settings": {} if self.winner.strategy.peer else self.settings,
-                "python": self.python, "misses": self.misses, "questions_made": bool(self.made),
+                "python": python, "misses": self.misses, "questions_made": bool(self.made),
                 "n_questions": len(self.dataset.questions), "n_documents": len(self.dataset.documents),
                 "notes": self.notes,
                 "strategies": {r.strategy.name: r.to_dict() for r in self.runs}}

@@ -110,7 +110,7 @@ def test_intervals_of_the_choice_and_the_best_other_are_drawn(tmp_path):
 
 def test_a_table_says_what_its_intervals_are(tmp_path):
     mixed, all_found = spread_run("a", 0.5), spread_run("b", 1.0)
-    lines = _result_table([mixed, all_found], (500, 1_000)).splitlines()
+    lines = _result_table([mixed, all_found]).splitlines()
     assert "1.000 [0.912, 1.000]" in lines[3] and sum("Wilson" in line for line in lines) == 1
     runs, dataset = tied_runs(30)
     assert written(runs, dataset, tmp_path / "r.html").count("Wilson") == 1

