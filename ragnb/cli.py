@@ -1109,9 +1109,8 @@ class _Service(_Agent):
 def _serve(args: _Service) -> None:
     "Serve the agent as a page in the browser and as a JSON API."
     from ragnb.agent.library import Library
-    from ragnb.serve.access import Access, read_tokens, shut_out
+    from ragnb.serve.access import Access, Places, read_tokens, shut_out
     from ragnb.serve.app import check_binding, create_app, serve_app
-    from ragnb.serve.limits import Places
     from ragnb.serve.talks import Talks
     access = Access(read_tokens(args.tokens) if args.tokens else None, args.where)
     check_binding(args.host, access)
@@ -1141,8 +1140,7 @@ class _Tools(_Place, _Model, _Retrieval):
 def _mcp(args: _Tools) -> None:
     "Serve search and reading to agents over MCP, on stdio."
     from ragnb.agent.library import Library
-    from ragnb.agent.mcp_server import make_mcp_server
-    from ragnb.agent.tools import ReadingTools
+    from ragnb.agent.tools import make_mcp_server, ReadingTools
     library = Library.open(_opened(args), **_arguments(args, _resolved(args.llm, args)))
     tools = ReadingTools(library, args.budget, most_calls=50, expand=args.policy is not None)
     make_mcp_server(tools).run("stdio")

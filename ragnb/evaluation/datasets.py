@@ -283,8 +283,8 @@ def _evidence(item: Mapping[str, Any], doc_id: object, texts: Mapping[str, str])
     return Evidence(doc_id, span, held)
 
 # %% ../../nbs/90_evaluation/01_datasets.ipynb #faa38cde
-def _question(record: Mapping[str, Any], texts: Mapping[str, str], needs_evidence: bool) -> Question:
-    "Read one question record."
+def _question(record: Mapping[str, Any], texts: Mapping[str, str], needs_evidence: bool) -> tuple[str, Question]:
+    "Id and question of a record."
     query_id, query, items = record.get("query_id"), record.get("query"), record.get("evidence")
     if query_id in (None, "") or isinstance(query_id, bool) or not isinstance(query_id, (str, int)):
         raise InputError(f"a question needs 'query_id' (text or a whole number), got {query_id!r}; {_has(record)}")
@@ -300,7 +300,8 @@ def _question(record: Mapping[str, Any], texts: Mapping[str, str], needs_evidenc
     evidence = tuple(_evidence(e, record.get("doc_id"), texts) for e in items)
     possible = [record.get("answer"), *(answers if isinstance(answers, list) else [])]
     answer = next((a for a in possible if a is not None), "")
-    return Question(str(query_id), query, evidence, mode, str(answer), str(record.get("kind") or ""))
+    question = Question(str(query_id), query, evidence, mode, str(answer), str(record.get("kind") or ""))
+    return question.query_id, question
 
 # %% ../../nbs/90_evaluation/01_datasets.ipynb #4f0195b2
 def holds_results(
@@ -314,16 +315,6 @@ def holds_results(
     return {"strategy", "query_id", "budgets"} <= record.keys()
 
 # %% ../../nbs/90_evaluation/01_datasets.ipynb #337498c9
-def _questions(
-    records: _Records, texts: Mapping[str, str], needs_evidence: bool, found: list[Problem]
-) -> list[Question]:
-    "Read question records."
-    def read(record: Mapping[str, Any]) -> tuple[str, Question]:
-        question = _question(record, texts, needs_evidence)
-        return question.query_id, question
-    return [*_each_once(records, read, "question", found).values()]
-
-
 def load_questions(
     path: str | Path,              # A `.jsonl` file, or a folder of them
     documents: Mapping[str, str],  # Document id -> text
@@ -340,7 +331,7 @@ def load_questions(
         told = [f"{str(file)!r} holds results of ragnb, not questions"]
         raise InputError("; ".join(told + [f"the questions are in {str(made)!r}"] * made.is_file()))
     records = chain.from_iterable(_records(file, found) for file in files)
-    questions = _questions(records, documents, needs_evidence, found)
+    questions = [*_each_once(records, lambda r: _question(r, documents, needs_evidence), "question", found).values()]
     if not questions:
         found.append(Problem(path.name, "holds no question"))
     _settle(found, problems)
@@ -433,7 +424,8 @@ class _Reading:
 
     def read_questions(self, records: _Records, needs_evidence: bool = True) -> None:
         "Read question records."
-        self.questions = _questions(records, self.texts, needs_evidence, self.found)
+        read = _each_once(records, lambda r: _question(r, self.texts, needs_evidence), "question", self.found)
+        self.questions = [*read.values()]
 
     def read_qrels(self, path: str | Path) -> None:
         "Read judgements of the questions and documents that are there."
@@ -585,13 +577,6 @@ def _parquet(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
         raise InputError(f"cannot read {path.name}: {error}") from error
     yield from ((f"{path.name}:{n}", row) for n, row in enumerate(rows, 1))
 
-# %% ../../nbs/90_evaluation/01_datasets.ipynb #e7063b11
-def _groups(gold: Any) -> list[list[str]]:
-    "`retrieval_gt` as lists of ids; one of each list is needed."
-    gold = [[gold]] if isinstance(gold, str) else gold or []
-    groups = [[*map(str, g)] if isinstance(g, (list, tuple)) else [str(g)] for g in gold]
-    return [g for g in groups if g]
-
 # %% ../../nbs/90_evaluation/01_datasets.ipynb #526f8172
 def load_autorag(
     folder: str | Path,  # With `corpus.parquet` and `qa.parquet`
@@ -603,7 +588,9 @@ def load_autorag(
     reading.read_corpus(((w, {"doc_id": r.get("doc_id"), "text": r.get("contents"), "metadata": r.get("metadata")})
                          for w, r in corpus), "corpus.parquet")
     for where, row in rows:
-        if groups := _groups(row.get("retrieval_gt")):
+        listed = row.get("retrieval_gt") or []     # lists of ids, of each of which one is needed
+        listed = [[listed]] if isinstance(listed, str) else listed
+        if groups := [ids for g in listed if (ids := [*map(str, g if isinstance(g, (list, tuple)) else [g])])]:
             gold.setdefault(str(row.get("qid")), groups)
             ids = groups[0] if len(groups) == 1 else [g[0] for g in groups]
             evidence = [{"doc_id": i, "start": 0, "end": len(reading.texts.get(i, ""))} for i in dict.fromkeys(ids)]

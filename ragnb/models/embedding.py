@@ -29,10 +29,8 @@ __all__ = ['DEFAULT_OLLAMA_MODEL', 'NgramEmbedding', 'token_limit', 'open_onnx',
 from ..documents.plugins import make_plugin, plugin_spec, told_plugins
 from ..documents.span import IndexMismatchError, InputError, RagnbError
 from ..documents.values import complaint
-from .e5 import E5Embedding
-from .fastembed import FastEmbedEmbedding
 from .llm import openai_like
-from .local import LocalEmbedding
+from .local import E5Embedding, FastEmbedEmbedding, LocalEmbedding
 from ragnb.models.ngrams import (
     Axes, corpus_axes, count_ngrams, fold_columns, in_steps, inverse_frequency, N_COUNTERS, release
 )

@@ -29,8 +29,7 @@ from ..documents.messages import language, say
 from ..documents.span import InputError
 from ..pipeline.trace_data import Trace
 from ..agent.library import Library
-from .access import Access, host_name, HttpRefusal, Visitor
-from .limits import Guard
+from .access import Access, Guard, host_name, HttpRefusal, Visitor
 from .service import OpenQuestion, Reading, Service
 from .views import AskBody, ChoiceBody, SearchBody, ToolBody
 

@@ -27,8 +27,7 @@ from ..agent.flow import Agent, AnswerPart, Finished, StepEvent
 from ..agent.library import Library
 from ..agent.state import AgentState, Choice
 from ..agent.tools import ReadingTools
-from .access import Access, HttpRefusal, narrowed, Visitor
-from .limits import Places
+from .access import Access, HttpRefusal, narrowed, Places, Visitor
 from .talks import Talk, Talks, WaitingTurn
 from .views import ChoiceBody, document_view, may_draw, SearchBody, ToolBody, traced, turn_view
 

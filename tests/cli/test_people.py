@@ -21,8 +21,7 @@ from ragnb import (
     __version__, ExpandPostprocessor, InputError, MemoryStore, Pipeline, SimpleContextBuilder, update_index,
 )
 from ragnb.agent.library import Library
-from ragnb.agent.mcp_server import make_mcp_server
-from ragnb.agent.tools import ReadingTools
+from ragnb.agent.tools import make_mcp_server, ReadingTools
 from ragnb.cli import main
 from ragnb.context.budgets import budget_for
 from ragnb.documents.markup import display_width
@@ -422,8 +421,6 @@ def test_a_size_without_an_overlap_has_none(run, index):
 def test_wrong_arguments_of_a_tool_are_told_in_one_line(index):
     """Several lines of pydantic with an address → one line that names the argument."""
     from mcp import Client
-    from ragnb.agent.mcp_server import make_mcp_server
-    from ragnb.agent.tools import ReadingTools
 
     async def told(name: str, **arguments: object) -> str:
         async with Client(make_mcp_server(ReadingTools(index))) as client:

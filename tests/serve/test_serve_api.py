@@ -15,9 +15,8 @@ from serve_world import (
 
 from ragnb import index_documents, InputError, resolve_llm
 from ragnb.agent.library import Library
-from ragnb.serve.access import Access, read_tokens
+from ragnb.serve.access import Access, Places, read_tokens, SECURITY_HEADERS
 from ragnb.serve.app import create_app, page_html, page_policy
-from ragnb.serve.limits import Places, SECURITY_HEADERS
 from ragnb.serve.talks import Talks
 from ragnb.serve.views import may_draw
 from ragnb.storage.store import Found
