@@ -9,7 +9,7 @@ import io
 import logging
 import math
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -102,19 +102,21 @@ def _file_kind(save: str | Path | None) -> str:
 # %% ../../nbs/90_evaluation/06_plots.ipynb #08e4fc85
 _WIDTH, _DPI = 4.8, 150  # Inches and dots: 720 pixels, twice a narrow phone
 
-def _axes(height: float, n: int = 1) -> tuple[Any, list[Any]]:
-    "A new figure and n axes one below the other."
+def _axes(height: float, n: int = 1, given: Iterable[Axes] | None = None) -> tuple[Any, list[Any]]:
+    "A figure and its axes: those given, or n new ones below each other."
     _matplotlib()
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
-    figure = Figure((_WIDTH, height), dpi=_DPI, layout="constrained")
-    FigureCanvasAgg(figure)
-    figure._repr_png_ = lambda: _bytes(figure, "png")  # for notebooks in which nobody has imported pyplot
-    axes = list(figure.subplots(n, 1, squeeze=False)[:, 0])
+    axes = [] if given is None else list(given)
+    if not axes:
+        figure = Figure((_WIDTH, height), dpi=_DPI, layout="constrained")
+        FigureCanvasAgg(figure)
+        figure._repr_png_ = lambda: _bytes(figure, "png")  # for notebooks in which nobody has imported pyplot
+        axes = list(figure.subplots(n, 1, squeeze=False)[:, 0])
     for ax in axes:
         ax.tick_params(labelsize=10)
         ax.spines[["top", "right"]].set_visible(False)
-    return figure, axes
+    return axes[0].figure, axes
 
 # %% ../../nbs/90_evaluation/06_plots.ipynb #a61abadd
 def _sets(results: object) -> dict[str, Mapping[str, Any]]:
@@ -184,7 +186,8 @@ def _recall_panel(ax: Axes, curves: Mapping[str, list[dict[str, float]]], styles
 # %% ../../nbs/90_evaluation/06_plots.ipynb #2138c247
 def plot_recall(
     results: Mapping[str, Any] | Sequence[Any] | str | Path,  # Of `ragnb eval`, by name, or paths of `results.json`
-    save: str | Path | None = None, # .png, .svg or .pdf
+    ax: Iterable[Axes] | None = None,   # matplotlib axes, one for each set; a new figure when None
+    save: str | Path | None = None,     # .png, .svg or .pdf
 ) -> Any:                           # matplotlib `Figure`
     "Draw delivered recall against the characters of the context, with 95 % intervals; else the recall of spans."
     sets, kind = _sets(results), _file_kind(save)
@@ -193,7 +196,7 @@ def plot_recall(
     curves = {s: {n: _curve(n, strategy, metric) for n, strategy in r["strategies"].items()} for s, r in sets.items()}
     names = list(dict.fromkeys(n for c in curves.values() for n in c))
     styles = {name: _style(i) for i, name in enumerate(names)}
-    figure, axes = _axes(len(sets) * (3.2 + 0.22 * len(names)), len(sets))
+    figure, axes = _axes(len(sets) * (3.2 + 0.22 * len(names)), len(sets), ax)
     for a, (s, r) in zip(axes, sets.items()):
         n = counted(r["n_questions"], "question") if r.get("n_questions") else ""
         a.set_xlabel("characters of context", fontsize=11)

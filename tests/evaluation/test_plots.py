@@ -126,6 +126,14 @@ def test_bad_results_are_named(bad: object, message: str) -> None:
         plot_recall(bad)
 
 
+def test_axes_of_a_study_are_used() -> None:
+    from matplotlib.figure import Figure
+
+    own = Figure().subplots(2, 2)
+    assert plot_recall([results(dataset=name) for name in "ab"], ax=own.flat[:2]) is own[0, 0].figure
+    assert [bool(ax.lines) for ax in own.flat] == [True, True, False, False]
+
+
 def test_a_bad_suffix_is_named(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="save must end with .png, .svg or .pdf, got 'a.jpg'"):
         plot_recall(results(), save=tmp_path / "a.jpg")
