@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
-from .values import first_complaint, InputError, RagnbError
+from .values import first_complaint, InputError, optional, RagnbError
 
 # %% auto #0
 __all__ = ['LEVELS', 'SEARCHED', 'ROLES', 'DuplicateIdError', 'MissingChunkError', 'IndexMismatchError', 'check_fields', 'Span',

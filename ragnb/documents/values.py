@@ -11,13 +11,14 @@ import sys
 import types
 import typing
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import lru_cache
 from numbers import Integral, Real
 from typing import Any
 
 # %% auto #0
-__all__ = ['OFFERS', 'RagnbError', 'InputError', 'fits', 'complaint', 'kinds_of', 'first_complaint']
+__all__ = ['OFFERS', 'RagnbError', 'InputError', 'optional', 'fits', 'complaint', 'kinds_of', 'first_complaint']
 
 # %% ../../nbs/00_documents/20_values.ipynb #1ea1c574
 class RagnbError(Exception):
@@ -32,6 +33,17 @@ class InputError(RagnbError, ValueError):
 
     The message names the argument (or the file and line) and the value received.
     """
+
+# %% ../../nbs/00_documents/20_values.ipynb #5ad60070
+@contextmanager
+def optional(
+    message: str,        # What needs the package, and the command that installs it
+) -> Iterator[None]:     # `InputError` with the message for an import that fails
+    "Import a package that may not be there."
+    try:
+        yield
+    except ImportError as error:
+        raise InputError(message) from error
 
 # %% ../../nbs/00_documents/20_values.ipynb #723c7ffd
 def _is_whole(value: Any) -> bool:

@@ -29,7 +29,7 @@ from ..documents.files import n_skipped, Problem, read_documents, record_id, rec
 from ..documents.forms import plain_text, reading_form
 from ..documents.halves import read_json
 from ..documents.markup import counted
-from ..documents.span import DuplicateIdError, InputError, Span
+from ..documents.span import DuplicateIdError, InputError, optional, Span
 
 # %% ../../nbs/90_evaluation/01_datasets.ipynb #fdf79068
 @dataclass(frozen=True)
@@ -567,10 +567,8 @@ def load_squad(
 # %% ../../nbs/90_evaluation/01_datasets.ipynb #3880088d
 def _parquet(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     "Place and record of every row of a parquet file."
-    try:
+    with optional("reading parquet needs pyarrow: pip install 'ragnb[parquet]'"):
         import pyarrow.parquet as pq
-    except ImportError as error:
-        raise InputError("reading parquet needs pyarrow: pip install 'ragnb[parquet]'") from error
     try:
         rows = pq.read_table(path).to_pylist()
     except (OSError, ValueError) as error:      # pyarrow's own errors are ValueErrors

@@ -10,7 +10,7 @@ import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
 from itertools import chain, product
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 __all__ = ['PEERS', 'SWITCHES', 'locate', 'align', 'PeerPiece', 'PeerHit', 'PeerSystem', 'Peer', 'parse_peer', 'build_peer']
 
 # %% ../../nbs/90_evaluation/13_peers.ipynb #be2dc778
-from ..documents.span import Address, DuplicateIdError, InputError, Outline, Passage, Span
+from ..documents.span import Address, DuplicateIdError, InputError, optional, Outline, Passage, Span
 from ..documents.text import word_tokens_batch
 from ..chunking.base import KnownSpanNodeParser
 from ..chunking.recursive import recursive_spans
@@ -223,14 +223,9 @@ def _peer(
         return build
     return register
 
-@contextmanager
-def _optional(library: str) -> Iterator[None]:
-    "Say what to install when an import fails."
-    try:
-        yield
-    except ImportError as error:
-        hint = f"pip install 'ragnb[peers]' ({error})"
-        raise InputError(f"this peer needs {library}, which is not installed: {hint}") from error
+def _library(name: str) -> AbstractContextManager[None]:
+    "Name what to install when an import fails."
+    return optional(f"this peer needs {name}, which is not installed: pip install 'ragnb[peers]'")
 
 # %% ../../nbs/90_evaluation/13_peers.ipynb #9f4114a1
 def parse_peer(
@@ -430,7 +425,7 @@ def _bm25(
     corpus: _Corpus, nodes: Sequence[BaseNode], top_k: int, language: str | None = None, words: bool | None = None
 ) -> BaseRetriever:
     "LlamaIndex's BM25 retriever."
-    with _optional("llama-index-retrievers-bm25"):
+    with _library("llama-index-retrievers-bm25"):
         from llama_index.retrievers.bm25 import BM25Retriever
     settings = {"similarity_top_k": top_k, **_given(language=language)}
     if not words:
@@ -628,7 +623,7 @@ def _haystack_store(documents: Sequence[Any], reads: Counter[str], spaced: bool 
 # %% ../../nbs/90_evaluation/13_peers.ipynb #a0c93dd3
 def _haystack_documents(corpus: _Corpus) -> list[Any]:
     "The corpus as Haystack documents."
-    with _optional("haystack-ai"):
+    with _library("haystack-ai"):
         from haystack import Document as HaystackDocument
     return [HaystackDocument(id=i, content=text) for i, text in corpus.texts.items()]
 
@@ -689,7 +684,7 @@ _JOINED = ("retriever=bm25,words", "retriever=hybrid", "retriever=hybrid,words")
 def _build_haystack_window(
     corpus: _Corpus, top_k: int | None, window_size: int, retriever: str, words: bool | None, **split: Any
 ) -> _Built:
-    with _optional("haystack-ai"):
+    with _library("haystack-ai"):
         from haystack.components.preprocessors import DocumentSplitter
         from haystack.components.retrievers import SentenceWindowRetriever
     chunks = DocumentSplitter(**split).run(_haystack_documents(corpus))["documents"]
@@ -713,7 +708,7 @@ def _build_haystack_merging(
     corpus: _Corpus, top_k: int | None, block_sizes: Sequence[int], split_by: str, threshold: float,
     retriever: str, words: bool | None,
 ) -> _Built:
-    with _optional("haystack-ai"):
+    with _library("haystack-ai"):
         from haystack.components.preprocessors import HierarchicalDocumentSplitter
         from haystack.components.retrievers import AutoMergingRetriever as HaystackMerging
     splitter = HierarchicalDocumentSplitter(block_sizes=set(block_sizes), split_by=split_by)
@@ -736,7 +731,7 @@ def _build_haystack_merging(
 # %% ../../nbs/90_evaluation/13_peers.ipynb #4500663f
 def _build_chonkie(corpus: _Corpus, top_k: int | None, chunker: str, retriever: str, **settings: Any) -> _Built:
     "chonkie's chunks, searched with ragnb's retrieval."
-    with _optional("chonkie"):
+    with _library("chonkie"):
         import chonkie
     cutter = getattr(chonkie, chunker)(**_given(**settings))
     cuts = []

@@ -26,15 +26,13 @@ __all__ = ['plot_recall', 'plot_position']
 
 # %% ../../nbs/90_evaluation/06_plots.ipynb #48d18d6f
 from ..documents.markup import counted, short
-from ..documents.span import InputError
+from ..documents.span import InputError, optional
 
 # %% ../../nbs/90_evaluation/06_plots.ipynb #167acaeb
 def _matplotlib() -> Any:
     "matplotlib, or an error that says how to get it."
-    try:
+    with optional("plots need matplotlib: pip install 'ragnb[plots]'"):
         import matplotlib
-    except ImportError as error:
-        raise InputError("plots need matplotlib: pip install 'ragnb[plots]'") from error
     return matplotlib
 
 

