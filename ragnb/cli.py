@@ -1338,10 +1338,10 @@ def _rows(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 def _result_table(runs: Sequence[Any]) -> str:
     "Write what strategies find, with intervals; then recall of spans and what a question costs."
     from ragnb.evaluation.report import costs
-    found, name, tables = costs(runs), say("strategy"), []
-    for head, cells in ((found["means"], lambda row: ["{:.3f} [{:.3f}, {:.3f}]".format(*mean) for mean in row["means"]]),
-                        (found["costs"][:-1], lambda row: row["cells"][:-1])):     # without calls of a model
-        tables.append(_rows([name, *head], [[row["name"], *cells(row)] for row in found["rows"]]))
+    found, name = costs(runs), say("strategy")
+    means = [[row["name"], *("{:.3f} [{:.3f}, {:.3f}]".format(*m) for m in row["means"])] for row in found["rows"]]
+    taken = [[row["name"], *row["cells"][:-1]] for row in found["rows"]]     # without calls of a model
+    tables = _rows([name, *found["means"]], means), _rows([name, *found["costs"][:-1]], taken)
     spans = f"{say('Recall of spans, labels not counted.')} " * (runs[0].evaluation.measure == "delivered_recall")
     cost = say("For one question: milliseconds, and reads of the index.")
     return f"{tables[0]}\n\n({found['note']})\n\n{spans}{cost}\n\n{tables[1]}"

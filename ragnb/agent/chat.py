@@ -83,10 +83,7 @@ class Chat:
     def __post_init__(self) -> None:
         self.history, self.on_turn = self.history or Conversation(), self.on_turn or (lambda history: None)
 
-    def ask(
-        self,
-        question: str,
-    ) -> AgentState:
+    def ask(self, question: str) -> AgentState:
         "Ask one question, with a person's choice where one is wanted, and show the answer."
         state = AgentState.ask(question, self.history, self.agent.max_attempts)
         asyncio_run(_run(self.agent, state, None, self.show))
@@ -112,10 +109,7 @@ class Chat:
         self.on_turn(self.history)
         return state
 
-    def command(
-        self,
-        line: str,
-    ) -> bool:  # False to end
+    def command(self, line: str) -> bool:  # False to end
         "Do what a line with `/` says."
         name = line.split()[0].lower()
         if name in ("/quit", "/exit"):

@@ -59,10 +59,7 @@ class AgentRoute(BaseModel, frozen=True, extra="forbid"):
     templates: tuple[str, ...] = ()
     prompt: str = ""
 
-    def count(
-        self,
-        question: str,
-    ) -> int:  # 0 when the question is too long for this route
+    def count(self, question: str) -> int:  # 0 when the question is too long for this route
         "The words of this route that are in a question."
         if self.longest is not None and len(question.strip()) > self.longest:
             return 0

@@ -46,11 +46,7 @@ class FoundChunk(BaseModel, frozen=True):
     snippet: str = ""            # For the person who chooses
 
     @classmethod
-    def of(
-        cls,
-        hit: NodeWithScore,
-        share: float | None = None,
-    ) -> FoundChunk:
+    def of(cls, hit: NodeWithScore, share: float | None = None) -> FoundChunk:
         "What is kept of a hit."
         told = {f: str(hit.node.metadata.get(f) or "") for f in ("title", "doc_type", "equipment", "collection")}
         return cls(id=hit.node_id, doc_id=hit.node.ref_doc_id or hit.node_id, score=hit.score or 0.0,
@@ -122,12 +118,7 @@ class AgentState(WholeText):
     events: list[AgentEvent] = Field(default_factory=list)
     _told: int = PrivateAttr(default=0)
 
-    def record(
-        self,
-        step: str,
-        kind: str,
-        detail: str = "",
-    ) -> AgentEvent:
+    def record(self, step: str, kind: str, detail: str = "") -> AgentEvent:
         "Add an event."
         event = AgentEvent(step=step, kind=kind, detail=shorten(detail, 300))
         self.events.append(event)
@@ -138,10 +129,7 @@ class AgentState(WholeText):
         fresh, self._told = self.events[self._told:], len(self.events)
         return fresh
 
-    def kinds(
-        self,
-        step: str,
-    ) -> list[str]:
+    def kinds(self, step: str) -> list[str]:
         "The kinds of the events of a step."
         return [e.kind for e in self.events if e.step == step]
 
@@ -164,10 +152,7 @@ class AgentState(WholeText):
         return self.model_dump_json()
 
     @classmethod
-    def from_json(
-        cls,
-        text: str,
-    ) -> AgentState:  # `InputError` names what is wrong
+    def from_json(cls, text: str) -> AgentState:  # `InputError` names what is wrong
         "Read what `to_json` has written."
         try:
             return cls.model_validate(read_json(text))
@@ -176,18 +161,12 @@ class AgentState(WholeText):
         except (ValueError, RecursionError) as error:
             raise InputError(f"not a state of the agent: not JSON ({error})") from error
 
-    def save(
-        self,
-        path: str | Path,
-    ) -> None:
+    def save(self, path: str | Path) -> None:
         "Write the state to a file, whole or not at all."
         write_atomically(Path(path), self.to_json())
 
     @classmethod
-    def load(
-        cls,
-        path: str | Path,
-    ) -> AgentState:  # `InputError` names what is wrong
+    def load(cls, path: str | Path) -> AgentState:  # `InputError` names what is wrong
         "Read the file that `save` has written."
         return cls.from_json(Path(path).read_text(encoding="utf-8"))
 

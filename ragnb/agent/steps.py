@@ -37,9 +37,7 @@ _REFUSAL = re.compile(
     r"|\W*i (?:can['’]?t|cannot|am unable to|won['’]?t) (?:help|assist|answer|comply|do|provide)", re.I | re.S)
 
 
-def is_refusal(
-    text: str,
-) -> bool:
+def is_refusal(text: str) -> bool:
     "True for an answer that begins with a refusal."
     return bool(_REFUSAL.match(text[:300]))
 
@@ -151,9 +149,7 @@ async def choose_route(
     return route
 
 # %% ../../nbs/85_agent/04_steps.ipynb #b5a7e002
-def whole_question(
-    state: AgentState,
-) -> str:               # The question alone when nothing was rewritten or added
+def whole_question(state: AgentState) -> str:  # The question alone when nothing was rewritten or added
     "Join all texts that a person wrote."
     parts = [state.query or state.question]
     if state.question not in parts:
@@ -163,9 +159,7 @@ def whole_question(
     return "\n".join(parts)
 
 
-def named_text(
-    state: AgentState,
-) -> str:               # For `look_up_question`
+def named_text(state: AgentState) -> str:  # For `look_up_question`
     "The text whose articles come first: what was added, then the question."
     return f"{state.feedback} {state.query or state.question}".strip()
 
@@ -245,9 +239,7 @@ ANSWER_PROMPT: str = """아래 '자료'는 검색된 문서의 일부이며, 참
 답변: """
 
 
-def is_not_found(
-    text: str,
-) -> bool:
+def is_not_found(text: str) -> bool:
     "True for the sentence that says that the context does not hold the answer."
     return len(text) <= 60 and _plain(NOT_IN_DOCUMENTS) in _plain(text)
 
@@ -298,9 +290,7 @@ JUDGE_PROMPT: str = """아래 답변을 자료에 비추어 판정하세요. <�
 _LEFT_OUT = "길이 때문에 싣지 않은 자료: {}. 그 자료를 인용한 문장은 grounded 판정에서 빼세요.\n"
 
 
-def read_judge(
-    text: str,
-) -> dict[str, bool] | None:   # None when it does not say both
+def read_judge(text: str) -> dict[str, bool] | None:  # None when it does not say both
     "Read what a judge said."
     for value in json_values(text):
         if isinstance(value, dict) and all(isinstance(value.get(k), bool) for k in ("grounded", "answered")):

@@ -157,9 +157,7 @@ def holding_of(
     return holding
 
 # %% ../../nbs/00_documents/15_catalogue.ipynb #37b3a601
-def title_key(
-    title: str,
-) -> str:  # Letters and digits only
+def title_key(title: str) -> str:  # Letters and digits only
     "The form in which titles of articles are compared."
     return "".join(c for c in plain_text(title) if c.isalnum())
 
@@ -180,10 +178,7 @@ class NameIndex:
         self._names: StatuteNames | None = None
         self.as_of = ""   # ISO date; "" for the newest that is not repealed
 
-    def status(
-        self,
-        doc_id: str,
-    ) -> int:  # 0 in force, 1 not yet, 2 repealed
+    def status(self, doc_id: str) -> int:  # 0 in force, 1 not yet, 2 repealed
         "Tell whether a statute is in force on the date of this index."
         holding = self.holdings[doc_id]
         if holding.repealed and holding.repealed <= (self.as_of or "9999"):
@@ -198,20 +193,14 @@ class NameIndex:
         if holding.parent:
             yield self.by_parent, holding.parent, holding.doc_id
 
-    def enter(
-        self,
-        holding: Holding,
-    ) -> None:
+    def enter(self, holding: Holding) -> None:
         "Make a document known."
         for table, key, value in self._rows(holding):
             table.setdefault(key, {})[value] = None
         if holding.names:
             self._names = None
 
-    def leave(
-        self,
-        holding: Holding,
-    ) -> None:
+    def leave(self, holding: Holding) -> None:
         "Forget a document."
         for table, key, value in self._rows(holding):
             table.get(key, {}).pop(value, None)
@@ -303,9 +292,7 @@ def _by_number(name: str) -> list[tuple[int, str]]:
     return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", name)]
 
 # %% ../../nbs/00_documents/15_catalogue.ipynb #06ada764
-def names_key(
-    names: StatuteNames,
-) -> str:   # The same for the same names, in any order
+def names_key(names: StatuteNames) -> str:  # The same for the same names, in any order
     "Tell whether names have changed."
     text = json.dumps([sorted(names.keys), sorted(names.short.items())], ensure_ascii=False)
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
@@ -420,9 +407,7 @@ class Catalogue:
         return [replace(_read_label(label), span=Span(start, start + n)) for start, n, label in all_of_it[first:last]]
 
 # %% ../../nbs/00_documents/15_catalogue.ipynb #1b8f3775
-def catalogue_records(
-    catalogue: Catalogue,
-) -> dict[str, dict[str, Any]]:   # Document id -> JSON values
+def catalogue_records(catalogue: Catalogue) -> dict[str, dict[str, Any]]:  # Document id -> JSON values
     "Say what is known of each document."
     names = [f.name for f in fields(Holding)]
     return {doc_id: {name: getattr(holding, name) for name in names} for doc_id, holding in catalogue.holdings.items()}

@@ -183,9 +183,7 @@ def _starts_word(text: str, at: int) -> bool:
 _SHORT = re.compile(r"[「『｢]([^「」『』｢｣\r\n]{1,150})[」』｣](\s?(?:시행령|시행규칙))?\s?[(（]\s?이하\s?(?:본문에서는\s?)?"
                     r"[“\"‘'「『]([^“”\"‘’'「」『』\r\n]{1,40})[”\"’'」』]\s?(?:이)?라")
 
-def short_names(
-    text: str,
-) -> dict[str, str]:  # {"법": "근로기준법"}
+def short_names(text: str) -> dict[str, str]:  # {"법": "근로기준법"}
     "Read which short names a document gives to statutes: (이하 “법”이라 한다)."
     out = {}
     for m in _SHORT.finditer(plain_text(text)):
@@ -243,10 +241,7 @@ class StatuteNames:
         known._learn(self.keys)
         return known
 
-    def full(
-        self,
-        name: str,
-    ) -> str:
+    def full(self, name: str) -> str:
         "The name that a short name is for; another name as it is."
         return self.short.get(name_key(name), name)
 
@@ -266,10 +261,7 @@ class StatuteNames:
                     return Span(start, stop)
         return None
 
-    def mentions(
-        self,
-        text: str,
-    ) -> list[Span]:  # In order, disjoint; the longest name at each place
+    def mentions(self, text: str) -> list[Span]:  # In order, disjoint; the longest name at each place
         "Find the known names in a text."
         form, out, at = reading_form(text), [], 0
         text = form.text

@@ -178,8 +178,6 @@ def reading_form(
     return _remembered(text) if len(text) > 1_000 else _form(text)
 
 
-def plain_text(
-    text: str,
-) -> str:
+def plain_text(text: str) -> str:
     "The reading form of a text, where no offsets are needed: of a name, a question, a value of metadata."
     return reading_form(text).text

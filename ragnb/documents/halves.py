@@ -18,9 +18,7 @@ __all__ = ['CP949_NOTE', 'UTF16_NOTE', 'LARGEST_DOUBT', 'replace_halves', 'repla
            'composed', 'decode_text', 'decode_lines', 'read_text']
 
 # %% ../../nbs/00_documents/05_halves.ipynb #43cdfd7d
-def replace_halves(
-    text: str,
-) -> str:       # `text` itself where nothing is wrong
+def replace_halves(text: str) -> str:  # `text` itself where nothing is wrong
     "Join surrogates that follow each other as a pair; replace every other half by U+FFFD."
     try:
         text.encode()
@@ -42,9 +40,7 @@ def replace_halves_in(
     return value
 
 
-def read_json(
-    text: str | bytes,
-) -> Any:               # `ValueError` for what is no JSON
+def read_json(text: str | bytes) -> Any:  # `ValueError` for what is no JSON
     "Read JSON, with half characters replaced."
     value = json.loads(text)
     escaped = "\\ud" if isinstance(text, str) else b"\\ud"
@@ -71,9 +67,7 @@ class HalfJoiner:
 _IN_PIECES = re.compile("[\u1100-\u11ff]+|.[\u0300-\u036f\u3099\u309a]+", re.S)
 
 
-def composed(
-    text: str,
-) -> str:       # `text` itself where every letter is in one piece
+def composed(text: str) -> str:  # `text` itself where every letter is in one piece
     "Write each letter that is stored in pieces as one character (NFC); a single character stays as it is."
     if unicodedata.is_normalized("NFC", text):
         return text

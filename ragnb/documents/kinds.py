@@ -32,9 +32,7 @@ __all__ = ['FILES', 'detect_kind', 'text_of', 'records_of', 'raw_documents', 'wr
 
 # %% ../../nbs/00_documents/14_kinds.ipynb #d8aeedca
 @lru_cache(maxsize=1)   # a document that is split is asked about again
-def detect_kind(
-    text: str,
-) -> str | None:  # statute, interpretation, ruling, qa, or None
+def detect_kind(text: str) -> str | None:  # statute, interpretation, ruling, qa, or None
     "Tell what kind of record document a text is."
     text = plain_text(text)
     rulings, opinions = named_parts(text, RULING_PARTS), named_parts(text, INTERPRETATION_PARTS)

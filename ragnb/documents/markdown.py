@@ -135,9 +135,7 @@ def _rows(bare: Sequence[str], first: int, headed: bool, outer: bool) -> list[li
     return rows
 
 # %% ../../nbs/00_documents/08_markdown.ipynb #92f3f293
-def find_tables(
-    text: str,
-) -> list[Table]:  # In order, disjoint
+def find_tables(text: str) -> list[Table]:  # In order, disjoint
     "Find the Markdown tables of a text."
     if "|" not in text:
         return []

@@ -42,9 +42,7 @@ def json_visible(
     return _ACTING.sub(escaped, text)
 
 # %% ../../nbs/00_documents/18_markup.ipynb #866e7c4e
-def display_width(
-    text: str,
-) -> int:  # Columns, >= 0
+def display_width(text: str) -> int:  # Columns, >= 0
     "Count the columns that a text takes in a terminal."
     def columns(c: str) -> int:
         if unicodedata.category(c) in ("Mn", "Me", "Cf"):

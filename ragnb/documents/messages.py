@@ -118,9 +118,7 @@ def translated(
     return _of_system().sub(lambda found: korean()[found[1]], _from_table(message))
 
 # %% ../../nbs/00_documents/19_messages.ipynb #5910d961
-def warn_caller(
-    message: str,
-) -> None:
+def warn_caller(message: str) -> None:
     "Warn, and name the line of the program that called ragnb, directly or through LlamaIndex."
     frame, level, inner = sys._getframe(1), 2, ("ragnb", "llama_index", "llama_index_instrumentation", "wrapt")
     while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] in inner:

@@ -112,16 +112,12 @@ def make_plugin(
     return made
 
 
-def plugin_spec(
-    made: object,
-) -> str:     # '' for what no plugin has made
+def plugin_spec(made: object) -> str:  # '' for what no plugin has made
     "Find the name that a part was made by."
     return _SPECS.get(type(made), "")
 
 
-def told_plugins(
-    kind: str,
-) -> str:   # To follow a list of names in a message; '' when there are none
+def told_plugins(kind: str) -> str:  # To follow a list of names in a message; '' when there are none
     "List the plugins of a kind."
     names = [name for of, name in _MAKERS if of == kind]
     return f"; plugins: {', '.join(names)}" if names else "; --import FILE registers your own"

@@ -233,9 +233,7 @@ def _topics(text: str, pairs: Sequence[QAPair]) -> list[QAPair]:
     return [out[0]._replace(head=head), *out[1:]]
 
 # %% ../../nbs/00_documents/13_rulings.ipynb #9537e6a1
-def qa_pairs(
-    text: str,
-) -> list[QAPair]:  # In order; empty when the text is not made of questions and answers
+def qa_pairs(text: str) -> list[QAPair]:  # In order; empty when the text is not made of questions and answers
     "Find questions and their answers."
     form, out = reading_form(text), []
     text = form.text

@@ -277,9 +277,7 @@ def iso_date(
 EFFECTIVE_KEYS = ("effective", "effective_date", "enforcement_date", "시행일", "시행일자")  # Of metadata; the first counts
 _FENCE = re.compile(r"^---[^\S\n]*$", re.M)
 
-def front_matter(
-    text: str,
-) -> dict[str, str]:  # Empty when there is none
+def front_matter(text: str) -> dict[str, str]:  # Empty when there is none
     "Read the fields between two lines of dashes at the start of a text."
     text = plain_text(text).lstrip()
     first = _FENCE.match(text)

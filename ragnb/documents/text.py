@@ -173,10 +173,7 @@ class TextMemo(Generic[Result]):
         self.size = self.computed = 0     # Characters kept, and texts given to the function so far
         self._kept: dict[str, Result] = {}
 
-    def __call__(
-        self,
-        texts: Sequence[str],
-    ) -> list[Result]:   # In the order of `texts`
+    def __call__(self, texts: Sequence[str]) -> list[Result]:  # In the order of `texts`
         "The result of each text."
         found = {text: kept for text in texts if (kept := self._kept.get(text)) is not None}
         if new := [text for text in dict.fromkeys(texts) if text not in found]:
@@ -353,9 +350,7 @@ def word_tokens_batch(
         yield from out
 
 # %% ../../nbs/00_documents/02_text.ipynb #f1435258
-def word_tokens(
-    text: str,
-) -> list[str]:  # Lower case; empty for a text without words
+def word_tokens(text: str) -> list[str]:  # Lower case; empty for a text without words
     "Tokenise one text for BM25: Korean morphemes, English stems."
     return next(word_tokens_batch([text]))
 
@@ -363,9 +358,7 @@ def word_tokens(
 _RUN = re.compile(r"[\uac00-\ud7a3]+|[①-⑳]|(?:(?![\uac00-\ud7a3])[^\W_])+(?:['’][a-z]+)?")
 
 
-def bigram_tokens(
-    text: str,
-) -> list[str]:  # Lower case; empty for a text without words
+def bigram_tokens(text: str) -> list[str]:  # Lower case; empty for a text without words
     "Tokenise a text for BM25 without any package: Hangul in overlapping pairs of syllables, the rest in words."
     text = plain_text(text)
     out: list[str] = []

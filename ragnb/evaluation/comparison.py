@@ -64,7 +64,8 @@ class PairedTest:
     def cells(self) -> tuple[str, str, str, str]:
         "Difference, interval, p-value and counts of questions, for tables."
         interval = say("{low:+.3f} to {high:+.3f}", low=self.ci[0], high=self.ci[1])
-        return f"{self.difference:+.3f}", interval, f"{self.p_value:.4f}", f"{self.better} / {self.worse} / {self.equal}"
+        counts = f"{self.better} / {self.worse} / {self.equal}"
+        return f"{self.difference:+.3f}", interval, f"{self.p_value:.4f}", counts
 
 # %% ../../nbs/90_evaluation/05_comparison.ipynb #e2acfdd8
 def paired_test(

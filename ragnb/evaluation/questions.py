@@ -342,9 +342,7 @@ JSON 배열만 출력하세요: [{"question": "…", "quote": "…", "answer": "
 """  # With {n}, {title} and {text}
 
 # %% ../../nbs/90_evaluation/08_questions.ipynb #90180dad
-def _prompts(
-    documents: Sequence[Document], seed: int, prompt: str
-) -> list[tuple[Call, str]]:
+def _prompts(documents: Sequence[Document], seed: int, prompt: str) -> list[tuple[Call, str]]:
     "The calls in a mixed order, each with its document: about passages of whole blocks, up to 1,500 characters."
     out, size = [], 1_500
     for d in documents:

@@ -110,9 +110,7 @@ class Strategy:
             object.__setattr__(self, "name", self.spec)
 
     @property
-    def spec(
-        self,
-    ) -> str:  # `parse_strategy` reads it back
+    def spec(self) -> str:  # `parse_strategy` reads it back
         "The line that says all of a strategy but its name."
         default = {f.name: f.default for f in dataclasses.fields(Strategy)}
         said = [f"peer:{self.peer}"] if self.peer else []
@@ -503,9 +501,7 @@ def build_system(
     return System(strategy, source, unit, make if fills else None)
 
 # %% ../../nbs/90_evaluation/04_strategy.ipynb #1c3e9cf5
-def as_document_strategy(
-    strategy: Strategy,
-) -> Strategy:
+def as_document_strategy(strategy: Strategy) -> Strategy:
     "The same retriever and reranker over whole documents, for sets whose qrels name documents."
     if strategy.retrieve == "multi-scale" and strategy.rerank == "none":  # it ranks every unit: counts mean nothing
         return replace(strategy, policy="none", **_COUNTS)

@@ -88,11 +88,8 @@ def load_tuning_set(
     if not isinstance(source, Dataset):
         path, pairs = Path(source), (("corpus", "questions"), ("corpus.jsonl", "queries.jsonl"))
         inside = any(all((path / name).exists() for name in pair) for pair in pairs)   # its questions
-        if inside or not path.exists():
-            dataset = load_dataset(path)
-        else:
-            found = {d.id_: d for d in read_documents(path, problems, once=True) if d.text.strip()}
-            dataset = Dataset(path.resolve().name, found, [])
+        dataset = load_dataset(path) if inside or not path.exists() else Dataset(path.resolve().name, {
+            d.id_: d for d in read_documents(path, problems, once=True) if d.text.strip()}, [])
         if not dataset.documents:
             raise InputError(f"no document in {str(path)!r} has text")
     if dataset.questions:
@@ -108,9 +105,7 @@ def load_tuning_set(
     return replace(dataset, questions=made.questions, notes=tuple(notes)), made
 
 # %% ../../nbs/90_evaluation/09_tune.ipynb #42bb2169
-def question_values(
-    evaluation: Evaluation,
-) -> np.ndarray:             # Shape (n_questions,), in [0, 1]
+def question_values(evaluation: Evaluation) -> np.ndarray:  # Shape (n_questions,), in [0, 1]
     "One value a question: mean delivered recall over the budgets, or nDCG@10 where documents were ranked."
     if not evaluation.budgets:
         return evaluation.values("nDCG@10")
@@ -300,9 +295,7 @@ def fitting_budgets(
                   f"all documents together have {size:,} characters")
 
 # %% ../../nbs/90_evaluation/09_tune.ipynb #f26f2e08
-def enough_budget(
-    evaluation: Evaluation,
-) -> int:                    # Characters; 0 where documents were ranked
+def enough_budget(evaluation: Evaluation) -> int:  # Characters; 0 where documents were ranked
     "Find the smallest budget within .01 of the best recall."
     recalls = {b: evaluation.mean(budget=b) for b in evaluation.budgets}
     most = max(recalls.values(), default=0.0)
@@ -441,9 +434,7 @@ class Tuned:
         return [*([MADE_NOTE] if self.made else []), *[few] * (n < 30), *[whole] * (2 * budget >= size),
                 *self.dataset.notes]
 
-    def to_dict(
-        self,
-    ) -> dict[str, Any]:   # JSON values
+    def to_dict(self) -> dict[str, Any]:  # JSON values
         "The choice, its reasons and all results."
         tests = {name: {"difference": round(t.difference, 6), "ci": [round(x, 6) for x in t.ci],
                         "p_value": round(t.p_value, 6), "better": t.better, "worse": t.worse, "equal": t.equal,

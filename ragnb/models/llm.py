@@ -154,9 +154,7 @@ def prompt_template(
 _THOUGHT = re.compile(r"<(/?)(?:think(?:ing)?|reasoning|thought)>", re.I)
 
 
-def strip_thinking(
-    text: str,
-) -> str:   # '' if the answer ended in the middle of a thought
+def strip_thinking(text: str) -> str:  # '' if the answer ended in the middle of a thought
     "Remove a model's thoughts; join or replace half characters."
     first, *parts = _THOUGHT.split(replace_halves(text))     # text, then a slash or nothing for each mark, and its text
     said, inside = [first], False

@@ -208,9 +208,7 @@ def from_steps(
     return np.asarray(_levels(stored, len(steps)), np.float32) * steps
 
 # %% ../../nbs/10_models/02_ngrams.ipynb #dfbe273e
-def release(
-    array: np.ndarray,
-) -> None:
+def release(array: np.ndarray) -> None:
     "Release the memory of an array in a mapped file."
     if hasattr(pages := getattr(array, "_mmap", None), "madvise"):
         pages.madvise(mmap.MADV_DONTNEED)

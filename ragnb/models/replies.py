@@ -173,9 +173,7 @@ def _loop() -> asyncio.AbstractEventLoop:
     return loop
 
 
-def waited(
-    work: Coroutine[Any, Any, _T],
-) -> _T:
+def waited(work: Coroutine[Any, Any, _T]) -> _T:
     "Wait for a coroutine in that loop; Ctrl-C cancels it."
     future = asyncio.run_coroutine_threadsafe(work, _loop())
     try:
@@ -184,9 +182,7 @@ def waited(
         future.cancel()
 
 
-def waited_pieces(
-    pieces: AsyncGenerator[_T, None],
-) -> Iterator[_T]:
+def waited_pieces(pieces: AsyncGenerator[_T, None]) -> Iterator[_T]:
     "Iterate in that loop."
     async def following() -> _T | None:
         return await anext(pieces, None)

@@ -76,10 +76,7 @@ class VectorCache:
         rows = [(self._key(text), np.asarray(vector, np.float32).tobytes()) for text, vector in zip(texts, vectors)]
         self._run("INSERT OR REPLACE INTO vectors VALUES (?, ?)", rows)
 
-    def keep_only(
-        self,
-        texts: Sequence[str] = (),
-    ) -> None:
+    def keep_only(self, texts: Sequence[str] = ()) -> None:
         "Drop the vectors of other texts, which are in the store now; remove an empty file."
         kept = set(map(self._key, texts))
         held = {key for key, in self._run("SELECT key FROM vectors", [()])} if self.path.is_file() else set()

@@ -135,10 +135,7 @@ def narrowed(
     return Library(pipelines, library.catalogue, library.lookup)
 
 
-def shut_out(
-    library: Library,
-    access: Access,
-) -> list[str]:          # Names
+def shut_out(library: Library, access: Access) -> list[str]:  # Names
     "Find visitors whom a filter leaves no document: a misspelled value is not seen in an answer."
     return [v.name for v in access.visitors if v.where is not None and not narrowed(library, v.where).rows]
 

@@ -43,9 +43,7 @@ def digests(
     return [f"'sha256-{base64.b64encode(hashlib.sha256(t.encode()).digest()).decode()}'" for t in found]
 
 
-def page_policy(
-    html: str,
-) -> str:
+def page_policy(html: str) -> str:
     "The content security policy of the page."
     styles = dict.fromkeys(digests(html, "style") + digests(Trace("", (), ()).page(), "style"))
     return (f"default-src 'none'; script-src {' '.join(digests(html, 'script'))}; style-src {' '.join(styles)}; "

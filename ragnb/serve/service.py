@@ -158,9 +158,7 @@ class Service:
         self.talks.remove(visitor, talk_id)
 
 # %% ../../nbs/87_serve/05_service.ipynb #21b44595
-def waiting_view(
-    kept: WaitingTurn,
-) -> dict[str, Any]:
+def waiting_view(kept: WaitingTurn) -> dict[str, Any]:
     "The question that waits, and between which documents is to be chosen."
     shown = {"doc_id", "title", "doc_type", "equipment", "collection", "snippet"}
     return {"waiting": kept.id, "question": kept.state.question,
@@ -171,11 +169,7 @@ def waiting_view(
 class Reading:
     "What a visitor may look at besides questions."
 
-    def __init__(
-        self,
-        service: Service,
-        visitor: Visitor,
-    ) -> None:
+    def __init__(self, service: Service, visitor: Visitor) -> None:
         self.service, self.visitor, self.agent = service, visitor, service.agent(visitor)
         self.store = self.agent.library.store
 

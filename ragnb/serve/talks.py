@@ -69,10 +69,7 @@ class Talk(BaseModel):
             raise HttpRefusal(404, f"there is no turn {number}")
         return number - self.first
 
-    def wait(
-        self,
-        state: AgentState,
-    ) -> WaitingTurn:
+    def wait(self, state: AgentState) -> WaitingTurn:
         "Keep a question that waits for a person."
         self.waiting = WaitingTurn(id=secrets.token_urlsafe(9), state=state.model_copy(deep=True))
         self.changed = time.time()
@@ -118,10 +115,7 @@ class Talks:
             except (ValueError, OSError, RecursionError) as error:
                 self.problems.append(f"{path.name}: {shorten(str(error))}")
 
-    def of(
-        self,
-        visitor: Visitor,
-    ) -> list[Talk]:      # The last changed first
+    def of(self, visitor: Visitor) -> list[Talk]:  # The last changed first
         "The conversations of a visitor."
         own = [t for t in self._talks.values() if t.owner == visitor.key and (t.turns or t.waiting)]
         return sorted(own, key=lambda t: -t.changed)
@@ -137,10 +131,7 @@ class Talks:
             raise HttpRefusal(404, "there is no such conversation")
         return talk
 
-    def save(
-        self,
-        talk: Talk,
-    ) -> None:
+    def save(self, talk: Talk) -> None:
         "Keep a conversation as it is now."
         self.hold(talk)
         if self.folder is not None:
@@ -148,10 +139,7 @@ class Talks:
             write_atomically(path, talk.model_dump_json())
             os.chmod(path, 0o600)
 
-    def hold(
-        self,
-        talk: Talk,
-    ) -> None:
+    def hold(self, talk: Talk) -> None:
         "Know a conversation, without a file as long as nothing was said in it."
         self._talks[talk.id] = talk
         own = sorted((t for t in list(self._talks.values()) if t.owner == talk.owner), key=lambda t: -t.changed)
@@ -164,10 +152,6 @@ class Talks:
         if self.folder is not None:
             (self.folder / f"{talk.id}.json").unlink(missing_ok=True)
 
-    def remove(
-        self,
-        visitor: Visitor,
-        talk_id: str,
-    ) -> None:            # `HttpRefusal` 404
+    def remove(self, visitor: Visitor, talk_id: str) -> None:  # `HttpRefusal` 404
         "Remove a conversation of a visitor."
         self._forget(self.get(visitor, talk_id))
