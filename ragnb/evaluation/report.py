@@ -24,9 +24,7 @@ from .datasets import Question
 from .delivered import quietly
 from .measures import INTERVAL_NOTE, mean_interval
 from .strategy import build_system, IndexCache, System
-from ragnb.evaluation.tune import (
-    enough_budget, question_values, Tuned, TunedChoice
-)
+from .tune import enough_budget, question_values, Tuned, TunedChoice
 
 # %% ../../nbs/90_evaluation/07_report.ipynb #f68ad0fd
 def _curve(run: Run) -> tuple[float, ...]:

@@ -110,13 +110,15 @@ class Strategy:
             object.__setattr__(self, "name", self.spec)
 
     @property
+    def told(self) -> dict[str, Any]:   # Key -> value
+        "What a strategy sets: splitter, retriever and policy, and what differs from the defaults."
+        always = () if self.peer else ("split", "retrieve", "policy")
+        return {k: value for k in _KEYS if (value := getattr(self, k)) != getattr(Strategy, k) or k in always}
+
+    @property
     def spec(self) -> str:  # `parse_strategy` reads it back
         "The line that says all of a strategy but its name."
-        default = {f.name: f.default for f in dataclasses.fields(Strategy)}
-        said = [f"peer:{self.peer}"] if self.peer else []
-        always = () if self.peer else ("split", "retrieve", "policy")
-        told = {k: getattr(self, k) for k in _KEYS if getattr(self, k) != default[k] or k in always}
-        return " ".join([*map(shlex.quote, said), *_words(told)])
+        return " ".join([*([shlex.quote(f"peer:{self.peer}")] if self.peer else []), *_words(self.told)])
 
     def __repr__(self) -> str:
         return f"Strategy({self.name!r}: {self.spec})" if self.name != self.spec else f"Strategy({self.spec})"

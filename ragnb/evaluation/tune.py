@@ -329,12 +329,7 @@ def strategy_settings(
     model = strategy and strategy.embed or embed
     given: dict[str, Any] = {} if model == "ngram" else {"embed": model}
     if strategy is not None:
-        default, always = Strategy(), ("split", "retrieve", "policy")
-        told = {key: getattr(strategy, key) for key in (
-            *always, "rerank", "compress", "top_k", "expand_top_k", "max_chunks", "passage_size", "cut", "where",
-            "as_of", "context", "lookup", "reorder")}
-        told = {key: value for key, value in told.items() if key in always or value != getattr(default, key)}
-        told |= {"where": list(told["where"])} if "where" in told else {}
+        told = {key: list(value) if key == "where" else value for key, value in strategy.told.items() if key != "embed"}
         given = {key: value if value != "off" else False for key, value in told.items()} | given
     return given | ({"budget": budget} if budget else {})
 

@@ -351,20 +351,7 @@ class Ollama(HidesKeys, KnownArguments, StockOllama):
 
 # %% ../../nbs/10_models/10_ollama.ipynb #256cabb2
 class TextTooLongError(InputError):
-    """A text is longer than an embedding model can read.
-
-    Parameters
-    ----------
-    message : str
-        The model, and the beginning of the text.
-    text : str
-        The text as it was sent, without prefix.
-    """
-
-    def __init__(self, message: str, text: str = "") -> None:
-        super().__init__(message)
-        self.text = text
-
+    "A text is longer than an embedding model can read; the message has its beginning."
 
 # %% ../../nbs/10_models/10_ollama.ipynb #ebf62d42
 class OllamaEmbedding(HidesKeys, KnownArguments, StockEmbedding):
@@ -507,7 +494,7 @@ class OllamaEmbedding(HidesKeys, KnownArguments, StockEmbedding):
         text = longest[0].removeprefix(self.text_prefix)
         told = f"a text of {len(text):,} characters is too long for the model {self.model_name!r} ({refused.error})"
         way_out = "split smaller, or let the server cut it (truncate=True)"
-        return TextTooLongError(f"{told}: {text[:60]!r}…; {way_out}", text)
+        return TextTooLongError(f"{told}: {text[:60]!r}…; {way_out}")
 
 # %% ../../nbs/10_models/10_ollama.ipynb #f9409819
 _CALLED: dict[str, str] = {"num_ctx": "context_window", "think": "thinking", "timeout": "request_timeout"}

@@ -95,13 +95,8 @@ class ScriptedLLM(KnownArguments, CustomLLM):
 
     @property
     def prompts(self) -> list[str]:
-        "Return the received prompts, in the order of the calls."
+        "Return the received prompts, in the order of the calls, those of failed calls included."
         return self._prompts
-
-    @property
-    def n_calls(self) -> int:
-        "Count the calls so far, failed ones included."
-        return len(self._prompts)
 
     def _answer(self, prompt: str) -> str:
         "Answer one call and count it."

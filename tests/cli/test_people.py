@@ -31,6 +31,10 @@ from ragnb.expansion.policy import _MAKERS
 from ragnb.serve.access import Access, read_tokens
 from ragnb.serve.app import create_app, serve_app
 
+PRICES = ["# 단가표", "", "| 품번 | 규격 | 단가 | 납기 |", "|---|---|---|---|", *(
+    f"| HS-{k} | 규격 M{k}, 스테인리스 재질이며 방청 처리하고 상자마다 백 개씩 담아 습기 없는 곳에 둔다 | 단가 {k * 37}원, 열 상자 이상은 "
+    f"할인하며 운임은 따로 청구한다 | 주문한 날부터 {k % 9 + 2}일이며 휴일은 빼고 센다 |" for k in range(100, 130))]
+
 
 @pytest.fixture(scope="module")
 def index(tmp_path_factory) -> Path:
@@ -107,16 +111,13 @@ def test_mcp_reads_around_a_hit_when_it_is_told_a_policy(index):
 
 def test_mcp_returns_the_whole_row_of_a_long_table(tmp_path):
     """`… | 납기는` and nothing more, the header in place of a result → each result is a whole row, below the header."""
-    rows = [f"| HS-{k} | 규격 M{k}, 스테인리스 재질이며 방청 처리하고 상자마다 백 개씩 담아 습기 없는 곳에 둔다 | 단가 {k * 37}원, 열 상자 이상은 "
-            f"할인하며 운임은 따로 청구한다 | 주문한 날부터 {k % 9 + 2}일이며 휴일은 빼고 센다 |" for k in range(100, 130)]
-    header = "| 품번 | 규격 | 단가 | 납기 |\n|---|---|---|---|"
-    (tmp_path / "prices.md").write_text("# 단가표\n\n" + "\n".join([header, *rows]) + "\n", encoding="utf-8")
+    write(tmp_path, {"prices.md": "\n".join(PRICES)})
     for split in ("units", "structure"):
         update_index(tmp_path / "prices.md", tmp_path / split, parser=split, show_progress=False)
         tools = ReadingTools(tmp_path / split, budget=9_000)
         for n, k in ((1, 107), (2, 121)):
             told = re.sub(r"\s*</자료>\s*<자료[^>]*>\s*", " ", tools.search(f"HS-{k}의 단가는 얼마인가요?", n)).replace("\n", " ")
-            assert rows[k - 100] in told and (n == 2 or header.replace("\n", " ") in told), (split, told)
+            assert PRICES[k - 96] in told and (n == 2 or " ".join(PRICES[2:4]) in told), (split, told)
         cut = [p for p in tools.passages() if p.text.count("|") % 5]
         assert cut == [], split
 
@@ -360,17 +361,14 @@ def test_results_never_replace_a_file_of_yours(run, decided, tmp_path, monkeypat
 
 def test_no_table_row_is_shown_in_part(run, tmp_path):
     """`주문한 날부터 8일이며 … |` below the header, as if it were a product → rows of a passage are whole, at every budget with room for one."""
-    rows = [f"| HS-{k} | 규격 M{k}, 스테인리스 재질이며 방청 처리하고 상자마다 백 개씩 담아 습기 없는 곳에 둔다 | 단가 {k * 37}원, 열 상자 이상은 "
-            f"할인하며 운임은 따로 청구한다 | 주문한 날부터 {k % 9 + 2}일이며 휴일은 빼고 센다 |" for k in range(100, 130)]
-    table = ["# 단가표", "", "| 품번 | 규격 | 단가 | 납기 |", "|---|---|---|---|", *rows]
-    (tmp_path / "prices.md").write_text("\n".join(table) + "\n", encoding="utf-8")
+    write(tmp_path, {"prices.md": "\n".join(PRICES)})
     assert run("index", tmp_path / "prices.md", "--index", tmp_path / "index", "--quiet")[0] == 0
     for budget in (200, 300, 500, 800, 1_500):
         pipeline = Pipeline.from_index(tmp_path / "index", budget=budget)
         for k in (100, 107, 121):
             answer = pipeline.ask(f"HS-{k}의 단가는 얼마인가요?")
-            assert rows[k - 100] in min(answer.passages, key=lambda p: p.rank).text and answer.expansion.stats.reads <= 2
-            assert [line for p in answer.passages for line in p.text.splitlines() if line not in table] == [], (budget, k)
+            assert PRICES[k - 96] in min(answer.passages, key=lambda p: p.rank).text and answer.expansion.stats.reads <= 2
+            assert [line for p in answer.passages for line in p.text.splitlines() if line not in PRICES] == [], (budget, k)
 
 
 def test_a_rule_without_a_heading_is_read_as_a_whole_paragraph(run, tmp_path):

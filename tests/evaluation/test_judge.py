@@ -168,8 +168,6 @@ def test_positions_of_nothing() -> None:
     assert row["third"] == "absent"
     assert position_summary([row])["pieces"] == 0
     assert evidence_positions([Context("x")], [replace(QUESTIONS[0], evidence=())])[0]["third"] == "absent"
-    with pytest.raises(InputError, match="one context for each question, got 1 contexts, 0 questions"):
-        evidence_positions([Context("")], [])
 
 
 # --- verdicts and scores
@@ -287,10 +285,6 @@ def test_a_pipeline_answers_and_is_judged(pipeline: Any) -> None:
     assert len(report.judgements) == 3
     again = judge_answers([pipeline.ask(QUESTIONS[0].query)], QUESTIONS[:1], good_judge())
     assert again.judgements == report.judgements
-    with pytest.raises(InputError, match="the pipeline has no model"):
-        judge_answers(replace(pipeline, llm=None), QUESTIONS, good_judge())
-    with pytest.raises(InputError, match="no model wrote the answer to question 'q3'"):
-        judge_answers([replace(pipeline, llm=None).ask(QUESTIONS[0].query)], QUESTIONS[:1], good_judge())
 
 
 # --- A/B

@@ -134,11 +134,6 @@ def test_axes_of_a_study_are_used() -> None:
     assert [bool(ax.lines) for ax in own.flat] == [True, True, False, False]
 
 
-def test_a_bad_suffix_is_named(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="save must end with .png, .svg or .pdf, got 'a.jpg'"):
-        plot_recall(results(), save=tmp_path / "a.jpg")
-
-
 # --- fonts
 
 

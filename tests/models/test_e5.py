@@ -67,8 +67,6 @@ def test_prefixes_and_options():
     assert prefixed.get_query_embedding("연차") == plain.get_query_embedding("질문 연차")
     assert prefixed.get_text_embedding("연차") == plain.get_text_embedding("글 연차")
     assert options_for("e5", {"timeout": 3, "embed_batch_size": 8}) == {"embed_batch_size": 8}
-    with pytest.raises(InputError, match="no argument 'threads'"):
-        resolve_embedding("e5", threads=2)
     with pytest.raises(InputError, match="spec must be"):
         resolve_embedding("e5:large")
 
