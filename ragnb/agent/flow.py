@@ -275,17 +275,13 @@ def _again(state: AgentState, status: Status) -> type[Planning] | type[Finished]
 
 # %% ../../nbs/85_agent/05_flow.ipynb #ac43c915
 class AgentFlow(Workflow):
-    """Ask a library with decisions on the way, as a LlamaIndex `Workflow`.
+    "Ask a library with decisions on the way, as a LlamaIndex `Workflow`."
 
-    Parameters
-    ----------
-    parts : AgentParts
-        What the steps work with.
-    timeout : float, optional
-        Seconds for a whole run; no limit when None.
-    """
-
-    def __init__(self, parts: AgentParts, timeout: float | None = None) -> None:
+    def __init__(
+        self,
+        parts: AgentParts,              # What the steps work with
+        timeout: float | None = None,   # Seconds for a whole run; no limit when None
+    ) -> None:
         super().__init__(timeout=timeout)
         self.parts = parts
 
@@ -418,21 +414,12 @@ class Agent:
         self.flow = AgentFlow(AgentParts(self.library, llm, models, **settings), timeout)
         self.max_attempts = AgentState.ask("?", None, max_attempts).max_attempts
 
-    async def stream(self, state: AgentState, choice: Choice | None = None) -> AsyncIterator[Event]:
-        """Run a state to its end or to a person, and give the events as they happen.
-
-        Parameters
-        ----------
-        state : AgentState
-            From `AgentState.ask`, or one that waits; it is changed.
-        choice : Choice, optional
-            What the person said, for a state that waits.
-
-        Yields
-        ------
-        Event
-            `StepEvent`, `AnswerPart`, and last `Finished`.
-        """
+    async def stream(
+        self,
+        state: AgentState,               # From `AgentState.ask`, or one that waits; it is changed
+        choice: Choice | None = None,    # What the person said, for a state that waits
+    ) -> AsyncIterator[Event]:           # `StepEvent`, `AnswerPart`, and last `Finished`
+        "Run a state to its end or to a person, and give the events as they happen."
         handler = self.flow.run(start_event=Begin(state=state, choice=choice))
         try:
             async for event in handler.stream_events():
@@ -450,28 +437,20 @@ class Agent:
                 await handler.cancel_run()
             await asyncio.gather(handler.stop_event_result(), return_exceptions=True)
 
-    async def aask(self, question: str, history: Conversation | None = None) -> AgentState:
-        """Ask without blocking.
-
-        Parameters
-        ----------
-        question : str
-            `InputError` when it is empty.
-        history : Conversation, optional
-            The question is made to stand by itself with the questions in it. Use `remember` to add this turn.
-        """
+    async def aask(
+        self,
+        question: str,                          # `InputError` when it is empty
+        history: Conversation | None = None,    # Makes the question stand by itself; `remember` adds this turn
+    ) -> AgentState:
+        "Ask without blocking."
         return await self.aresume(AgentState.ask(question, history, self.max_attempts))
 
-    async def aresume(self, state: AgentState, choice: Choice | None = None) -> AgentState:
-        """Go on with a state, without blocking.
-
-        Parameters
-        ----------
-        state : AgentState
-            It is changed and returned.
-        choice : Choice, optional
-            What the person said.
-        """
+    async def aresume(
+        self,
+        state: AgentState,               # It is changed and returned
+        choice: Choice | None = None,    # What the person said
+    ) -> AgentState:
+        "Go on with a state, without blocking."
         async for _ in self.stream(state, choice):
             pass
         return state
@@ -484,27 +463,13 @@ class Agent:
         "Go on with a state that waits, as `aresume`."
         return asyncio_run(self.aresume(state, choice))
 
-    def read(self, state: AgentState) -> Answer:
-        """Read again what a state found: passages, sources, pages, and reasons for `trace`.
-
-        Parameters
-        ----------
-        state : AgentState
-            Its text and marks are those of the answer.
-        """
+    def read(self, state: AgentState) -> Answer:   # With the text and marks of the state
+        "Read again what a state found: passages, sources, pages, and reasons for `trace`."
         answer = self.flow.parts.read(state)
         written = state.status in ("answered", "unsure")
         return replace(answer, text=state.answer, generated=True) if written else answer
 
     def remember(self, history: Conversation, state: AgentState) -> None:
-        """Add a finished turn to a conversation, with what was shown.
-
-        Parameters
-        ----------
-        history : Conversation
-            It is changed.
-        state : AgentState
-            A finished one.
-        """
+        "Add a turn, a finished state, to a conversation, with what was shown."
         answer = self.read(state)
         history.add(state.question, state.answer, answer.passages, answer.display(self.library.store))

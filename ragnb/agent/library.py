@@ -216,19 +216,8 @@ DOCUMENT_SHARE: float = 0.4   # Of the context, for one document as long as othe
 class Library:
     """One index, or several collections that are asked together.
 
-    Parameters
-    ----------
-    pipelines : dict
-        Collection -> `Pipeline` that finds in it; one under the name "" keeps the ids of its documents as they are.
-    catalogue : Catalogue, optional
-        Of all of them, where it was joined before.
-    lookup : bool
-        Put first what a question names, from any collection.
-
-    Raises
-    ------
-    InputError
-        Without a pipeline, and for a name that holds `/`.
+    `pipelines` is what finds in each collection; one under the name "" keeps the ids of its documents as they are.
+    With `lookup`, what a question names comes first, from any collection.
     """
 
     def __init__(self, pipelines: Mapping[str, Pipeline], catalogue: Catalogue | None = None,
@@ -240,24 +229,11 @@ class Library:
     @classmethod
     def open(cls, folder: str | Path | Mapping[str, Index], *, where: Where = None, top_k: int | None = None,
              **settings: Any) -> Library:
-        """Open an index, or the folder of collections that `ragnb index --all` makes.
+        """Open an index, or the folder of collections that `ragnb index --all` makes; or opened indexes by collection.
 
-        Parameters
-        ----------
-        folder : str, Path or dict
-            An index, or a folder whose sub-folders are indexes; or opened indexes by collection, "" for a single one.
-        where : dict, str, list or MetadataFilters, optional
-            What the metadata of a chunk must fulfil; no caller can widen it.
-        top_k : int, optional
-            Hits of each search, >= 1; 20 by default, and with a policy those of `Pipeline.from_index`.
-        **settings
-            For `Pipeline.from_index`: with a policy, a question reads what `Pipeline.ask` reads. Without one, the
-            policy is "doc_type" and `document_share` is `DOCUMENT_SHARE`.
-
-        Raises
-        ------
-        InputError
-            When there is no index, and for bad settings.
+        No caller can widen `where`, the filter of the metadata. `settings` are those of `Pipeline.from_index`. With a
+        policy, a question reads what `Pipeline.ask` reads. Without one, the policy is "doc_type", `document_share` is
+        `DOCUMENT_SHARE`, and a search has 20 hits.
         """
         own = {} if "policy" in settings else {"policy": "doc_type", "document_share": DOCUMENT_SHARE, "top_k": 20}
         settings = own | settings | {"where": where} | ({} if top_k is None else {"top_k": top_k})
@@ -313,21 +289,9 @@ class Library:
 
     def spans(self, question: str, hits: Sequence[str], where: Where = None,
               documents: Sequence[str] | None = None) -> Hits | None:
-        """Find spans at any budget, for a single index with multi-scale retrieval and the policy "none".
+        """Find spans at any budget, for a single index with multi-scale retrieval and the policy "none"; else None.
 
-        Parameters
-        ----------
-        question : str
-            What is searched again.
-        hits : sequence of str
-            Chunks that are read first, in this order.
-        where, documents
-            Those of `search`.
-
-        Returns
-        -------
-        Hits or None
-            None where single hits are read.
+        The question is searched again, and the chunks of `hits` are read first, in their order.
         """
         if self.collections or self.reader.expander.policy is not no_expansion:
             return None
@@ -349,14 +313,7 @@ class Library:
              collections: Sequence[str] | None = None) -> Hits:
         """Put first what is asked for by name, then what that cites, from any collection.
 
-        Parameters
-        ----------
-        found : Hits
-            Of this library.
-        texts : sequence of str
-            What a person wrote: what the first one names comes first.
-        where, documents, collections
-            Those of `search`.
+        What the first of the `texts` of a person names comes first. The filters are those of `search`.
         """
         catalogue, stores = self.catalogue, {name: p.expander.store for name, p in self.pipelines.items()}
 
@@ -378,30 +335,11 @@ class Library:
                      added: Sequence[str] = (), named: Sequence[str] | None = None) -> LibraryHits:
         """Ask every collection every query, at the same time, and fuse what is found.
 
-        Parameters
-        ----------
-        queries : sequence of str
-            None of them empty; the first is the question.
-        top_k : int
-            Hits returned, >= 1; collections are asked for as many, also where they find fewer by themselves.
-        where : dict, str, list or MetadataFilters, optional
-            Narrows the filter of the library.
-        documents, collections : sequence of str, optional
-            Ids, and names: only these; all when None.
-        added : sequence of str
-            What a person wrote besides: searched by itself, its hits in turn with those of the queries, first.
-        named : sequence of str, optional
-            Texts whose articles come before all hits; by default those that were added, and the first query.
-
-        Returns
-        -------
-        LibraryHits
-            A search that failed is an event in it, not an error.
-
-        Raises
-        ------
-        InputError
-            For an empty query, top_k below 1, and a collection that is not there.
+        The first query is the question. Each collection is asked for `top_k` hits, also where it finds fewer by itself.
+        `where` narrows the filter of the library; only the `documents` and `collections` that are named are searched.
+        What a person wrote besides (`added`) is searched by itself; its hits come in turn with the others, and first.
+        The articles that `named` texts name come before all hits: by default those of `added` and the first query.
+        A search that failed is an event in the result, not an error.
         """
         check_counts(1, top_k=top_k)
         names = list(self.pipelines) if collections is None else list(dict.fromkeys(collections))

@@ -23,41 +23,17 @@ from ..models.llm import json_values
 
 # %% ../../nbs/85_agent/02_routes.ipynb #5d9785f9
 class AgentRoute(BaseModel, frozen=True, extra="forbid"):
-    """A kind of question.
-
-    Parameters
-    ----------
-    name : str
-        Told to the model, and written into the state.
-    description : str
-        For the model that chooses.
-    words : tuple of str
-        The rule: the route whose words are in the question most often is taken.
-    longest : int, optional
-        Characters of a question that the rule may take; any length when None.
-    retrieve : bool
-        False for a question that needs no document.
-    reply : str
-        The answer of a route that retrieves nothing.
-    doc_types : tuple of str
-        Types of documents that are searched; all when empty.
-    collections : tuple of str
-        Collections that are searched; all when empty.
-    templates : tuple of str
-        Queries besides the question, with `{query}`.
-    prompt : str
-        For the model that plans this route's queries, with `{query_str}` and `{count}`; the common prompt when empty.
-    """
-    name: str
-    description: str = ""
-    words: tuple[str, ...] = ()
-    longest: int | None = None
-    retrieve: bool = True
-    reply: str = ""
-    doc_types: tuple[str, ...] = ()
-    collections: tuple[str, ...] = ()
-    templates: tuple[str, ...] = ()
-    prompt: str = ""
+    "A kind of question."
+    name: str                            # Told to the model, and written into the state
+    description: str = ""                # For the model that chooses
+    words: tuple[str, ...] = ()          # The rule: the route whose words are in the question most often is taken
+    longest: int | None = None           # Characters of a question that the rule may take; any length when None
+    retrieve: bool = True                # False for a question that needs no document
+    reply: str = ""                      # The answer of a route that retrieves nothing
+    doc_types: tuple[str, ...] = ()      # Types of documents that are searched; all when empty
+    collections: tuple[str, ...] = ()    # Collections that are searched; all when empty
+    templates: tuple[str, ...] = ()      # Queries besides the question, with `{query}`
+    prompt: str = ""                     # For the model that plans, with `{query_str}` and `{count}`; '': a common one
 
     def count(self, question: str) -> int:  # 0 when the question is too long for this route
         "The words of this route that are in a question."

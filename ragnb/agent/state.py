@@ -78,21 +78,11 @@ Status = Literal["running", "waiting", "answered", "not_in_documents", "unsure",
 
 
 class AgentState(WholeText):
-    """All that is known of one question on its way through the steps, as JSON.
-
-    Parameters
-    ----------
-    question : str
-        As it was asked.
-    earlier : list of str
-        Questions of the conversation, oldest first.
-    max_attempts : int
-        Most plans for one question, 1 to 10.
-    """
+    "All that is known of one question on its way through the steps, as JSON."
     version: Literal[1] = 1
-    question: str = Field(min_length=1, max_length=10_000)
-    earlier: list[str] = Field(default_factory=list, max_length=50)
-    max_attempts: int = Field(default=2, ge=1, le=10)
+    question: str = Field(min_length=1, max_length=10_000)         # As it was asked
+    earlier: list[str] = Field(default_factory=list, max_length=50)     # Questions of the conversation, oldest first
+    max_attempts: int = Field(default=2, ge=1, le=10)              # Most plans for one question
     query: str = ""                                                # The question, standing by itself
     route: str = ""
     queries: list[str] = Field(default_factory=list)

@@ -87,8 +87,14 @@ def _counted(tool: Callable[..., str]) -> Callable[..., str]:
 class ReadRecord:
     "What was read for one question, within a budget; the base of `ReadingTools`."
 
-    def __init__(self, library: Library | str | Path, budget: int = 8_000, most_calls: int = 20,
-                 most_chunks: int = 10, expand: bool = False) -> None:
+    def __init__(
+        self,
+        library: Library | str | Path,   # What is searched and read, or its folder; its filter holds for every tool
+        budget: int = 8_000,             # Characters of chunks, at most, >= 1
+        most_calls: int = 20,            # Of all tools together, >= 1
+        most_chunks: int = 10,           # Of one call, >= 1
+        expand: bool = False,            # Let `search` also read what the policy of the library reads around a hit
+    ) -> None:
         check_counts(1, budget=budget, most_calls=most_calls, most_chunks=most_chunks)
         self.library = library if isinstance(library, Library) else Library.open(library)
         self.budget, self.most_calls, self.most_chunks = budget, most_calls, most_chunks
@@ -173,26 +179,7 @@ class ReadRecord:
 
 # %% ../../nbs/85_agent/07_tools.ipynb #b2407f7b
 class ReadingTools(ReadRecord):
-    """Search and reading for one question of an agent, within a budget.
-
-    Parameters
-    ----------
-    library : Library, str or Path
-        What is searched and read, or its folder; its filter holds for every tool.
-    budget : int
-        Characters of chunks, at most, >= 1.
-    most_calls : int
-        Calls of all tools together, >= 1.
-    most_chunks : int
-        Chunks of one call, at most, >= 1.
-    expand : bool
-        Let `search` also read what the policy of the library reads around a hit.
-
-    Raises
-    ------
-    InputError
-        For a number below 1.
-    """
+    "Search and reading for one question of an agent, within a budget."
 
     @_counted
     def search(self, query: str, top_k: int = 5) -> str:

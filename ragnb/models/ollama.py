@@ -206,28 +206,14 @@ def _check_answer(model: str, window: int, pieces: Sequence[Any], cut: bool) -> 
 class Ollama(HidesKeys, KnownArguments, StockOllama):
     """A chat model of an Ollama server, with LlamaIndex's interface.
 
-    Parameters
-    ----------
-    model : str
-        `qwen3:8b`.
-    base_url : str, optional
-        Address of the server; by default `OLLAMA_HOST`, else this machine.
-    request_timeout : float
-        Time limit of a whole call in seconds, for a streamed answer up to its last word.
-    context_window : int
-        Tokens of the window (`num_ctx`); -1 chooses it by the prompt.
-    thinking : bool or "low", "medium", "high", optional
-        Whether the model thinks before it answers; None leaves it to the model.
-    answer_tokens : int
-        Room for the answer. A model that thinks gets three times as much in addition.
-    retries, retry_wait : int, float
-        Retries of a busy server, and seconds before the first one.
-    temperature, json_mode, keep_alive, headers, additional_kwargs
-        As in LlamaIndex's class; the last one contains Ollama's own options.
+    `base_url` is by default `OLLAMA_HOST`, else this machine. `request_timeout` limits a whole call in seconds, a
+    streamed answer up to its last word. `context_window` is `num_ctx` in tokens; -1 chooses it by the prompt.
+    `thinking` is a bool or "low", "medium", "high"; None leaves it to the model. `temperature`, `json_mode`,
+    `keep_alive`, `headers` and `additional_kwargs`, Ollama's own options, are as in LlamaIndex's class.
     """
-    answer_tokens: int = Field(default=1024, ge=1)
-    retries: int = Field(default=3, ge=0)
-    retry_wait: float = Field(default=0.5, ge=0)
+    answer_tokens: int = Field(default=1024, ge=1)   # Room for the answer; thinking has three times as much more
+    retries: int = Field(default=3, ge=0)            # Of a busy server
+    retry_wait: float = Field(default=0.5, ge=0)     # Seconds before the first one
     step: ClassVar[int] = 4096    # Tokens; windows are multiples of it
     _server: Any = PrivateAttr(default=None)
     _facts: ModelFacts | None = PrivateAttr(default=None)
@@ -357,34 +343,17 @@ class TextTooLongError(InputError):
 class OllamaEmbedding(HidesKeys, KnownArguments, StockEmbedding):
     """An embedding model of an Ollama server, with LlamaIndex's interface.
 
-    Parameters
-    ----------
-    model_name : str
-        `bona/bge-m3-korean`.
-    base_url : str, optional
-        Address of the server; by default `OLLAMA_HOST`, else this machine.
-    query_prefix, text_prefix : str
-        Text before a query, or before any other text, for models trained with it: `"query: "`, `"passage: "`.
-    dims : int, optional
-        Length of the vectors, for models that can shorten them.
-    truncate : bool
-        Let the server cut a text that is too long, instead of raising an error.
-    timeout : float
-        Time limit of a whole call in seconds.
-    retries, retry_wait : int, float
-        Retries of a busy server, and seconds before the first one.
-    embed_batch_size, num_workers : int
-        Texts per call, and calls at a time during indexing.
-    keep_alive, ollama_additional_kwargs
-        As in LlamaIndex's class; the last one contains Ollama's own options.
+    `base_url` is by default `OLLAMA_HOST`, else this machine. `embed_batch_size` is the texts of a call, `num_workers`
+    the calls at a time during indexing. `keep_alive` and `ollama_additional_kwargs`, Ollama's own options, are as in
+    LlamaIndex's class.
     """
-    query_prefix: str = ""
-    text_prefix: str = ""
-    dims: int | None = Field(default=None, ge=1)
-    truncate: bool = False
-    timeout: float = Field(default=120, gt=0)
-    retries: int = Field(default=3, ge=0)
-    retry_wait: float = Field(default=0.5, ge=0)
+    query_prefix: str = ""                          # Before a query, for models trained with it: "query: "
+    text_prefix: str = ""                           # Before any other text: "passage: "
+    dims: int | None = Field(default=None, ge=1)    # Of the vectors, for models that can shorten them
+    truncate: bool = False                          # Let the server cut a text that is too long, instead of an error
+    timeout: float = Field(default=120, gt=0)       # Of a whole call in seconds
+    retries: int = Field(default=3, ge=0)           # Of a busy server
+    retry_wait: float = Field(default=0.5, ge=0)    # Seconds before the first one
     _server: Any = PrivateAttr(default=None)
     _expected: dict[str, Any] = PrivateAttr(default_factory=dict)   # Digest and dims of an index
     _same: bool = PrivateAttr(default=False)                        # The digest was compared

@@ -64,23 +64,14 @@ def _parts(text: str) -> Iterator[CompletionResponse]:
 class ScriptedLLM(KnownArguments, CustomLLM):
     """A LlamaIndex LLM that answers by script, without a model.
 
-    Parameters
-    ----------
-    answers : str, list, dict or function
-        One text for every prompt; a list with an answer for each call; a dict from words in the prompt to answers,
-        of which the first match counts (`""` always matches); or a function of the prompt. An exception among the
-        answers is raised; a value that is not a text is returned as JSON.
-    model : str
-        Name in the metadata and in the keys of a `CallCache`.
-    context_window, num_output : int
-        Tokens, in the metadata.
-    is_chat_model : bool
-        In the metadata; a chat model receives messages, which arrive here as one prompt.
+    One text answers every prompt, a list has an answer for each call, and a function takes the prompt. A dict has words
+    in the prompt and their answers, of which the first match counts (`""` always matches). An exception among the
+    answers is raised; a value that is not a text is returned as JSON.
     """
-    model: str = "scripted"
-    context_window: int = 32_000
-    num_output: int = 256
-    is_chat_model: bool = False
+    model: str = "scripted"         # Name in the metadata and in the keys of a `CallCache`
+    context_window: int = 32_000    # Tokens, in the metadata
+    num_output: int = 256           # The same
+    is_chat_model: bool = False     # A chat model receives messages, which arrive here as one prompt
     _answers: Any = PrivateAttr()
     _prompts: list[str] = PrivateAttr(default_factory=list)
 

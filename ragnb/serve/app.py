@@ -231,39 +231,14 @@ def _add_page(app: FastAPI, service: Service, who: Any) -> None:
 
 # %% ../../nbs/87_serve/07_app.ipynb #5960f79a
 def create_app(
-    library: Library | str | Path,
-    llm: str | Any | None = None,
+    library: Library | str | Path,   # One index or several collections, or their folder
+    llm: str | Any | None = None,    # For every step, see `resolve_llm`; without any, passages are the answer
     *,
-    hosts: Sequence[str] = (),
-    body: int = 100_000,
-    **settings: Any,
-) -> Any:
-    """Make the application.
-
-    Parameters
-    ----------
-    library : Library, str or Path
-        One index or several collections, or their folder.
-    llm : str or LLM, optional
-        `"ollama:qwen3:8b"`, see `resolve_llm`, or a LlamaIndex LLM, for every step; without any, rules decide and the
-        answer is the numbered passages.
-    hosts : sequence of str
-        Names besides those of this machine that a request may be sent to.
-    body : int
-        Bytes of a request, at most, >= 1.
-    **settings
-        Of `Service`: models, access, talks, places, documents; the rest of `Agent`.
-
-    Returns
-    -------
-    FastAPI
-        Behind a `Guard`; `app.state.service` is the `Service`.
-
-    Raises
-    ------
-    InputError
-        Without FastAPI, and for bad settings.
-    """
+    hosts: Sequence[str] = (),       # Names besides those of this machine that a request may be sent to
+    body: int = 100_000,             # Bytes of a request, at most, >= 1
+    **settings: Any,                 # Of `Service`: models, access, talks, places, documents; the rest of `Agent`
+) -> Any:                            # FastAPI behind a `Guard`; `app.state.service` is the `Service`
+    "Make the application."
     with optional("the web service needs FastAPI: pip install 'ragnb[serve]'"):
         from fastapi import Depends, FastAPI
         from fastapi.security import HTTPBearer
