@@ -405,13 +405,8 @@ def _copies(files: Sequence[Path], root: Path) -> dict[Path, list[Path]]:
 
 # %% ../../nbs/00_documents/06_files.ipynb #e6948c13
 def read_documents(
-    path: str | Path,
-    problems: list[Problem],
-    base: str | Path | None = None,
-    *,
-    include: Sequence[str] = (),
-    exclude: Sequence[str] = (),
-    once: bool = False,
+    path: str | Path, problems: list[Problem], base: str | Path | None = None, *,
+    include: Sequence[str] = (), exclude: Sequence[str] = (), once: bool = False,
 ) -> Iterator[Document]:
     """Read every document below a path.
 

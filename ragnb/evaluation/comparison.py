@@ -192,11 +192,7 @@ class Comparison:
         return card(self._title, [counted(len(self.a.rows), "question")], rows)
 
 # %% ../../nbs/90_evaluation/05_comparison.ipynb #b87c6733
-def compare(
-    a: Evaluation | Run,
-    b: Evaluation | Run,
-    names: tuple[str, str] | None = None,
-) -> Comparison:
+def compare(a: Evaluation | Run, b: Evaluation | Run, names: tuple[str, str] | None = None) -> Comparison:
     """Put two evaluations of the same questions side by side.
 
     Parameters

@@ -90,9 +90,7 @@ def find_quote(
     return places[0]
 
 # %% ../../nbs/90_evaluation/01_datasets.ipynb #c57896c8
-def question_record(
-    question: Question,
-) -> dict[str, Any]:   # JSON values, as `load_questions` reads them
+def question_record(question: Question) -> dict[str, Any]:  # JSON values, as `load_questions` reads them
     "Write a question as a line of JSON holds it."
     evidence = [{"doc_id": e.doc_id, "start": e.span.start, "end": e.span.end, "text": e.text}
                 for e in question.evidence]
@@ -626,11 +624,7 @@ def _reader(path: Path) -> _Reader | None:
     return None
 
 # %% ../../nbs/90_evaluation/01_datasets.ipynb #bea190f4
-def load_dataset(
-    path: str | Path,
-    split: str = "test",
-    problems: list[Problem] | None = None,
-) -> Dataset:
+def load_dataset(path: str | Path, split: str = "test", problems: list[Problem] | None = None) -> Dataset:
     """Read a data set, whatever its format.
 
     Parameters

@@ -325,11 +325,8 @@ def make_row(
 
 # %% ../../nbs/90_evaluation/03_measures.ipynb #ac59bab8
 def _ask(
-    question: Question,
-    ask: Pipeline | Callable[[str], Ranking | Sequence[Passage]],
-    budgets: Sequence[int],
-    count: Callable[[str], int] | None,
-    unit: str = "characters",
+    question: Question, ask: Pipeline | Callable[[str], Ranking | Sequence[Passage]], budgets: Sequence[int],
+    count: Callable[[str], int] | None, unit: str = "characters",
 ) -> Row:
     "Ask one question and score the answer at every budget."
     started, contexts = time.perf_counter(), {}
@@ -348,13 +345,9 @@ def _ask(
 
 # %% ../../nbs/90_evaluation/03_measures.ipynb #65e17bad
 def evaluate(
-    ask: Pipeline | Callable[[str], Ranking | Sequence[Passage]],
-    questions: Sequence[Question],
-    budgets: Sequence[int] | None = None,
-    *,
-    tokenizer: str | None = None,
-    unit: str = "characters",
-    show_progress: bool = False,
+    ask: Pipeline | Callable[[str], Ranking | Sequence[Passage]], questions: Sequence[Question],
+    budgets: Sequence[int] | None = None, *,
+    tokenizer: str | None = None, unit: str = "characters", show_progress: bool = False,
 ) -> Evaluation:
     """Ask every question over the whole corpus and score what comes back.
 

@@ -55,10 +55,7 @@ class VectorCache:
                 self.path.unlink()
                 return self._run(statement, rows)
 
-    def get(
-        self,
-        texts: Sequence[str],
-    ) -> dict[int, np.ndarray]:  # Position -> vector, for cached texts
+    def get(self, texts: Sequence[str]) -> dict[int, np.ndarray]:  # Position -> vector, for cached texts
         "Return the cached vectors."
         if not self.path.is_file():
             return {}

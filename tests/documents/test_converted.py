@@ -326,13 +326,6 @@ def test_what_cannot_be_read_says_why_and_the_rest_is_indexed(tmp_path: Path):
     assert told["part.pdf"] == ("pages that are pictures without text and need OCR: 2", 0)
 
 
-def test_passwords(tmp_path: Path):
-    path = print_pdf(tmp_path / "locked.pdf", ["secret"], encrypt="key")
-    assert pdf_text(path, "key")["pages"] == ["secret"]
-    with pytest.raises(InputError, match="needs another password"):
-        pdf_text(path, "wrong")
-
-
 def test_a_damaged_page_does_not_cost_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     import pypdfium2
 

@@ -255,8 +255,6 @@ def test_evaluator_names_are_checked(names: Any) -> None:
 def test_answers_must_belong_to_the_questions() -> None:
     with pytest.raises(InputError, match="got 1 answers, 3 questions"):
         judge_answers([answered()], QUESTIONS, good_judge())
-    with pytest.raises(InputError, match="'q50' answers another question"):
-        judge_answers([answered()], QUESTIONS[1:2], good_judge())
 
 
 # --- a pipeline

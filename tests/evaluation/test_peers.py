@@ -310,8 +310,6 @@ def test_wrong_settings_are_named(name: str, settings: dict, message: str, model
 def test_wrong_documents_are_named() -> None:
     with pytest.raises(DuplicateIdError, match="'d'"):
         build_peer("llamaindex-bm25", [Document(text="가", id_="d"), Document(text="나", id_="d")])
-    with pytest.raises(InputError, match="at least one document"):
-        build_peer("llamaindex-bm25", [])
 
 
 @pytest.mark.parametrize(("name", "module", "library"), [
