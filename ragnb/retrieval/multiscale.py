@@ -211,15 +211,16 @@ class _Filling:
 _MORE = 12   # Units looked at beyond those that fit
 
 
-def _bare_headings(units: Units, texts: Mapping[int, str], taken: Mapping[int, Span],
-                   apart: Mapping[int, int]) -> set[int]:
-    "Units that are nothing but headings, and whose next unit is not read."
-    out: set[int] = set()
+def _strays(units: Units, texts: Mapping[int, str], taken: Mapping[int, Span], apart: Mapping[int, int]) -> set[int]:
+    "Headings whose next unit is not read, and last units of a section that are read alone above a better next one."
+    rank, out = {key: n for n, key in enumerate(texts)}, set[int]()
     for key in sorted(taken, reverse=True):
-        after = key + 1
+        after, at = key + 1, units.row_by_key[key]
         below = after in taken and after not in out and taken[after].start == units.span(after).start
-        below = below and apart.get(key) == apart.get(after) or after not in units.row_by_key
-        if not below and is_heading(texts[key]):
+        below = below and apart.get(key) == apart.get(after)
+        last = after in units.row_by_key and units.part[at] != units.part[units.row_by_key[after]]
+        alone = below and last and key - 1 not in taken and units.header[at] < 0 and rank[after] < rank[key]
+        if alone or not below and after in units.row_by_key and is_heading(texts[key]):
             out.add(key)
     return out
 
@@ -280,7 +281,7 @@ def take_readable(
         rest = next((key for key in filling.beyond if key not in filling.taken), None)
         if rest is not None and (filling.left >= _ALONE or not filling.taken):
             filling.take(rest, head=True)
-        bare = _bare_headings(units, texts, filling.taken, apart or {}) - named
+        bare = _strays(units, texts, filling.taken, apart or {}) - named
         bare |= _half_rows(units, found, filling.taken, keys[0], named) if found else set()
         if not bare or not filling.taken.keys() - bare:
             return filling.taken, filling.opened
