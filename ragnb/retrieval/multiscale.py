@@ -218,9 +218,12 @@ def _strays(units: Units, texts: Mapping[int, str], taken: Mapping[int, Span], a
         after, at = key + 1, units.row_by_key[key]
         below = after in taken and after not in out and taken[after].start == units.span(after).start
         below = below and apart.get(key) == apart.get(after)
-        last = after in units.row_by_key and units.part[at] != units.part[units.row_by_key[after]]
-        alone = below and last and key - 1 not in taken and units.header[at] < 0 and rank[after] < rank[key]
-        if alone or not below and after in units.row_by_key and is_heading(texts[key]):
+        if is_heading(texts[key]):
+            stray = not below and after in units.row_by_key
+        else:
+            last = below and 0 <= units.part[at] != units.part[units.row_by_key[after]] and units.header[at] < 0
+            stray = last and key - 1 not in taken and rank[after] < rank[key]
+        if stray:
             out.add(key)
     return out
 
