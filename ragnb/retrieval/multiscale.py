@@ -212,7 +212,7 @@ _MORE = 12   # Units looked at beyond those that fit
 
 
 def _strays(units: Units, texts: Mapping[int, str], taken: Mapping[int, Span], apart: Mapping[int, int]) -> set[int]:
-    "Headings whose next unit is not read, and last units of a section that are read alone above a better next one."
+    "Headings whose next unit is not read, and last units of a section that are read without it above a better one."
     rank, out = {key: n for n, key in enumerate(texts)}, set[int]()
     for key in sorted(taken, reverse=True):
         after, at = key + 1, units.row_by_key[key]
@@ -221,8 +221,9 @@ def _strays(units: Units, texts: Mapping[int, str], taken: Mapping[int, Span], a
         if is_heading(texts[key]):
             stray = not below and after in units.row_by_key
         else:
-            last = below and 0 <= units.part[at] != units.part[units.row_by_key[after]] and units.header[at] < 0
-            stray = last and key - 1 not in taken and rank[after] < rank[key]
+            before = units.row_by_key.get(key - 1, at) if key - 1 not in taken and units.header[at] < 0 else at
+            last = below and before < at and units.part[before] == units.part[at] != units.part[at + 1]
+            stray = last and rank[after] < rank[key]
         if stray:
             out.add(key)
     return out
