@@ -295,12 +295,6 @@ def first_part(
 _ITEM_OR_ROW = re.compile(r"\||[-*•·◦○●□■▶※]\s|\(?\d{1,3}[.)]\s|[가-하][.)]\s")
 
 
-def _line(text: str, at: int) -> str:
-    "The line that an offset is in."
-    end = text.find("\n", at)
-    return text[text.rfind("\n", 0, at) + 1:end if end >= 0 else len(text)]
-
-
 def readable_cut(
     text: str,           # A chunk, or a passage
     start: int,          # Of the part that there is room for
@@ -315,7 +309,8 @@ def readable_cut(
     part = trim_span(text, start, max(start, end))
     if not part or end >= len(text):
         return part, False
-    ends = [s.end for s in sentences if part.start < s.end <= part.end and not is_heading(_line(text, s.start))]
+    lines = [(s, text.rfind("\n", 0, s.start) + 1, text.find("\n", s.start)) for s in sentences if s.end <= part.end]
+    ends = [s.end for s, a, b in lines if part.start < s.end and not is_heading(text[a:b if b >= 0 else len(text)])]
     inside = next((s for s in sentences if s.start < part.end < s.end), None)
     if inside is None:
         return Span(part.start, ends[-1] if ends else part.end), False
