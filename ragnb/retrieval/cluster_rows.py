@@ -459,7 +459,6 @@ class ClusterRows(Searches):
     def keep_documents(
         self,
         answer: Mapping[str, Any],   # Of a search, with the fields of `DOCUMENT`
-    ) -> None:
+    ) -> list[ClusterDocument]:
         "Keep the documents that a search has found."
-        for hit in hits_of(answer):
-            self._keep(hit["_source"])
+        return [self._keep(hit["_source"]) for hit in hits_of(answer)]

@@ -25,7 +25,7 @@ from ..documents.markup import one_line
 from ..documents.span import Span
 from ..documents.text import word_tokens_batch
 from .cluster_rows import ClusterDocument, ClusterRows, DOCUMENT, hits_of, Looked, rows_query, View
-from .missing_words import content_words
+from .missing_words import code_forms, content_words
 from .scoring import bm25, ranges_around
 from .unit_source import FieldCounts, QuestionCounts, SCALES, SHIFT, UNIT, Units, UnitSource
 from ..storage.opensearch import inner_product, nearest_rows, written_token
@@ -113,18 +113,22 @@ def _ordered_tokens(words: Iterable[str]) -> list[str]:
     return sorted(dict.fromkeys(words), key=_token_number)
 
 # %% ../../nbs/40_retrieval/18_cluster_source.ipynb #8739ea77
-_TITLE, _NAME, _UNIT = "title", "name", "tokens"
+_FIELDS = _UNIT, _TITLE, _NAME = "tokens", "title", "name"
 _CLAUSES = 1_000    # Of a query; a server takes 1,024
 
 
-def _held_words_queries(terms: Sequence[str], live: Callable[..., dict[str, Any]],
-                        in_a_row: bool = True) -> list[dict[str, Any]]:
-    "Count units with words and with pairs of words in a row, titles with words, and headings with words."
-    words, fields = list(dict.fromkeys(terms)), (_UNIT, _TITLE, _NAME)
-    pairs = list(dict.fromkeys(zip(terms, terms[1:]))) if in_a_row else []
-    asked = [(f"{field} {w}", {"term": {field: w}}) for field in fields for w in words]
-    asked += [(f"pair {a} {b}", {"match_phrase": {_UNIT: f"{a} {b}"}}) for a, b in pairs]
-    any_of = live({"bool": {"should": [{"terms": {field: words}} for field in fields]}})
+def _count_queries(keys: Sequence[str | tuple[str, ...]], live: Callable[..., dict[str, Any]]) -> list[dict[str, Any]]:
+    "Count units, titles and headings with a word; units with words in a row, titles and headings with all of them."
+    words = [tuple(map(written_token, (key,) if isinstance(key, str) else key)) for key in keys]
+    terms = {w: {field: {"term": {field: w}} for field in _FIELDS} for w in chain(*words)}
+
+    def fits(field: str, key: tuple[str, ...]) -> dict[str, Any]:
+        if len(key) == 1:
+            return terms[key[0]][field]
+        every = {"bool": {"filter": [terms[w][field] for w in key]}}
+        return {"match_phrase": {field: " ".join(key)}} if field == _UNIT else every
+    asked = [(f"{field} {n}", fits(field, key)) for field in _FIELDS for n, key in enumerate(words)]
+    any_of = live({"bool": {"should": [{"terms": {field: list(terms)}} for field in _FIELDS]}})
     lots = (dict(asked[at:at + _CLAUSES]) for at in range(0, len(asked), _CLAUSES))
     return [{"size": 0, "track_total_hits": False, "query": any_of, "aggs": {"n": {"filters": {"filters": lot}}}}
             for lot in lots]
@@ -157,13 +161,6 @@ def _compared(vector: Sequence[float], among: dict[str, Any]) -> dict[str, Any]:
     params = {"field": "vector", "query_value": vector, "space_type": "innerproduct"}
     rows = {"bool": {"filter": [{"exists": {"field": "vector"}}, among]}}
     return {"script_score": {"query": rows, "script": {"source": "knn_score", "lang": "knn", "params": params}}}
-
-
-def _place_query(doc_id: str, span: Span, live: Callable[..., dict[str, Any]]) -> dict[str, Any]:
-    "Find the first and the last unit that a span of a document touches."
-    touched = {"range": {"span": {"gte": span.start, "lte": max(span.start, span.end - 1)}}}
-    query = live({"term": {"kind": "u"}}, {"term": {"id": doc_id}}, touched)
-    return {"size": 0, "track_total_hits": False, "query": query, "aggs": {"n": {"stats": {"field": "pos"}}}}
 
 
 _SPECIAL = re.compile(r"[^\w\s]")    # In a pattern of Lucene
@@ -336,18 +333,39 @@ def _runs(keys: np.ndarray) -> list[int]:
     return ranges_around(keys, 0).ravel().tolist()
 
 
+def _rows_search(query: Mapping[str, Any], words: Sequence[str], vector: Sequence[float], scored: Sequence[int],
+                 placed: Sequence[int]) -> dict[str, Any]:
+    "Ask for the units that a query finds; `scored` and `placed` are runs, as of `_runs`."
+    params = {"words": [_token_number(w) for w in words], "vector": list(vector), "scored": scored, "placed": placed,
+              "widths": SCALES, "numbers": len(UNIT.names) + len(SCALES)}
+    scripts = {"init_script": _BEGIN, "map_script": f"{_HEARD}{_INSIDE}{_EACH}",
+               "combine_script": "return state.units;", "reduce_script": f"{_INSIDE}{_ALL}"}
+    return {"size": 0, "track_total_hits": False, "query": query,
+            "aggs": {"n": {"scripted_metric": {"params": params, **scripts}}}}
+
+
 def _units_query(words: Sequence[str], vector: Sequence[float], scored: np.ndarray, placed: np.ndarray,
                  half: int) -> dict[str, Any]:
     "Ask for units of some keys, those next to scored ones among them, and for so many on both sides of these."
     ranges = np.concatenate([ranges_around(scored, half), ranges_around(placed, 0)])
     inside = [{"range": {"pos": {"gte": a, "lt": b}}} for a, b in ranges_around(_keys_in(ranges), 0).tolist()]
     others = np.setdiff1d(placed, _keys_in(ranges_around(scored, 1)))
-    params = {"words": [_token_number(w) for w in words], "vector": list(vector), "scored": _runs(scored),
-              "placed": _runs(others), "widths": SCALES, "numbers": len(UNIT.names) + len(SCALES)}
-    scripts = {"init_script": _BEGIN, "map_script": f"{_HEARD}{_INSIDE}{_EACH}",
-               "combine_script": "return state.units;", "reduce_script": f"{_INSIDE}{_ALL}"}
-    return {"size": 0, "track_total_hits": False, "aggs": {"n": {"scripted_metric": {"params": params, **scripts}}},
-            "query": {"bool": {"filter": [{"term": {"kind": "u"}}, {"bool": {"should": inside}}]}}}
+    query = {"bool": {"filter": [{"term": {"kind": "u"}}, {"bool": {"should": inside}}]}}
+    return _rows_search(query, words, vector, _runs(scored), _runs(others))
+
+
+_WIDE = 1_000   # Characters on both sides of a place: the units next to it are read with it
+
+
+def _places_queries(words: Sequence[str], places: Sequence[tuple[str, Span]],
+                    live: Callable[..., dict[str, Any]]) -> list[dict[str, Any]]:
+    "Ask for the units in and around spans of documents, and for the documents."
+    inside = [{"bool": {"filter": [{"term": {"id": doc_id}}, {"range": {"span": {
+        "gte": max(0, span.start - _WIDE), "lte": span.end + _WIDE}}}]}} for doc_id, span in places]
+    lots = [live({"term": {"kind": "u"}}, {"bool": {"should": inside[at:at + 300]}}) for at in range(0, len(inside), 300)]
+    ids = {"size": 10_000, "_source": list(DOCUMENT), "track_total_hits": False,
+           "query": live({"term": {"kind": "d"}}, {"terms": {"id": [doc_id for doc_id, _ in places]}})}
+    return [*(_rows_search(lot, words, (), (), (0, 1 << 53)) for lot in lots), ids] if places else []
 
 # %% ../../nbs/40_retrieval/18_cluster_source.ipynb #5ab1c905
 def _table(steps: str, n: int) -> np.ndarray:
@@ -381,10 +399,10 @@ class _Question:
         self.places: dict[int, np.void | None] = {}        # Key -> row of type UNIT; None: there is no such unit
         self.begins = False                                # The next read is the first of a question
         self.beside: dict[int, Sequence[int]] = {}         # Key of a candidate -> keys that are read with it
-        self.named: Sequence[tuple[str, Span]] = ()        # Places that the question names,
-        self.expected = np.zeros(0, np.int64)              # and the keys in them
-        self.content: Mapping[str, Sequence[str]] = {}     # Words of content -> tokens,
-        self.unknown: Sequence[str] = ()                   # and those with a token that occurs nowhere
+        self.named: Sequence[tuple[str, Span]] = ()        # Places that the question names
+        self.found: dict[tuple[str, Span], list[tuple[int, int]]] = {}    # Place -> range of keys, if there is one
+        self.content: dict[str, Sequence[str | tuple[str, ...]]] = {}    # Words of content -> what to count,
+        self.unknown: Sequence[str] = ()                   # and those with a word that occurs nowhere
         self._forget()
 
     def _forget(self) -> None:
@@ -400,21 +418,15 @@ class _Question:
             self._forget()
         self.begins = True
 
-    def look_for(self, words: Iterable[str]) -> None:
-        "Look for more words."
-        if not set(self.words).issuperset(words := list(words)):
-            self.words = _ordered_tokens([*self.words, *words])
-            self._forget()
-
-    def keep(self, scored: np.ndarray, placed: np.ndarray, answer: Mapping[str, Any]) -> None:
-        "Keep what a search for units has found."
+    def keep(self, scored: np.ndarray, placed: np.ndarray | None, answer: Mapping[str, Any]) -> None:
+        "Keep what a search for units has found; `placed` is None where all that it found are placed."
         self.scores.update(dict.fromkeys(scored.tolist()))
-        self.places.update(dict.fromkeys(placed.tolist()))
+        self.places.update(dict.fromkeys([] if placed is None else placed.tolist()))
         if not (value := answer.get("aggregations", {}).get("n", {}).get("value")):
             return
         runs = np.array(value["keys"].split(), np.int64).reshape(-1, 2)
         keys = _keys_in(np.stack([runs[:, 0], runs.sum(axis=1)], axis=1))
-        scored, placed = np.intersect1d(scored, keys), np.intersect1d(placed, keys)
+        scored, placed = np.intersect1d(scored, keys), keys if placed is None else np.intersect1d(placed, keys)
         table = _table(value["tables"], len(placed))
         self.heard.update(zip(keys.tolist(), value["words"].split(" ")))
         self.places.update(zip(placed.tolist(), table))
@@ -460,12 +472,33 @@ class _ClusterReads(UnitSource):
         for at in range(0, len(unknown), 9_000):
             asked.append((rows_query("d", "doc", unknown[at:at + 9_000], DOCUMENT), self.rows.keep_documents))
         with self.rows.snapshot() as view:
-            also = [query for word in held.unknown for query in (_like_query(word, view.state.live),
-                    *_held_words_queries(_halves(word), view.state.live, in_a_row=False))]
-            for at in range(0, len(asked), 5):
-                some = asked[at:at + 5]
-                for (_, keep), answer in zip(some, self.rows.ask(*(query for query, _ in some), *also)):
-                    keep(answer)
+            likes = [_like_query(word, view.state.live) for word in held.unknown] if asked else []
+            halves = self._counting(chain(*map(_halves, held.unknown)) if asked else ())
+            self._ask(*(([query], lambda found, keep=keep: keep(*found)) for query, keep in asked), halves, (likes, list))
+
+    def _ask(self, *parts: tuple[list[dict[str, Any]], Callable[[list[dict[str, Any]]], Any]]) -> None:
+        "Ask several things in one request: searches, and what keeps their answers."
+        answers = iter(self.rows.ask(*chain.from_iterable(searches for searches, _ in parts)))
+        for searches, keep in parts:
+            keep([next(answers) for _ in searches])
+
+    def _counting(self, keys: Iterable[str | tuple[str, ...]]) -> tuple[list[dict[str, Any]], Callable]:
+        "Count words, and tuples of them: those that were not counted in this state."
+        with self.rows.snapshot() as view:
+            known = view.notes.setdefault("counts", {})
+            new = [key for key in dict.fromkeys(keys) if key not in known]
+
+            def keep(answers: list[dict[str, Any]]) -> None:
+                lots = (answer.get("aggregations", {}).get("n", {}).get("buckets", {}) for answer in answers)
+                found = {name: b["doc_count"] for lot in lots for name, b in lot.items()}
+                known.update((key, [found.get(f"{x} {n}", 0) for x in _FIELDS]) for n, key in enumerate(new))
+            return _count_queries(new, view.state.live) if new else [], keep
+
+    def _counts(self, keys: Iterable[str | tuple[str, ...]]) -> list[list[int]]:
+        "Units, titles and headings with a word, or with words as of `_count_queries`."
+        with self.rows.snapshot() as view:
+            self._ask(self._counting(keys := list(keys)))
+            return [view.notes["counts"][key] for key in keys]
 
     def read(self, ranges: np.ndarray, whole: bool = True, scored: np.ndarray | None = None) -> Units:
         with self.rows.snapshot():
@@ -475,10 +508,31 @@ class _ClusterReads(UnitSource):
             if begins:     # with what the scorer and the reader would ask for next
                 near = np.union1d(near, [k for key in near.tolist() for k in held.beside.get(key, ())]).astype(np.int64)
             placed = _keys_in(ranges_around(near, 1)) if begins or scored is not None else inside
-            placed = np.union1d(placed, held.expected) if begins else placed
             self._fetch(held, near if whole or begins else near[:0], placed)
             self.rows.note_live((placed >> SHIFT).tolist())
             return self._placed(held, placed, inside if whole else None)
+
+    def _placing(self, places: Iterable[tuple[str, Span]]) -> tuple[list[dict[str, Any]], Callable]:
+        "Ask for the documents and the units of places: those that were not found in this snapshot."
+        with self.rows.snapshot() as view:
+            held = self._question()
+            new = [place for place in dict.fromkeys(places) if place not in held.found]
+
+            def keep(answers: list[dict[str, Any]]) -> None:
+                for answer in answers[:-1]:
+                    held.keep(np.zeros(0, np.int64), None, answer)
+                for document in chain(*map(self.rows.keep_documents, answers[-1:])):
+                    held.places.setdefault((document.own.doc << SHIFT) + document.n_units)     # Behind the last one
+                units = self._placed(held, np.sort(np.array(list(held.places), np.int64)), None)
+                found = {place: units.keys_in(*place) for place in new}
+                held.found |= {place: [(keys[0], keys[-1] + 1)] if keys else [] for place, keys in found.items()}
+            return _places_queries(held.words, new, view.state.live), keep
+
+    def place(self, places: Sequence[tuple[str, Span]]) -> np.ndarray:
+        with self.rows.snapshot():
+            held = self._question()
+            self._ask(self._placing(places))
+            return np.array([keys for place in places for keys in held.found[place]], np.int64).reshape(-1, 2)
 
     def _placed(self, held: _Question, wanted: np.ndarray, around: np.ndarray | None) -> Units:
         "Put units together; those that are only around the scored ones have no characters."
@@ -517,39 +571,29 @@ class _ClusterFinds(_ClusterReads):
     "What counts words and finds candidates."
     exact: bool
     looks_ahead = True
-    _words: Callable[[View], tuple[dict[str, int | None], Looked]]
 
     def foresee(self, places: Sequence[tuple[str, Span]], question: str) -> None:
         held, asked = self._question(), content_words(question)
-        held.named, held.content = places, dict(zip(asked, self.tokenizer(asked)))
+        held.named, held.content = places, {}
+        for word, tokens in zip(asked, self.tokenizer(asked)):
+            whole, *parts = code_forms(word, tokens) or [[]]
+            held.content[word] = [*tokens, *whole, *map(tuple, parts)]
 
     def expect(self, terms: Sequence[str], vector: np.ndarray | None, k: int | None,
                allowed: np.ndarray | None = None) -> None:
         "Ask for all that a question begins with, in one request."
         with self.rows.snapshot() as view:
-            held, written = self._question(), self._noted(terms)
+            held, written, searches = self._question(), self._noted(terms), []
             held.begin(written, vector)
-            searches = [_place_query(*place, view.state.live) for place in held.named]
-            if more := [t for t in dict.fromkeys(chain.from_iterable(held.content.values())) if t not in terms]:
-                searches += _held_words_queries(list(map(written_token, more)), view.state.live, in_a_row=False)
-            if terms:
-                searches += _held_words_queries(written, view.state.live)
             if k and terms:
                 searches += self._words_queries(view, written, max(400, 4 * k), allowed)
             if k and vector is not None:
                 searches.append(self._near_query(view, vector, k, allowed))
-            self.rows.ask(*searches)
-            self._counted(more, in_a_row=False)
-            known = self._words(view)[0]
-            held.unknown = [w for w, tokens in held.content.items() if any(known.get(t) is None for t in tokens)]
-            inside = [self.place(*place) + [-1, 1] for place in held.named]
-            held.expected = _keys_in(np.concatenate([np.zeros((0, 2), np.int64), *inside]))
-
-    def place(self, doc_id: str, span: Span) -> np.ndarray:
-        with self.rows.snapshot() as view:
-            answer = self.rows.ask(_place_query(doc_id, span, view.state.live))[0]
-        found = answer.get("aggregations", {}).get("n", {})
-        return np.array([[found["min"], found["max"] + 1]] if found.get("count") else [], np.int64).reshape(-1, 2)
+            counts = self._counting([*terms, *zip(terms, terms[1:]), *chain(*held.content.values())])
+            self._ask(self._placing(held.named), counts, (searches, list))
+            known = view.notes["counts"]
+            held.unknown = [w for w, words in held.content.items()
+                            if not all(any(known[t]) for t in words if isinstance(t, str))]
 
     def _noted(self, terms: Sequence[str]) -> list[str]:
         "Write tokens as the server keeps them, and give them numbers."
@@ -558,37 +602,19 @@ class _ClusterFinds(_ClusterReads):
             self._numbers.setdefault(word, len(self._numbers) + 1)
         return written
 
-    def _counted(self, terms: Sequence[str], in_a_row: bool = True) -> dict[str, int]:
-        "Count units, titles and headings: field and written word -> how many; the words are known from then on."
-        with self.rows.snapshot() as view:
-            queries = _held_words_queries(list(map(written_token, terms)), view.state.live, in_a_row)
-            answers = self.rows.ask(*queries) if terms else []
-            lots = [answer.get("aggregations", {}).get("n", {}).get("buckets", {}) for answer in answers]
-            found = {key: b["doc_count"] for buckets in lots for key, b in buckets.items()}
-            known, fields = self._words(view)[0], (_UNIT, _TITLE, _NAME)
-            for term in terms:
-                in_fields = [found.get(f"{field} {written_token(term)}", 0) for field in fields]
-                known[term] = in_fields[0] if any(in_fields) else None
-            return found
-
     def counts(self, terms: Sequence[str]) -> QuestionCounts:
         with self.rows.snapshot() as view:
-            totals, written = view.state.totals, dict(zip(terms, self._noted(terms)))
-            self._question().look_for(written.values())
-            found = self._counted(terms)
-            def of(field: str) -> dict[str, int]:
-                return {t: n for t, w in written.items() if (n := found.get(f"{field} {w}"))}
-            by_field = {field: of(field) for field in (_UNIT, _TITLE, _NAME)}
-            pairs = {(a, b): n for a, b in zip(terms, terms[1:]) if (n := found.get(f"pair {written[a]} {written[b]}"))}
-            held = {t: by_field[_UNIT][t] for t in dict.fromkeys(terms) if t in by_field[_UNIT]}
-            known = {t for texts in by_field.values() for t in texts}
-            numbers = {t: self._numbers[written[t]] for t in dict.fromkeys(terms) if t in known}
+            totals, written, pairs = view.state.totals, self._noted(terms), list(zip(terms, terms[1:]))
+            found = dict(zip([*terms, *pairs], self._counts([*terms, *pairs])))
+            units, *shared = ({t: n[i] for t in dict.fromkeys(terms) if (n := found[t])[i]} for i in range(3))
+            numbers = {t: self._numbers[w] for t, w in zip(terms, written) if any(found[t])}
             n_units, fields = totals.get("units", 0), {}
-            for field in (_TITLE, _NAME):
+            for field, with_words in zip((_TITLE, _NAME), shared):
                 n = totals.get(f"{field}s", 0)
-                fields[field] = FieldCounts(n, totals.get(f"{field}_tokens", 0) / max(n, 1), by_field[field])
+                fields[field] = FieldCounts(n, totals.get(f"{field}_tokens", 0) / max(n, 1), with_words)
+            in_a_row = {pair: n for pair in pairs if (n := found[pair][0])}
             mean_length = totals.get("tokens", 0) / max(n_units, 1)
-            return QuestionCounts(n_units, mean_length, numbers, {**held, **pairs}, fields)
+            return QuestionCounts(n_units, mean_length, numbers, {**units, **in_a_row}, fields)
 
     def _among(self, view: View, allowed: np.ndarray | None) -> dict[str, Any]:
         "Units that may be found."
@@ -638,32 +664,26 @@ class _ClusterFinds(_ClusterReads):
 class _ClusterWords(_ClusterFinds):
     "What is known of words."
 
-    def _words(self, view: View) -> tuple[dict[str, int | None], Looked]:
-        "The words of the state that were counted, None for one that is not there; and all of them."
+    def _words(self, view: View) -> Looked:
+        "The words of the state."
         if "words" not in view.notes:
-            known: dict[str, int | None] = {}
-
             def one(word: str) -> int:
-                with self.rows.snapshot():
-                    unknown = map(_halves, self._question().unknown)
-                    if word not in known:
-                        self._counted(next((halves for halves in unknown if word in halves), [word]), in_a_row=False)
-                if (n := known.get(word)) is None:
+                if not any(n := self._counts([word])[0]):
                     raise KeyError(word)
-                return n
+                return n[0]
 
             @cache
             def every() -> dict[str, None]:
                 with self.rows.snapshot() as now:
                     words = self.rows.counts("words", now.state.live({"term": {"kind": "d"}}))
                     return dict.fromkeys(word.replace("\u2581", " ") for word, _ in words)
-            view.notes["words"] = known, Looked(one, every)
+            view.notes["words"] = Looked(one, every)
         return view.notes["words"]
 
     def vocabulary(self, allowed: np.ndarray | None = None) -> Mapping[str, int]:
         with self.rows.snapshot() as view:
             if allowed is None:
-                return self._words(view)[1]
+                return self._words(view)
             units = self.read(np.stack([allowed, allowed + 1], axis=1), whole=False)
             rows, out = units.rows_of(allowed), Counter()
             def of(kind: str, keys: np.ndarray, field: str) -> Iterator[str]:
@@ -681,6 +701,23 @@ class _ClusterWords(_ClusterFinds):
             found = self.rows.ask(_like_query(word, view.state.live))[0].get("aggregations", {})
         keys = (bucket["key"] for part in found.values() for bucket in part.get("buckets", ()))
         return dict.fromkeys(key.replace("\u2581", " ") for key in keys)
+
+    def with_any(self, words: Collection[str], units: Units) -> tuple[np.ndarray, list[int], list[int]]:
+        with self.rows.snapshot() as view:
+            if "texts" not in view.notes:      # All of them: only a small index is asked
+                rows = self.rows.scan(view.state.live({"terms": {"kind": ["u", "d", "n"]}}), ["kind", "pos", *_FIELDS])
+                view.notes["texts"] = [(row["kind"], row["pos"], " ".join(row.get(x, "") for x in _FIELDS)) for row in rows]
+            wanted, found = set(map(written_token, words)), {"u": [], "d": [], "n": []}
+            for kind, key, text in view.notes["texts"]:
+                found[kind] += [] if wanted.isdisjoint(text.split(" ")) else [key]
+        titles = np.intersect1d(np.array(found["d"], np.int64) >> SHIFT, units.doc)
+        return np.array(found["u"], np.int64), titles.tolist(), np.intersect1d(found["n"], units.part).tolist()
+
+    def in_a_row(self, words: Sequence[str], allowed: np.ndarray | None = None) -> bool:
+        return self._counts([tuple(words)])[0][0] > 0 if allowed is None else super().in_a_row(words, allowed)
+
+    def in_one_text(self, words: Sequence[str], allowed: np.ndarray | None = None) -> bool:
+        return any(self._counts([tuple(words)])[0][1:]) if allowed is None else super().in_one_text(words, allowed)
 
     def holding(self, words: Sequence[str]) -> np.ndarray:
         with self.rows.snapshot() as view:

@@ -18,8 +18,8 @@ import numpy as np
 from llama_index.core.schema import NodeWithScore, TextNode
 
 # %% auto #0
-__all__ = ['FORMAT', 'rows_body', 'DocumentWords', 'beside', 'DocumentRows', 'ClusterChunks', 'Pending', 'ClusterStore',
-           'find_lost', 'replace_state', 'make_state']
+__all__ = ['FORMAT', 'rows_body', 'DocumentWords', 'beside', 'written_outline', 'outline_of', 'DocumentRows', 'ClusterChunks',
+           'Pending', 'ClusterStore', 'find_lost', 'replace_state', 'make_state']
 
 # %% ../../nbs/40_retrieval/19_cluster_store.ipynb #c74f9189
 from ..documents.atomic import LockedError
@@ -43,7 +43,7 @@ from ragnb.retrieval.unit_source import (
 from .unit_vectors import from_codes, node_vectors, to_codes, window_norms
 
 # %% ../../nbs/40_retrieval/19_cluster_store.ipynb #fbea184c
-FORMAT: int = 6   # Of rows; goes up when they are written in another way
+FORMAT: int = 7   # Of rows; goes up when they are written in another way
 _FIELDS: dict[str, dict[str, Any]] = {
     "kind": {"type": "keyword"}, "doc": {"type": "long"}, "pos": {"type": "long"}, "id": {"type": "keyword"},
     "facts": {"type": "keyword"}, "words": {"type": "keyword", "index": False},
@@ -94,6 +94,29 @@ def beside(
     near = [range(i - GROW, i + GROW + 1) for i in range(len(own))]
     return [sorted({place for some in own[max(0, i.start):i.stop] for place in some}.difference(i)) for i in near]
 
+# %% ../../nbs/40_retrieval/19_cluster_store.ipynb #abf31738
+def written_outline(
+    outline: Outline,
+) -> str:              # JSON
+    "Write an outline with distances instead of places, and the white space behind units without its place."
+    record = json.loads(outline_to_json(outline))
+    blanks, levels = dict(record["blanks"]), record["levels"]
+    behind = [blanks.pop(end, None) for level in SEARCHED for end in levels.get(level, ())[1::2]]
+    short = {level: np.diff(places, prepend=0).tolist() for level, places in levels.items()}
+    record |= {"behind": behind, "blanks": list(blanks.items()), "levels": short}
+    return json.dumps(record, ensure_ascii=False, separators=(",", ":"))
+
+
+def outline_of(
+    text: str,         # From `written_outline`
+) -> Outline:
+    "Read an outline."
+    record = json.loads(text)
+    levels = {level: np.cumsum(steps, dtype=np.int64).tolist() for level, steps in record["levels"].items()}
+    ends = [end for level in SEARCHED for end in levels.get(level, ())[1::2]]
+    blanks = record["blanks"] + [[end, blank] for end, blank in zip(ends, record["behind"]) if blank is not None]
+    return outline_from_json(json.dumps(record | {"blanks": sorted(blanks), "levels": levels}))
+
 # %% ../../nbs/40_retrieval/19_cluster_store.ipynb #02bc05df
 def _written(node: TextNode) -> str:
     "Write a chunk without its vector."
@@ -125,7 +148,7 @@ class DocumentRows:
                 *(self._row("n", i, {"name": name}) for i, name in enumerate(self.words.names))]
         counts = self.words.counts() | {"rows": len(made) + 1}
         last = {"id": self.own.id, "levels": json.dumps(self.own.levels), "title": self.words.title,
-                "counts": json.dumps(counts), "words": self.words.all(), "outline": outline_to_json(self.outline)}
+                "counts": json.dumps(counts), "words": self.words.all(), "outline": written_outline(self.outline)}
         return [*made, self._row("d", 0, last)]
 
     def _row(self, kind: str, place: int, more: Mapping[str, Any]) -> dict[str, Any]:
@@ -181,32 +204,29 @@ class ClusterChunks(SearchedByWords):
     def _owners(self, doc_ids: Collection[str]) -> dict[str, StoredDocument]:
         return {i: d.own for i, d in self.rows.documents(doc_ids).items()}
 
-    def _nodes(self, addresses: Sequence[str], outlines: bool = False) -> dict[str, TextNode]:
+    def _nodes(self, addresses: Sequence[str]) -> dict[str, TextNode]:
         "Read chunks that are held."
         with self.rows.snapshot():
             keys, found = self.keys_of(addresses), {}
             wanted = sorted(set(keys.values()))
             for at in range(0, len(wanted), 5_000):
-                part = wanted[at:at + 5_000]
-                found |= self._chunks(part, [k >> SHIFT for k in part] if outlines else [])
+                found |= self._chunks(wanted[at:at + 5_000])
         return {a: TextNode(**json.loads(found[k])) for a, k in keys.items() if k in found}
 
-    def _chunks(self, keys: Sequence[int], documents: Sequence[int]) -> dict[int, str]:
-        "Read chunks, and the outlines of documents."
-        kept = self.rows.outlines()
-        new = [n for n in dict.fromkeys(documents) if n not in kept]
+    def _chunks(self, keys: Sequence[int]) -> dict[int, str]:
+        "Read chunks, and the outlines of their documents."
+        new = [n for n in dict.fromkeys(k >> SHIFT for k in keys) if n not in self.rows.outlines()]
         more = [rows_query("d", "doc", new, ("doc", "outline"))] if new else []
         answer, *rest = self.rows.ask(rows_query("uc", "pos", keys, ("pos", "node")), *more)
         self.rows.outlines(hit["_source"] for some in rest for hit in hits_of(some))
         return {hit["_source"]["pos"]: hit["_source"]["node"] for hit in hits_of(answer)}
 
+    _read_chunks = _nodes
+
     def _addresses(self, keys: np.ndarray) -> dict[int, str]:
         held = self.rows.numbered(dict.fromkeys((keys >> SHIFT).tolist()))
         names = {n: d.own.addresses(searched=True) for n, d in held.items()}
         return {k: names[k >> SHIFT][k & (1 << SHIFT) - 1] for k in keys.tolist()}
-
-    def _read_chunks(self, addresses: Sequence[str]) -> dict[str, TextNode]:
-        return self._nodes(addresses, outlines=True) if addresses else {}
 
     def _read_outlines(self, doc_ids: Sequence[str]) -> dict[str, Outline]:
         with self.rows.snapshot():
@@ -214,7 +234,7 @@ class ClusterChunks(SearchedByWords):
             if new := [d.own.doc for d in found.values() if d.own.doc not in kept]:
                 hits = hits_of(self.rows.ask(rows_query("d", "doc", new, ("doc", "outline")))[0])
                 self.rows.outlines(hit["_source"] for hit in hits)
-            return {i: outline_from_json(kept[d.own.doc]) for i, d in found.items() if d.own.doc in kept}
+            return {i: outline_of(kept[d.own.doc]) for i, d in found.items() if d.own.doc in kept}
 
     def _matching(self, where: Filter | None) -> Iterator[str]:
         with self.rows.snapshot() as view:

@@ -9,6 +9,7 @@ import re
 from collections import ChainMap, Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
@@ -16,8 +17,8 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 # %% auto #0
-__all__ = ['SMALL', 'content_words', 'spelled_alike', 'IndexWords', 'index_words', 'Note', 'QuestionWords', 'missing_words',
-           'readable_question', 'words_as_written', 'question_for', 'Common', 'common_words']
+__all__ = ['SMALL', 'content_words', 'code_forms', 'spelled_alike', 'IndexWords', 'index_words', 'Note', 'QuestionWords',
+           'missing_words', 'readable_question', 'words_as_written', 'question_for', 'Common', 'common_words']
 
 # %% ../../nbs/40_retrieval/16_missing_words.ipynb #28e7d990
 from ..documents.forms import plain_text
@@ -66,6 +67,15 @@ def _code_parts(word: str) -> list[str]:
     "Split a code into letters and digits: e and 03 of E-03, 25 and a of 25A; nothing of another word."
     parts = _RUN.findall(word.lower())
     return parts if len(parts) > 1 and any(map(str.isdigit, parts)) and not _HANGUL.search(word) else []
+
+
+def code_forms(
+    word: str,                # From `content_words`
+    tokens: Sequence[str],    # Of it
+) -> list[Sequence[str]]:     # Words in a row: first the code in one word; empty for another word than a code
+    "List the forms in which documents may write a code."
+    parts = _code_parts(word)
+    return [[re.sub(r"[\W_]", "", word.lower())], *(x for x in (tokens, parts) if len(x) > 1)] if parts else []
 
 # %% ../../nbs/40_retrieval/16_missing_words.ipynb #07b72591
 def _pairs(word: str) -> set[str]:
@@ -118,24 +128,9 @@ class IndexWords:
         allowed: np.ndarray | None = None,   # Keys of the units that a reader may see, rising; None for all
     ) -> IndexWords:
         "Ask an index for its words."
-        def in_a_row(tokens: Sequence[str]) -> bool:
-            keys = source.holding(tokens)
-            return len(keys if allowed is None else np.intersect1d(keys, allowed)) > 0
-
-        def in_one_text(tokens: Sequence[str]) -> bool:
-            numbers = set(source.counts(tokens).numbers.values())
-            if len(numbers) < len(set(tokens)):
-                return False
-            every = [np.arange(n << SHIFT, (n << SHIFT) + size) for n, size in source.sizes.items()]
-            keys = np.sort(np.concatenate([np.zeros(0, np.int64), *every])) if allowed is None else allowed
-            units = source.read(np.stack([keys, keys + 1], axis=1), whole=False)
-            rows = units.rows_of(keys)
-            shared = [source.texts("title", np.unique(units.doc[rows]).tolist()),
-                      source.texts("name", np.unique(units.part[rows]).tolist())]
-            return any(numbers <= set(words.tolist()) for texts in shared for words in texts.values())
-
         counts = source.vocabulary(allowed)
-        return cls(counts, len(source) if allowed is None else len(allowed), source.tokenizer, in_a_row, in_one_text,
+        return cls(counts, len(source) if allowed is None else len(allowed), source.tokenizer,
+                   partial(source.in_a_row, allowed=allowed), partial(source.in_one_text, allowed=allowed),
                    source.words_like if allowed is None else lambda word: counts)
 
     @classmethod
@@ -169,10 +164,9 @@ class IndexWords:
         "Check that a text contains a word, alone or inside a longer one."
         if not (tokens := self.tokens(word)):
             return True
-        if parts := _code_parts(word):
-            forms = [form for form in (tokens, parts) if len(form) > 1]
-            return (re.sub(r"[\W_]", "", word.lower()) in self.counts or any(map(self.in_a_row, forms))
-                    or not surely and any(map(self.in_one_text, forms)))
+        if forms := code_forms(word, tokens):
+            return (forms[0][0] in self.counts or any(map(self.in_a_row, forms[1:]))
+                    or not surely and any(map(self.in_one_text, forms[1:])))
         if all(t in self.counts for t in tokens) or any(word in other for other in self.others(word)):
             return True
         if surely or not _HANGUL.search(word) or len(word) < 3:
@@ -335,14 +329,9 @@ def common_words(
     for word in asked:
         wanted = {t for t in words.tokens(word) if t in words.counts}     # the word, or one of its parts
         wanted |= {other for other in words.counts if word in other} if _HANGUL.search(word) else set()
-        numbers = set(source.counts(sorted(wanted)).numbers.values())
-        holding = np.unique(np.concatenate([np.zeros(0, np.int64), *(source.holding([w]) for w in wanted)]))
+        holding, titles, headings = source.with_any(wanted, units)
         found = units.rows_of(holding if allowed is None else np.intersect1d(holding, allowed))
-        found, shared_texts = found[found >= 0], []
-        for field, of in (("title", units.doc), ("name", units.part)):
-            texts_of = source.texts(field, np.unique(of).tolist())
-            shared_texts.append([key for key, own in texts_of.items() if numbers & set(own.tolist())])
-        titles, headings = shared_texts
+        found = found[found >= 0]
         if not (len(found) or titles or headings):
             found = rows[[n for n, text in enumerate(texts()) if _begins(word, text)]]
         near = steps_to(units, found, rows) <= _NEAR

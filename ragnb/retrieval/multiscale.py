@@ -271,8 +271,11 @@ def take_readable(
     "Take units until the budget is full, and begin and end them where a reader can follow; two keyed reads."
     units = reader.units
     ahead = pieces[:len(take_units(units, pieces, budget)) + _MORE] if budget > 0 else []
-    if reader.with_outlines:
-        reader.read_units(p.key for p in ahead)
+    if reader.with_outlines and ahead:     # and all that may be on the line of the best one
+        best = units.span(ahead[0].key)
+        near = Span(max(0, best.end - _LINE), best.start + _LINE)
+        line = units.keys_in(units.ids[ahead[0].key >> SHIFT], near, reader.may)
+        reader.read_units([*(p.key for p in ahead), *line])
     found = _lines(reader, [p.key for p in ahead], budget)
     keys = [*dict.fromkeys(key for p in ahead for key in (p.key, *found.get(p.key, ())))]
     texts = {key: n.text for key, n in zip(keys, reader.read_units(keys))}
@@ -544,16 +547,17 @@ def extended(
     source: UnitSource,
     units: Units,
     keys: np.ndarray,               # Of them; the headers of their tables are read too
-    ranges: Sequence[np.ndarray],   # Each of shape (n, 2): what to read besides, one unit more on both sides
+    ranges: np.ndarray,             # Shape (n, 2): what to read besides, one unit more on both sides
 ) -> Units:
     "Read more units: ranges, and the headers of tables that were not read with the scored units."
     headers = np.unique(units.header[units.rows_of(keys)])
     headers = headers[(headers >= 0) & (units.rows_of(headers) < 0)]
-    more = np.concatenate([np.stack([headers, headers + 1], axis=1), *ranges]) + [-1, 1]
-    if not len(more):
+    low, high = np.concatenate([np.stack([headers, headers + 1], axis=1), ranges]).T
+    if not len(low):
         return units
+    more = np.stack([np.maximum(low - 1, low >> SHIFT << SHIFT), high + 1], axis=1)
     own = np.stack([units.keys, units.keys + 1], axis=1)
-    return source.read(np.concatenate([own, np.maximum(more, 0)]), whole=False)
+    return source.read(np.concatenate([own, more]), whole=False)
 
 # %% ../../nbs/40_retrieval/07_multiscale.ipynb #44ab5835
 def _keys_of(source: UnitSource, addresses: Iterable[str]) -> np.ndarray:
@@ -681,7 +685,7 @@ class MultiScaleRetriever(StoreRetriever, HitsRetriever):
                 cited = self.follow(*named[0][:2]) if named and self.follow else ()
                 source.foresee([place[:2] for place in (*named, *cited)], text)
             scores = score_units(source, terms, vector, self.candidates, self.grow, self.whole, allowed)
-            units = extended(source, scores.units, scores.keys, [source.place(i, span) for i, span, *_ in named])
+            units = extended(source, scores.units, scores.keys, source.place([place[:2] for place in named]))
             words, pieces = self.words_within(), pieces_by_score(scores)
             reader = UnitReader(units, self.store, with_outlines=source.looks_ahead)
             common = common_words(text, source, words, units, scores.keys, allowed, lambda: [
@@ -694,8 +698,8 @@ class MultiScaleRetriever(StoreRetriever, HitsRetriever):
             may = None if allowed is None else set(np.intersect1d(units.keys, allowed).tolist())
             pieces = with_headers(units, pieces, may)
             places = known_places(units, named, pieces, self.follow, may, self.whole)
-            cited = [source.place(p.doc_id, p.span) for p in places if not units.holds(p.doc_id, p.span)]
-            reader.units = units = extended(source, units, scores.keys, cited)
+            cited = [place[:2] for place in places if not units.holds(*place[:2])]
+            reader.units = units = extended(source, units, scores.keys, source.place(cited))
         reader.may = may = None if allowed is None else set(np.intersect1d(units.keys, allowed).tolist())
         led, apart = put_first(units, places, pieces, may), places_apart(places) if named else ()
         signs = scores.signs if by_spelling and allowed is None else None   # Hidden documents must not show

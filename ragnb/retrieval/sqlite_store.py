@@ -143,8 +143,10 @@ class SearchedByWords(ChunkStore):
     ) -> list[NodeWithScore]:   # Best first, scores above 0
         "Find the best chunks by BM25."
         with self.units.snapshot():
+            allowed = self._allowed(resolve_where(where))
+            self.units.expect(terms, None, top_k, allowed)
             known = self.units.counts(terms)
-            keys = self.units.best_by_words(terms, top_k, known, self._allowed(resolve_where(where)))
+            keys = self.units.best_by_words(terms, top_k, known, allowed)
             found = self.units.read(ranges_around(keys, 0))
             return self._hits(keys, word_scores(found, found.rows_of(keys), terms, known), top_k)
 
@@ -156,6 +158,7 @@ class SearchedByWords(ChunkStore):
         "Score chunks by the words of a question."
         units, held = self.units, self.keys_of(addresses)
         with units.snapshot():
+            units.expect(terms, None, 1)
             known = units.counts(terms)
             best = units.best_by_words(terms, 1, known)
             keys = np.array([*held.values(), *best.tolist()], np.int64)

@@ -477,14 +477,15 @@ class SqliteUnits(WordSearch):
             return held.best(rows, code_dots(held.codes, vector, rows, held.steps), k, 6)
         return held.best(rows, code_dots(self.codes_of(held.keys[rows]), vector, np.arange(len(rows))), k, 6)
 
-    def place(self, doc_id: str, span: Span) -> np.ndarray:
-        found = self.database.connection.execute("SELECT doc FROM document WHERE id = ?", [doc_id]).fetchone()
-        if found is None:
-            return np.zeros((0, 2), np.int64)
-        table = np.frombuffer(self.database.joined("rows", "block", found[0]), UNIT)
-        low = int(np.searchsorted(table["end"], span.start, "right"))
-        high = max(low, int(np.searchsorted(table["start"], span.end, "left")))
-        return np.array([[low, high]], np.int64)[:high - low] + (found[0] << SHIFT)
+    def place(self, places: Sequence[tuple[str, Span]]) -> np.ndarray:
+        out = list[tuple[int, int]]()
+        for doc_id, span in places:
+            found = self.database.connection.execute("SELECT doc FROM document WHERE id = ?", [doc_id]).fetchone()
+            table = np.frombuffer(self.database.joined("rows", "block", found[0]) if found else b"", UNIT)
+            low = int(np.searchsorted(table["end"], span.start, "right"))
+            high = int(np.searchsorted(table["start"], span.end, "left"))
+            out += [((found[0] << SHIFT) + low, (found[0] << SHIFT) + high)] if low < high else []
+        return np.array(out, np.int64).reshape(-1, 2)
 
     def texts(self, field: str, keys: Collection[int]) -> dict[int, np.ndarray]:
         table, key = ("document", "doc") if field == "title" else ("part", "part")

@@ -309,10 +309,9 @@ class UnitSource(ABC):
     @abstractmethod
     def place(
         self,
-        doc_id: str,
-        span: Span,        # Characters of the document
+        places: Sequence[tuple[str, Span]],   # Document id, and characters of the document
     ) -> np.ndarray:       # Shape (n, 2): ranges of keys, as `read` takes them; none for an unknown document
-        "Find the units that a span of a document touches."
+        "Find the units that spans of documents touch."
 
     @abstractmethod
     def texts(
@@ -342,3 +341,41 @@ class UnitSource(ABC):
         words: Sequence[str],   # One or more
     ) -> np.ndarray:            # Keys of units, rising
         "Find the units that hold words in a row."
+
+    def with_any(
+        self,
+        words: Collection[str],
+        units: Units,             # Their titles and headings are looked at
+    ) -> tuple[np.ndarray, list[int], list[int]]:   # Keys of units, numbers of documents, keys of parts
+        "Find the units that hold any of some words, and the titles and headings that do."
+        numbers = set(self.counts(sorted(words)).numbers.values())
+        holding = np.unique(np.concatenate([np.zeros(0, np.int64), *(self.holding([w]) for w in words)]))
+        titles, headings = ([key for key, own in self.texts(field, np.unique(of).tolist()).items()
+                             if numbers & set(own.tolist())] for field, of in (("title", units.doc), ("name", units.part)))
+        return holding, titles, headings
+
+    def in_a_row(
+        self,
+        words: Sequence[str],
+        allowed: np.ndarray | None = None,   # As in `vocabulary`
+    ) -> bool:
+        "Check that a unit holds words in a row."
+        keys = self.holding(words)
+        return len(keys if allowed is None else np.intersect1d(keys, allowed)) > 0
+
+    def in_one_text(
+        self,
+        words: Sequence[str],
+        allowed: np.ndarray | None = None,   # As in `vocabulary`
+    ) -> bool:
+        "Check that a title or a heading holds words, in any order."
+        numbers = set(self.counts(words).numbers.values())
+        if len(numbers) < len(set(words)):
+            return False
+        every = [np.arange(n << SHIFT, (n << SHIFT) + size) for n, size in self.sizes.items()]
+        keys = np.sort(np.concatenate([np.zeros(0, np.int64), *every])) if allowed is None else allowed
+        units = self.read(np.stack([keys, keys + 1], axis=1), whole=False)
+        rows = units.rows_of(keys)
+        shared = [self.texts("title", np.unique(units.doc[rows]).tolist()),
+                  self.texts("name", np.unique(units.part[rows]).tolist())]
+        return any(numbers <= set(own.tolist()) for texts in shared for own in texts.values())

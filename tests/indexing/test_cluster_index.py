@@ -16,9 +16,10 @@ from pathlib import Path
 import pytest
 from conftest import SAMPLE
 
-from ragnb import Expander, Index, IndexMismatchError, InputError, neighbors, Pipeline, trace, update_index
+from ragnb import Expander, Index, IndexMismatchError, InputError, neighbors, Pipeline, read_documents, trace, update_index
 from ragnb.cli import main
 from ragnb.documents.atomic import LockedError
+from ragnb.evaluation.questions import make_questions
 from ragnb.indexing.cluster_index import write_files, WriterLease
 from ragnb.indexing.commits import open_or_create
 from ragnb.indexing.update import IndexUpdate, remove_documents
@@ -76,13 +77,12 @@ def test_the_same_answers_as_from_a_folder(place, tmp_path):
     assert asdict(report) == asdict(again) and there.doc_ids == local.doc_ids
     other = Index.open(place + "?exact=yes")       # as another machine would: nothing but the address
     assert other.catalogue.holdings.keys() == local.catalogue.holdings.keys()
-    asked, rows = Pipeline.from_index(other), other.store.rows
-    for question in (*QUESTIONS, "우주비행사의 환매권은 며칠인가?"):       # an article, and words that occur nowhere
-        before = rows.requests
-        asked.ask(question)
-        assert rows.requests - before <= 3 + 3 * (question == QUESTIONS[0])   # candidates, units, texts; at first, a point in time
+    rows = other.store.rows
+    made = [q.query for q in make_questions(list(read_documents(folder, [])), 40).questions]
+    special = "우주비행사의 환매권은 며칠인가?", "E-03과 25A의 연차는?", "제60조와 제61조", "휴가"     # words, codes and articles that are nowhere
+    counted_requests(Pipeline.from_index(other), [*QUESTIONS, *special, *made])
     view = rows.look()
-    unread = other.manifest.documents, view.notes["words"][1]
+    unread = other.manifest.documents, view.notes["words"]
     assert not any(mapping.every.cache_info().currsize for mapping in unread) and not view.whole
     for options in ({}, {"where": {"doc_id": local.doc_ids[1]}}, {"retriever": "bm25"}, {"retriever": "vector"}, {"retriever": "hybrid"},
                     {"retriever": "hierarchical"}, {"policy": "segments"}, {"lookup": False, "cut": 0.4}):
@@ -90,6 +90,25 @@ def test_the_same_answers_as_from_a_folder(place, tmp_path):
         assert answers(there, **options) == expected == answers(other, **options), options
     assert other.doc_ids == local.doc_ids
     assert not [p for p in Path(tempfile.gettempdir()).glob("ragnb-*") if place.rpartition("/")[2] in p.name] and not there.folder.is_dir()
+
+
+def counted_requests(pipeline: Pipeline, questions: list[str]) -> None:
+    """Each question is the candidates, the units around them, and the texts; one more reads what the best match cites."""
+    rows = pipeline.expander.store.rows
+    pipeline.ask(questions[0])           # opens a point in time
+    for question in questions:
+        before = rows.requests
+        whys = [why for p in pipeline.ask(question).passages for why in p.why.values()]
+        cited = any(why.role == "cited" for why in whys) and not any(why.is_by_name for why in whys)
+        assert rows.requests - before <= 3 + cited, question
+
+
+def test_a_question_to_a_small_index_is_three_requests(place, corpus):
+    """Of at most 200 units, each passage is compared with the words of the question."""
+    update_index(corpus, place, show_progress=False)
+    index = Index.open(place)
+    assert len(index.multiscale) <= 200
+    counted_requests(Pipeline.from_index(index), [*QUESTIONS, "연차", "E-03 출장", "우주비행사의 환매권", *(f"규정 {n}의 제{n + 2}조 출장은?" for n in range(3))])
 
 
 def test_only_what_changed_is_done_again(place, corpus):

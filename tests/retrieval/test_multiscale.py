@@ -318,7 +318,7 @@ def part_of(units, key: int) -> tuple[str, Span]:
 
 def every_unit(source: SqliteUnits, doc_id: str = "law"):
     """The units of a document."""
-    return source.read(source.place(doc_id, Span(0, 10_000)))
+    return source.read(source.place([(doc_id, Span(0, 10_000))]))
 
 
 def test_articles_are_walls_and_are_read_whole():

@@ -68,7 +68,7 @@ def agree(source, brute, terms, dense, candidates) -> None:
             assert by_address(source, source.nearest(q, k)) == by_address(brute, brute.nearest(q, k))
     for doc_id in [*brute.ids.values(), "nowhere"]:
         for span in (Span(0, 1), Span(7, 30), Span(0, 10_000), Span(9_000, 9_001)):
-            places = [np.concatenate([np.zeros(0, int), *(np.arange(*r) for r in s.place(doc_id, span).tolist())]) for s in (source, brute)]
+            places = [np.concatenate([np.zeros(0, int), *(np.arange(*r) for r in s.place([(doc_id, span)]).tolist())]) for s in (source, brute)]
             assert by_address(source, places[0]) == by_address(brute, places[1])
     same(answers(source, terms, dense, candidates), answers(brute, terms, dense, candidates))
 

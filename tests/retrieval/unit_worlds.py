@@ -91,9 +91,10 @@ class BruteUnits(UnitSource):
     def ids(self):
         return {n: d[0] for n, d in self.documents.items()}
 
-    def place(self, doc_id, span):
-        keys = [k for k, (_, row) in self.units.items() if self.ids[k >> 20] == doc_id and row[0] < span.end and row[1] > span.start]
-        return np.array([[min(keys), max(keys) + 1]] if keys else np.zeros((0, 2)), np.int64)
+    def place(self, places):
+        found = [[k for k, (_, row) in self.units.items() if self.ids[k >> 20] == doc_id and row[0] < span.end and row[1] > span.start]
+                 for doc_id, span in places]
+        return np.array([[min(keys), max(keys) + 1] for keys in found if keys], np.int64).reshape(-1, 2)
 
     def _headings(self):
         return {(n << 20) + i: h for n, (_, _, parts, _) in self.documents.items() for i, h in enumerate(h for h, _ in parts if h)}
