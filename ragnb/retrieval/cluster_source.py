@@ -453,11 +453,6 @@ class _ClusterReads(UnitSource):
         "What was fetched in this snapshot."
         return self.rows.kept.setdefault("question", _Question())
 
-    def _number(self, words: str) -> np.ndarray:
-        "Numbers of words; 0 for words that no question had."
-        known = self._numbers
-        return np.array([known.get(w, 0) for w in words.split(" ")] if words else [], np.uint32)
-
     def _fetch(self, held: _Question, scored: np.ndarray, placed: np.ndarray) -> None:
         "Read units that are not here yet, and look up their documents: in one request where they are few."
         scored = np.array([k for k in scored.tolist() if k not in held.scores], np.int64)
@@ -684,17 +679,20 @@ class _ClusterWords(_ClusterFinds):
         with self.rows.snapshot() as view:
             if allowed is None:
                 return self._words(view)
-            units = self.read(np.stack([allowed, allowed + 1], axis=1), whole=False)
-            rows, out = units.rows_of(allowed), Counter()
-            def of(kind: str, keys: np.ndarray, field: str) -> Iterator[str]:
-                query = {"bool": {"filter": [{"term": {"kind": kind}}, keyed(keys.tolist())]}}
-                return (row[field] for row in self.rows.scan(query, [field]))
-            for text in of("u", allowed, "tokens"):
-                out.update(set(text.split(" ")))
-            shared = [d.title for d in self.rows.numbered(np.unique(units.doc[rows]).tolist()).values()]
-            shared += of("n", np.unique(units.part[rows]), "name")
-            out.update(dict.fromkeys((w for text in shared for w in text.split(" ")), 0))
+            out = Counter(w for text in self._texts("u", allowed, _UNIT) for w in set(text.split(" ")))
+            out.update(dict.fromkeys((w for text in self._above(allowed) for w in text.split(" ")), 0))
             return {w.replace("\u2581", " "): n for w, n in out.items() if w}
+
+    def _texts(self, kind: str, keys: np.ndarray, field: str) -> Iterator[str]:
+        query = {"bool": {"filter": [{"term": {"kind": kind}}, keyed(keys.tolist())]}}
+        return (row[field] for row in self.rows.scan(query, [field]))
+
+    def _above(self, allowed: np.ndarray) -> list[str]:
+        "Titles and headings above units."
+        units = self.read(np.stack([allowed, allowed + 1], axis=1), whole=False)
+        rows = units.rows_of(allowed)
+        titles = [d.title for d in self.rows.numbered(np.unique(units.doc[rows]).tolist()).values()]
+        return [*titles, *self._texts("n", np.unique(units.part[rows]), _NAME)]
 
     def words_like(self, word: str) -> Iterable[str]:
         with self.rows.snapshot() as view:
@@ -717,7 +715,10 @@ class _ClusterWords(_ClusterFinds):
         return self._counts([tuple(words)])[0][0] > 0 if allowed is None else super().in_a_row(words, allowed)
 
     def in_one_text(self, words: Sequence[str], allowed: np.ndarray | None = None) -> bool:
-        return any(self._counts([tuple(words)])[0][1:]) if allowed is None else super().in_one_text(words, allowed)
+        if allowed is None:
+            return any(self._counts([tuple(words)])[0][1:])
+        with self.rows.snapshot():
+            return any(set(map(written_token, words)).issubset(text.split(" ")) for text in self._above(allowed))
 
     def holding(self, words: Sequence[str]) -> np.ndarray:
         with self.rows.snapshot() as view:
@@ -785,13 +786,11 @@ class ClusterUnits(_ClusterWords):
     def texts(self, field: str, keys: Collection[int]) -> dict[int, np.ndarray]:
         with self.rows.snapshot():
             if field == _TITLE:
-                return {n: self._number(d.title) for n, d in self.rows.numbered(keys).items()}
+                titles, known = ((n, d.title) for n, d in self.rows.numbered(keys).items()), self._numbers
+                return {n: np.array([known.get(w, 0) for w in title.split(" ") if w], np.uint32) for n, title in titles}
             held, out = self._question(), {}
             for key in [k for k in keys if k in held.names]:
                 size, _, heard = held.names[key].partition(" ")
                 out[key] = np.zeros(int(size), np.uint32)
                 out[key][:len(heard)] = self._asked(held)[_letters([heard])]
-            if new := [k for k in keys if k >= 0 and k not in out]:
-                hits = hits_of(self.rows.ask(rows_query("n", "pos", new, ("pos", "name")))[0])
-                out |= {h["_source"]["pos"]: self._number(h["_source"]["name"]) for h in hits}
             return out

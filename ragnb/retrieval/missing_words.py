@@ -27,7 +27,7 @@ from ..documents.span import SEARCHED
 from ..documents.text import load_kiwi, word_tokens, word_tokens_batch
 from ..storage.filtered import FilteredStore
 from .scoring import steps_to
-from .unit_source import SHIFT, Units, UnitSource
+from .unit_source import Units, UnitSource
 
 # %% ../../nbs/40_retrieval/16_missing_words.ipynb #07281c8e
 _FUNCTION = frozenset((
