@@ -1,9 +1,9 @@
 """An index on a cluster beside the same index in a folder: answers, requests, bytes and time.
 
-Run: make opensearch; python benchmarks/cluster_recall.py answers [--sets korquad squad2 ko_statutes] [--questions 150]
-     python benchmarks/cluster_recall.py growth [--units 5000 20000] [--questions 40] [--kept FOLDER]
+Run: make opensearch; python benchmarks/cluster_recall.py [--kept FOLDER] answers [--sets korquad squad2 ko_statutes] [--questions 150]
+     python benchmarks/cluster_recall.py [--kept FOLDER] growth [--units 5000 20000] [--questions 40]
 
-`answers` compares passages, labels and notes, question by question, with every vector compared and by the server's graph. `growth` repeats the documents of squad2 with changed words until
+`answers` compares passages, labels and notes, question by question, with every vector compared and by the server's graph, and counts the requests of each question. `growth` repeats the documents of squad2 with changed words until
 there are so many units; it counts what a question, a fresh client and an update of one document send and receive.
 """
 from __future__ import annotations
@@ -18,8 +18,9 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -96,19 +97,33 @@ def answers(args: argparse.Namespace) -> None:
     for name in args.sets:
         dataset = load_dataset(args.data / name)
         documents, questions = list(dataset.documents.values()), [q.query for q in dataset.questions[:args.questions]]
-        with tempfile.TemporaryDirectory() as folder:
+        with kept(args, name) as folder:
             local, _ = index_documents(documents, folder, show_progress=False)
-            place = f"opensearch://{server()}/answers-{name.replace('_', '-')}?replicas=0"
-            there, _ = index_documents(documents, place, force=True, show_progress=False)
-            wanted = Pipeline.from_index(local)
-            print(f"{name}: {len(local.multiscale):,} units", flush=True)
+            place = f"opensearch://{server()}/{args.kept.name if args.kept else 'answers'}-{name.replace('_', '-')}?replicas=0"
+            there, _ = index_documents(documents, place, force=not args.kept, show_progress=False)
+            local = Pipeline.from_index(local)
+            wanted = {question: shown(local, question) for question in questions}
+            print(f"{name}: {len(there.multiscale):,} units", flush=True)
             for how, end in (("every vector compared", "&exact=yes"), ("by the graph", "")):
                 found = Pipeline.from_index(Index.open(place + end))
-                differ = [q for q in questions if shown(wanted, q) != shown(found, q)]
-                print(f"  {how}: {len(questions) - len(differ)} of {len(questions)} answers are equal", flush=True)
+                found.ask(questions[0])        # opens a point in time
+                asked, differ, rows = Counter[int](), [], found.expander.store.rows
+                for question in questions:
+                    before = rows.requests
+                    differ += [question] if shown(found, question) != wanted[question] else []
+                    asked[rows.requests - before] += 1
+                told = ", ".join(f"{n} of {asked[n]}" for n in sorted(asked))
+                print(f"  {how}: {len(questions) - len(differ)} of {len(questions)} answers are equal; requests of a question: "
+                      f"{sum(n * of for n, of in asked.items()) / len(questions):.2f} in the mean ({told})", flush=True)
                 for question in differ:
-                    print(f"    {question}: {missed(wanted, found, question)}", flush=True)
-            there.store.drop()
+                    print(f"    {question}: {missed(local, found, question)}", flush=True)
+            if not args.kept:
+                there.store.drop()
+
+
+def kept(args: argparse.Namespace, name: str) -> AbstractContextManager[Path | str]:
+    """The folder of an index: one that stays, or a temporary one."""
+    return nullcontext(args.kept / name) if args.kept else tempfile.TemporaryDirectory()
 
 
 def missed(local: Pipeline, there: Pipeline, question: str) -> str:
@@ -150,7 +165,7 @@ def growth(args: argparse.Namespace) -> None:
     questions = [q.query for q in dataset.questions[:args.questions + 5]]
     for units in args.units:
         documents, place = sized(dataset, units), f"opensearch://{server()}/{args.kept.name if args.kept else 'growth'}{units}?replicas=0"
-        with nullcontext(args.kept / str(units)) if args.kept else tempfile.TemporaryDirectory() as folder, counted() as traffic:
+        with kept(args, str(units)) as folder, counted() as traffic:
             local, _ = index_documents(documents, folder, show_progress=False)
             before, start = traffic.now(), time.perf_counter()
             there, _ = index_documents(documents, place, force=not args.kept, show_progress=False)
@@ -219,7 +234,7 @@ def disk(pipeline: Pipeline) -> int:
 def times(local: Pipeline, there: Pipeline, questions: list[str], traffic: Traffic) -> str:
     """What a question costs on the cluster, and how long it takes in both places."""
     took: dict[str, list[float]] = {"folder": [], "cluster": []}
-    most, received = 0, []
+    asked, received = [], []
     for n, question in enumerate(questions):
         for name, pipeline in (("folder", local), ("cluster", there)):
             before, start = traffic.now(), time.perf_counter()
@@ -228,16 +243,18 @@ def times(local: Pipeline, there: Pipeline, questions: list[str], traffic: Traff
                 took[name].append(1_000 * (time.perf_counter() - start))
                 if name == "cluster":
                     told = traffic - before
-                    most = max(most, told.requests)
+                    asked.append(told.requests)
                     received.append((told.sent + told.received) / 1e3)
     told = ", ".join(f"{name} p50 {statistics.median(ms):.0f} ms" for name, ms in took.items())
-    return f"{most} requests at most, {statistics.median(received):.0f} KB (most {max(received):.0f}); {told}"
+    of_all = f"{statistics.mean(asked):.2f} requests in the mean (most {max(asked)})"
+    return f"{of_all}, {statistics.median(received):.0f} KB (most {max(received):.0f}); {told}"
 
 
 def main() -> None:
     """The command."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=Path(os.environ.get("RAGNB_DATA", ROOT.parent / "shared/data")), help="folder with the sets")
+    parser.add_argument("--kept", type=Path, help="folder whose indexes, and those of its name on the server, are built once and used again")
     commands = parser.add_subparsers(required=True)
     one = commands.add_parser("answers")
     one.add_argument("--sets", nargs="+", default=["korquad", "squad2", "ko_statutes"])
@@ -246,7 +263,6 @@ def main() -> None:
     one = commands.add_parser("growth")
     one.add_argument("--units", nargs="+", type=int, default=[5_000, 20_000])
     one.add_argument("--questions", type=int, default=40)
-    one.add_argument("--kept", type=Path, help="folder whose indexes, and those of its name on the server, are built once and used again")
     one.set_defaults(run=growth)
     args = parser.parse_args()
     args.run(args)
