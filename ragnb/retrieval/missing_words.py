@@ -63,19 +63,15 @@ def content_words(
     return list(dict.fromkeys(out))
 
 
-def _code_parts(word: str) -> list[str]:
-    "Split a code into letters and digits: e and 03 of E-03, 25 and a of 25A; nothing of another word."
-    parts = _RUN.findall(word.lower())
-    return parts if len(parts) > 1 and any(map(str.isdigit, parts)) and not _HANGUL.search(word) else []
-
-
 def code_forms(
-    word: str,                # From `content_words`
-    tokens: Sequence[str],    # Of it
-) -> list[Sequence[str]]:     # Words in a row: first the code in one word; empty for another word than a code
-    "List the forms in which documents may write a code."
-    parts = _code_parts(word)
-    return [[re.sub(r"[\W_]", "", word.lower())], *(x for x in (tokens, parts) if len(x) > 1)] if parts else []
+    word: str,                     # From `content_words`
+    tokens: Sequence[str] = (),    # Of it
+) -> list[Sequence[str]]:          # Words in a row: first in one word, last letters and digits; none for another word
+    "List the forms in which documents may write a code: e03, and e and 03, for E-03."
+    parts = _RUN.findall(word.lower())
+    if len(parts) < 2 or not any(map(str.isdigit, parts)) or _HANGUL.search(word):
+        return []
+    return [[re.sub(r"[\W_]", "", word.lower())], *([tokens] if len(tokens) > 1 else []), parts]
 
 # %% ../../nbs/40_retrieval/16_missing_words.ipynb #07b72591
 def _pairs(word: str) -> set[str]:
@@ -211,10 +207,10 @@ def _begins(word: str, text: str) -> bool:
 
 def _is_in(word: str, text: str) -> bool:
     "Check that a text contains a word, a code in any spelling: E-03, E 03 and E03."
-    parts = _code_parts(word)
-    if not parts:
+    forms = code_forms(word)
+    if not forms:
         return word.lower() in text.lower()
-    return re.search(rf"(?<![a-z0-9]){r'[^a-z0-9가-힣]{0,2}'.join(parts)}(?![a-z0-9])", text.lower()) is not None
+    return re.search(rf"(?<![a-z0-9]){r'[^a-z0-9가-힣]{0,2}'.join(forms[-1])}(?![a-z0-9])", text.lower()) is not None
 
 
 def missing_words(
@@ -226,11 +222,11 @@ def missing_words(
 ) -> QuestionWords:
     "Find the words of a question that occur in no document, and rare ones that occur in no passage that was read."
     asked, read = content_words(question), plain_text(" ".join(texts))
-    missing = [w for w in asked if not words.occurs(w) and not (_is_in if _code_parts(w) else _begins)(w, read)]
+    missing = [w for w in asked if not words.occurs(w) and not (_is_in if code_forms(w) else _begins)(w, read)]
     unread = [w for w in asked if texts and not other and w not in missing and not _is_in(w, read)
               and words.is_rare(w) and words.occurs(w, surely=True)]
     tokens = set(word_tokens(read)) if unread else set()   # of whole passages: analyzed only for these
-    unread = [w for w in unread if _code_parts(w) or not tokens.issuperset(words.tokens(w))]
+    unread = [w for w in unread if code_forms(w) or not tokens.issuperset(words.tokens(w))]
     return QuestionWords(asked, missing, unread, _notes(asked, missing, unread, words, other, filtered))
 
 

@@ -547,12 +547,13 @@ def extended(
     source: UnitSource,
     units: Units,
     keys: np.ndarray,               # Of them; the headers of their tables are read too
-    ranges: np.ndarray,             # Shape (n, 2): what to read besides, one unit more on both sides
+    places: Sequence[tuple[str, Span]],   # Read besides, with one unit more on both sides
 ) -> Units:
-    "Read more units: ranges, and the headers of tables that were not read with the scored units."
+    "Read more units: those of places, and the headers of tables that were not read with the scored units."
     headers = np.unique(units.header[units.rows_of(keys)])
     headers = headers[(headers >= 0) & (units.rows_of(headers) < 0)]
-    low, high = np.concatenate([np.stack([headers, headers + 1], axis=1), ranges]).T
+    ranges = [source.place(places)] if places else []
+    low, high = np.concatenate([np.stack([headers, headers + 1], axis=1), *ranges]).T
     if not len(low):
         return units
     more = np.stack([np.maximum(low - 1, low >> SHIFT << SHIFT), high + 1], axis=1)
@@ -685,7 +686,7 @@ class MultiScaleRetriever(StoreRetriever, HitsRetriever):
                 cited = self.follow(*named[0][:2]) if named and self.follow else ()
                 source.foresee([place[:2] for place in (*named, *cited)], text)
             scores = score_units(source, terms, vector, self.candidates, self.grow, self.whole, allowed)
-            units = extended(source, scores.units, scores.keys, source.place([place[:2] for place in named]))
+            units = extended(source, scores.units, scores.keys, [place[:2] for place in named])
             words, pieces = self.words_within(), pieces_by_score(scores)
             reader = UnitReader(units, self.store, with_outlines=source.looks_ahead)
             common = common_words(text, source, words, units, scores.keys, allowed, lambda: [
@@ -699,7 +700,7 @@ class MultiScaleRetriever(StoreRetriever, HitsRetriever):
             pieces = with_headers(units, pieces, may)
             places = known_places(units, named, pieces, self.follow, may, self.whole)
             cited = [place[:2] for place in places if not units.holds(*place[:2])]
-            reader.units = units = extended(source, units, scores.keys, source.place(cited))
+            reader.units = units = extended(source, units, scores.keys, cited)
         reader.may = may = None if allowed is None else set(np.intersect1d(units.keys, allowed).tolist())
         led, apart = put_first(units, places, pieces, may), places_apart(places) if named else ()
         signs = scores.signs if by_spelling and allowed is None else None   # Hidden documents must not show
