@@ -354,21 +354,13 @@ class UnitSource(ABC):
                              if numbers & set(own.tolist())] for field, of in (("title", units.doc), ("name", units.part)))
         return holding, titles, headings
 
-    def in_a_row(
-        self,
-        words: Sequence[str],
-        allowed: np.ndarray | None = None,   # As in `vocabulary`
-    ) -> bool:
-        "Check that a unit holds words in a row."
+    def in_a_row(self, words: Sequence[str], allowed: np.ndarray | None = None) -> bool:
+        "Check that a unit holds words in a row; `allowed` is as in `vocabulary`."
         keys = self.holding(words)
         return len(keys if allowed is None else np.intersect1d(keys, allowed)) > 0
 
-    def in_one_text(
-        self,
-        words: Sequence[str],
-        allowed: np.ndarray | None = None,   # As in `vocabulary`
-    ) -> bool:
-        "Check that a title or a heading holds words, in any order."
+    def in_one_text(self, words: Sequence[str], allowed: np.ndarray | None = None) -> bool:
+        "Check that a title or a heading holds words, in any order; `allowed` is as in `vocabulary`."
         numbers = set(self.counts(words).numbers.values())
         if len(numbers) < len(set(words)):
             return False
