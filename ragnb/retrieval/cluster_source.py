@@ -362,10 +362,11 @@ def _places_queries(words: Sequence[str], places: Sequence[tuple[str, Span]],
     "Ask for the units in and around spans of documents, and for the documents."
     inside = [{"bool": {"filter": [{"term": {"id": doc_id}}, {"range": {"span": {
         "gte": max(0, span.start - _WIDE), "lte": span.end + _WIDE}}}]}} for doc_id, span in places]
-    lots = [live({"term": {"kind": "u"}}, {"bool": {"should": inside[at:at + 300]}}) for at in range(0, len(inside), 300)]
+    lots = (inside[at:at + 300] for at in range(0, len(inside), 300))
+    units = (live({"term": {"kind": "u"}}, {"bool": {"should": lot}}) for lot in lots)
     ids = {"size": 10_000, "_source": list(DOCUMENT), "track_total_hits": False,
            "query": live({"term": {"kind": "d"}}, {"terms": {"id": [doc_id for doc_id, _ in places]}})}
-    return [*(_rows_search(lot, words, (), (), (0, 1 << 53)) for lot in lots), ids] if places else []
+    return [*(_rows_search(query, words, (), (), (0, 1 << 53)) for query in units), ids] if places else []
 
 # %% ../../nbs/40_retrieval/18_cluster_source.ipynb #5ab1c905
 def _table(steps: str, n: int) -> np.ndarray:
@@ -469,7 +470,8 @@ class _ClusterReads(UnitSource):
         with self.rows.snapshot() as view:
             likes = [_like_query(word, view.state.live) for word in held.unknown] if asked else []
             halves = self._counting(chain(*map(_halves, held.unknown)) if asked else ())
-            self._ask(*(([query], lambda found, keep=keep: keep(*found)) for query, keep in asked), halves, (likes, list))
+            units = [([query], lambda found, keep=keep: keep(*found)) for query, keep in asked]
+            self._ask(*units, halves, (likes, list))
 
     def _ask(self, *parts: tuple[list[dict[str, Any]], Callable[[list[dict[str, Any]]], Any]]) -> None:
         "Ask several things in one request: searches, and what keeps their answers."
@@ -704,7 +706,8 @@ class _ClusterWords(_ClusterFinds):
         with self.rows.snapshot() as view:
             if "texts" not in view.notes:      # All of them: only a small index is asked
                 rows = self.rows.scan(view.state.live({"terms": {"kind": ["u", "d", "n"]}}), ["kind", "pos", *_FIELDS])
-                view.notes["texts"] = [(row["kind"], row["pos"], " ".join(row.get(x, "") for x in _FIELDS)) for row in rows]
+                view.notes["texts"] = [(row["kind"], row["pos"], " ".join(row.get(x, "") for x in _FIELDS))
+                                       for row in rows]
             wanted, found = set(map(written_token, words)), {"u": [], "d": [], "n": []}
             for kind, key, text in view.notes["texts"]:
                 found[kind] += [] if wanted.isdisjoint(text.split(" ")) else [key]

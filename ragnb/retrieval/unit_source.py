@@ -350,8 +350,9 @@ class UnitSource(ABC):
         "Find the units that hold any of some words, and the titles and headings that do."
         numbers = set(self.counts(sorted(words)).numbers.values())
         holding = np.unique(np.concatenate([np.zeros(0, np.int64), *(self.holding([w]) for w in words)]))
+        fields = ("title", units.doc), ("name", units.part)
         titles, headings = ([key for key, own in self.texts(field, np.unique(of).tolist()).items()
-                             if numbers & set(own.tolist())] for field, of in (("title", units.doc), ("name", units.part)))
+                             if numbers & set(own.tolist())] for field, of in fields)
         return holding, titles, headings
 
     def in_a_row(self, words: Sequence[str], allowed: np.ndarray | None = None) -> bool:
