@@ -112,6 +112,8 @@ def _failed(error: Exception) -> int:
     if isinstance(error, _UsageError):
         called = error.ctx.command_path if error.ctx else called
         told = translated(" ".join(error.format_message().split()).rstrip("."))
+        if getattr(error, "option_name", "") == "--split":
+            told = say("{told}; eval, tune and decide take --strategy 'split=fixed:300'", told=told)
         told = say("{told} (see {command} --help)", told=told, command=called)
     elif isinstance(error, FileNotFoundError) and error.filename and not isinstance(error, RagnbError):
         told = f"no such file or folder: {str(error.filename)!r}"
@@ -1313,6 +1315,18 @@ def _sizes(text: str) -> tuple[int, ...]:
         raise InputError(f"budgets must be whole numbers of characters >= 1, separated by commas, got {text!r}")
     return tuple(sorted({int(p) for p in parts}))
 
+def _patterns(folder: str, index: str | None = None, quiet: bool = False) -> dict[str, list[str]]:
+    "Read the patterns that a folder was indexed with, so that the same files are measured, and print them."
+    from ragnb.indexing.folder_index import read_patterns
+    root = str(Path(folder).resolve())
+    patterns = index and read_patterns(index, root) or read_patterns(".ragnb", root)
+    for name, of in patterns.items():
+        if of and not quiet:
+            _say(say("note: {option} {patterns}, as the folder was indexed", option=f"--{name}", patterns=" ".join(of)),
+                 err=True)
+    return patterns
+
+
 def _load_eval(args: _Trial) -> Any:
     "Load the data set that the arguments name."
     from ragnb.evaluation.datasets import load_dataset, load_jsonl
@@ -1326,7 +1340,8 @@ def _load_eval(args: _Trial) -> Any:
     try:
         if args.questions is None:
             return load_dataset(args.corpus, problems=problems).limit(args.limit)
-        return load_jsonl(args.corpus, args.questions, args.qrels, problems=problems).limit(args.limit)
+        return load_jsonl(args.corpus, args.questions, args.qrels, problems=problems,
+                          patterns=_patterns(args.corpus, quiet=args.quiet)).limit(args.limit)
     finally:
         _print_problems(problems, 20)
 
@@ -1510,7 +1525,8 @@ def _print_ways(tuned: Tuned, saved: Path | None) -> None:
     if saved is not None:
         at = "" if str(saved.parent) == ".ragnb" else f" --index {shlex.quote(str(saved.parent))}"
         asked = shlex.quote(tuned.dataset.questions[0].query)
-        ways = [f"ragnb index {shlex.quote(tuned.source)}{at}\nragnb ask {asked}{at}\nragnb serve{at}"]
+        read = shlex.join([tuned.source, *(f"--{name}={one}" for name, of in tuned.patterns.items() for one in of)])
+        ways = [f"ragnb index {read}{at}\nragnb ask {asked}{at}\nragnb serve{at}"]
     for way in ways:
         _say("".join(f"    {line}\n" for line in way.splitlines()))
 
@@ -1522,6 +1538,7 @@ def _measured(args: _Tuning, measure: Callable[..., Any], **more: Any) -> Any:
     try:
         return measure(args.folder, args.questions, n=args.n, seed=args.seed, workers=args.workers,
                        show_progress=not args.quiet, problems=problems, budgets=_sizes(args.budgets),
+                       patterns=_patterns(args.folder, args.index, args.quiet),
                        embed=args.embed, cache=args.cache, keep=Path(args.out) / "runs",
                        base_url=_embed_url(args), embed_options=_embed_options(args), **more)
     finally:
@@ -1631,7 +1648,8 @@ def _questions(args: _Making) -> None:
     from ragnb.documents.files import read_documents
     kinds = [k.strip() for k in args.kinds.split(",")] if args.kinds else KINDS
     problems: list[Any] = []
-    made = make_questions(list(read_documents(args.folder, problems, once=True)), args.n, args.seed, kinds)
+    documents = list(read_documents(args.folder, problems, once=True, **_patterns(args.folder)))
+    made = make_questions(documents, args.n, args.seed, kinds)
     _print_problems(problems, 20)
     if not made.questions:
         raise InputError(f"no question can be made from {args.folder!r}: nothing in it has headings, tables, articles "

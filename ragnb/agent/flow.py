@@ -19,8 +19,8 @@ from workflows.events import Event, StartEvent, StepFailedEvent, StopEvent, Work
 
 # %% auto #0
 __all__ = ['MODEL_STEPS', 'StateEvent', 'Begin', 'Routing', 'Planning', 'Searching', 'Grading', 'Asking', 'Expanding',
-           'Answering', 'Judging', 'Finished', 'StepEvent', 'AnswerPart', 'take_choice', 'AgentParts', 'AgentFlow',
-           'Agent']
+           'Answering', 'Judging', 'Finished', 'StepEvent', 'AnswerPart', 'take_choice', 'offered', 'AgentParts',
+           'AgentFlow', 'Agent']
 
 # %% ../../nbs/85_agent/05_flow.ipynb #f18a7d93
 from ..documents.arguments import checked
@@ -116,6 +116,17 @@ def take_choice(
         return Expanding
     state.record("choose", "text" if state.feedback else "skipped", state.feedback)
     return Planning if state.feedback else Expanding
+
+# %% ../../nbs/85_agent/05_flow.ipynb #4b58cfe7
+def offered(
+    hits: Sequence[FoundChunk],   # Best first
+) -> list[FoundChunk]:            # The first hit of each document; best first
+    "Choose what a person may choose from: documents with one of the best three hits, or with half of the best score."
+    best, most = dict[str, FoundChunk](), max((h.share or 0.0 for h in hits), default=0.0)
+    near = {h.doc_id for n, h in enumerate(hits) if n < 3 or h.share is None or h.share >= most / 2}
+    for hit in hits:
+        best.setdefault(hit.doc_id, hit)
+    return [hit for doc_id, hit in best.items() if doc_id in near]
 
 # %% ../../nbs/85_agent/05_flow.ipynb #9abb5d01
 MODEL_STEPS: tuple[str, ...] = ("rewrite", "route", "plan", "grade", "answer", "judge")
@@ -333,10 +344,8 @@ class AgentFlow(Workflow):
     @step
     async def ask(self, ctx: RunContext, ev: Asking) -> Expanding | Finished:
         "End with a question to a person where there is a choice, once."
-        state, best = ev.state, dict[str, FoundChunk]()
-        for hit in state.hits:
-            best.setdefault(hit.doc_id, hit)
-        state.options = list(best.values())
+        state = ev.state
+        state.options = offered(state.hits)
         if not self.parts.ask_user or state.confirmed or len(state.options) < 2:
             return Expanding(state=state)
         why = await asyncio.to_thread(_why_not_ask, state, self.parts.library)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import logging
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -64,6 +64,22 @@ def _with_row(outline: Outline, address: Address, node: BaseNode | None) -> list
         return [address]
     line = same_line(outline, address.level, address.index)
     return [Address(address.doc_id, address.level, i) for i in (header, *line)]
+
+
+_AROUND = 5   # Chunks on each side that may contain the rest of a row
+
+
+def _whole_rows(outline: Outline, address: Address, nodes: Mapping[str, BaseNode]) -> str:
+    "The text of a chunk, with the rest of the table rows that it begins and ends in."
+    spans, own = outline.levels[address.level], outline.span_of(address)
+    near = [a for a in address.around(_AROUND, len(spans)) if str(a) in nodes]
+    pieces = [(outline.span_of(a), nodes[str(a)].get_content()) for a in near]
+    around = pieces[0][0].hull(pieces[-1][0])
+    text, start, end = stitch(around, pieces, outline.blanks), own.start - around.start, own.end - around.start
+    first, last = text.rfind("\n", 0, start) + 1, text.find("\n", end)
+    begin = first if text[first:start].lstrip().startswith("|") else start
+    is_row = text[text.rfind("\n", 0, end) + 1:end].lstrip().startswith("|")
+    return text[begin:(last if last >= 0 else len(text)) if is_row else end]
 
 # %% ../../nbs/85_agent/07_tools.ipynb #5cee873c
 BUDGET_USED: str = "The reading budget is used up. Answer now with what you have read."
@@ -128,14 +144,16 @@ class ReadRecord:
         asked = sorted(dict.fromkeys(addresses), key=lambda a: abs(a.index - near.index) if near else 0)
         fresh = [a for a in asked if str(a) not in self.read]
         known = sorted(a.index + 1 for a in asked if str(a) in self.read)
-        found = self.library.store.get_chunks(map(str, fresh[:self.most_chunks])).found if fresh else {}
+        wanted = {str(b): None for a in fresh[:self.most_chunks] for b in (a, *self._beside(a))}
+        found = self.library.store.get_chunks(wanted).found if fresh else {}
         shown, told, left = {}, [], len(fresh) - len(fresh[:self.most_chunks])
         for address in fresh[:self.most_chunks]:
             node = found.get(str(address))
             if node is None:
                 continue
             above = "" if address.level == "u" else shown_prefix(node)    # the header of a unit is a unit
-            text = f"{above}\n{node.text}" if above else node.text
+            own = node.text if address.level == "u" else _whole_rows(self._outline(address.doc_id), address, found)
+            text = f"{above}\n{own}" if above else own
             if self.characters + len(text) > self.budget:
                 self.characters = self.budget
                 told.append(BUDGET_USED)
@@ -149,6 +167,11 @@ class ReadRecord:
             told.append(f"{left} more chunks: ask again for them.")
         parts = [shown[a] for a in (sorted(shown) if near else shown)]
         return "\n\n".join([*parts, *told]) or "Nothing to read there."
+
+    def _beside(self, address: Address) -> list[Address]:
+        "The chunks that may contain the rest of a row; none of a unit, whose rows are read by `_with_row`."
+        levels = self._outline(address.doc_id).levels
+        return [] if address.level == "u" else address.around(_AROUND, len(levels[address.level]))
 
     def _at(self, doc_id: str, chunk_idx: int | str) -> tuple[Outline, Address]:
         "The chunk that is meant; `InputError` for one that is not there."

@@ -112,7 +112,7 @@ def resolve_parser(
                      "recursive:800/100, fixed:500/0, whole, sentence, records, structure, structure:RULES, "
                      "titled:SPLITTER or contexts:SPLITTER; "
                      "with sizes in tokens chunks:200/20@cl100k_base, as well units, parent-child, sentence, "
-                     f"records{told_plugins('splitter')}")
+                     f"records{told_plugins('splitter', spec)}")
 
 # %% ../../nbs/20_chunking/12_parsers.ipynb #ac15f5e3
 def makes_units(

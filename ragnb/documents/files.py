@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import accumulate
+from itertools import accumulate, takewhile
 from pathlib import Path
 from typing import Any
 
@@ -341,10 +341,21 @@ def _jsonl_documents(path: Path, name: str, notes: list[str]) -> Iterator[tuple[
             yield where, str(error)
 
 # %% ../../nbs/00_documents/06_files.ipynb #859d2bbc
+_FIELD = re.compile(r"[^\W\d_][\w -]{0,19}[:：]\s")                    # 보낸사람: …, as in the head of an e-mail
+_SUBJECT = re.compile(r"(?:제목|subject)\s?[:：]\s*(\S.*)", re.I)
+_SENTENCE = re.compile(r"(?<=[^\W\d])[.!?。](?:\s|\Z)")
+
+
 def _title(text: str, default: str) -> str:
-    "The first line with a letter when it is short (a Markdown heading, the name of a statute), else a default."
+    "The subject of an e-mail, or the first line with a letter when it is short and no sentence, else a default."
     lines = text.lstrip().split("\n", 20)[:20]
-    first = next((line for line in lines if re.search(r"\w", line)), "").lstrip("#").strip()
+    head = takewhile(_FIELD.match, lines)
+    if subject := next((found[1].strip() for line in head if (found := _SUBJECT.match(line))), ""):
+        return subject
+    line = next((line for line in lines if re.search(r"\w", line)), "").strip()
+    first = line.lstrip("#").strip()
+    if not line.startswith("#") and (end := _SENTENCE.search(first)):      # 제품 회의. 참석: 김민수, but no sentence
+        first = "" if end.end() == len(first) or first[end.start() - 1] in "다요" else first[:end.start()]
     return first if 0 < len(first) <= 60 and not first.startswith("|") else default
 
 def _file_record(path: Path, notes: list[str]) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from llama_index.core.schema import BaseNode, Document
@@ -221,6 +221,17 @@ def _check_apart(files: Sequence[Path], given: Iterable[str | Path]) -> None:
         raise InputError(f"{own[0]} is a file that is read, and would be replaced: name another folder")
 
 
+def _without_endings(documents: Iterable[Document]) -> Iterator[Document]:
+    "Name the records of a file by its name without the ending; the second file of that name keeps it."
+    named = set[str]()
+    for document in documents:
+        name = str(PurePosixPath(document.id_).with_suffix(""))     # of a file; a row has its own id
+        if document.id_ == document.metadata.get("file_name") and name not in named:
+            named.add(name)
+            document.metadata = {"item_id": name} | document.metadata
+        yield document
+
+
 def write_records(
     paths: Iterable[str | Path],       # Files and folders
     out: str | Path,                   # A folder, made when it is missing; files of the same names are replaced
@@ -232,7 +243,7 @@ def write_records(
     if kind is not None and kind not in FILES:
         raise InputError(f"kind must be one of {', '.join(FILES)}, got {kind!r}")
     paths, lines, seen = list(paths), dict[str, list[str]](), set[str]()
-    for document in (d for path in paths for d in raw_documents(path, problems)):
+    for document in _without_endings(d for path in paths for d in raw_documents(path, problems)):
         document.metadata |= {"domain": domain} if domain else {}
         own = kind or detect_kind(document.text)
         records = records_of(document, own) if own else []

@@ -9,6 +9,7 @@ import importlib
 import importlib.util
 import inspect
 import os
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -18,7 +19,7 @@ from .span import InputError
 
 # %% auto #0
 __all__ = ['PLUGIN_KINDS', 'PLUGIN_GROUP', 'IMPORTED', 'register', 'import_plugins', 'has_plugin', 'make_plugin', 'plugin_spec',
-           'told_plugins']
+           'told_usual', 'told_plugins']
 
 # %% ../../nbs/00_documents/17_plugins.ipynb #8e56e768
 PLUGIN_KINDS: tuple[str, ...] = ("splitter", "embedding", "retriever", "reranker", "policy")
@@ -102,7 +103,18 @@ def plugin_spec(made: object) -> str:  # '' for what no plugin has made
     return _SPECS.get(type(made), "")
 
 
-def told_plugins(kind: str) -> str:  # To follow a list of names in a message; '' when there are none
+def told_usual(
+    spec: str,   # An unknown name
+) -> str:        # To follow the known names in a message; '' for any other name
+    "Say how to write what LlamaIndex calls a sentence window."
+    is_window = re.match("sentence.?window", spec.lower())
+    return "; a sentence window is the splitter sentence with the policy window:5" if is_window else ""
+
+
+def told_plugins(
+    kind: str,
+    spec: str = "",   # The unknown name
+) -> str:             # To follow a list of names in a message
     "List the plugins of a kind."
     names = [name for of, name in _MAKERS if of == kind]
-    return f"; plugins: {', '.join(names)}" if names else "; --import FILE registers your own"
+    return told_usual(spec) + (f"; plugins: {', '.join(names)}" if names else "; --import FILE registers your own")

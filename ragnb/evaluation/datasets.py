@@ -405,9 +405,10 @@ class _Reading:
         if not self.documents:
             self.found.append(Problem(file_name, "holds no document"))
 
-    def read_folder(self, folder: Path, skipped: list[Problem]) -> None:
+    def read_folder(self, folder: Path, skipped: list[Problem],
+                    patterns: Mapping[str, Sequence[str]] | None) -> None:
         "Read the documents that `ragnb index` reads: identical copies once."
-        self.documents = {d.id_: d for d in read_documents(folder, skipped, once=True)}
+        self.documents = {d.id_: d for d in read_documents(folder, skipped, once=True, **(patterns or {}))}
         self.texts = {i: d.text for i, d in self.documents.items()}
         for i, d in self.documents.items():     # `copy.jsonl:7` is `a.jsonl:7`
             if i.startswith(file := str(d.metadata.get("file_name"))):
@@ -450,11 +451,12 @@ def load_jsonl(
     qrels: str | Path | None = None,  # With qrels, questions need no evidence
     name: str = "",                   # Of the set; when empty that of the folder, or of the one around `corpus`
     problems: list[Problem] | None = None,  # Bad lines are added here and skipped; None: they are raised
+    patterns: Mapping[str, Sequence[str]] | None = None,   # `include` and `exclude` of a folder, see `read_documents`
 ) -> Dataset:                         # `InputError` lists every bad line of all files
     "Read a corpus, questions and qrels."
     corpus, reading, skipped = Path(corpus), _Reading(), []
     if corpus.is_dir():   # what `ragnb index` skips is skipped here too
-        reading.read_folder(corpus, skipped)
+        reading.read_folder(corpus, skipped, patterns)
     else:
         reading.read_corpus(_records(corpus, reading.found), corpus.name)
     reading.ask(questions, needs_evidence=qrels is None)

@@ -26,6 +26,7 @@ __all__ = ['PRESETS', 'DEFAULT_STRATEGY', 'DOCUMENT_STRATEGY', 'Strategy', 'pars
 
 # %% ../../nbs/90_evaluation/04_strategy.ipynb #79562691
 from ..documents.halves import replace_halves_in
+from ..documents.plugins import told_usual
 from ..documents.servers import ServerAddress
 from ..documents.span import check_fields, DuplicateIdError, IndexMismatchError, InputError
 from ..context.builders import Context, Ranking
@@ -166,7 +167,7 @@ def _base(word: str) -> Strategy:
     if word not in PRESETS:
         presets = ", ".join(PRESETS)
         usage = f"start with {presets}, default or peer:NAME, or give key=value words"
-        raise InputError(f"unknown strategy {word!r}: {usage}")
+        raise InputError(f"unknown strategy {word!r}: {usage}{told_usual(word)}")
     return PRESETS[word]
 
 # %% ../../nbs/90_evaluation/04_strategy.ipynb #de002992

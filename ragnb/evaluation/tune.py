@@ -77,19 +77,20 @@ def load_tuning_set(
     n: int = 30,                            # Questions made, >= 1
     seed: int = 0,                          # Another one makes other questions
     problems: list[Problem] | None = None,  # Files that cannot be read are added here
+    patterns: Mapping[str, Sequence[str]] | None = None,   # `include` and `exclude` of a folder, see `read_documents`
 ) -> tuple[Dataset, MadeQuestions | None]:  # `InputError` names every bad line, or says why nothing can be asked
     "Read documents, and read or make questions about them."
     problems = [] if problems is None else problems
     if questions is not None:
         if isinstance(source, Dataset):
             raise InputError("questions go with a folder: the data set has its own")
-        return load_jsonl(source, questions, name=Path(source).resolve().name), None
+        return load_jsonl(source, questions, name=Path(source).resolve().name, patterns=patterns), None
     dataset = source
     if not isinstance(source, Dataset):
         path, pairs = Path(source), (("corpus", "questions"), ("corpus.jsonl", "queries.jsonl"))
         inside = any(all((path / name).exists() for name in pair) for pair in pairs)   # its questions
         dataset = load_dataset(path) if inside or not path.exists() else Dataset(path.resolve().name, {
-            d.id_: d for d in read_documents(path, problems, once=True) if d.text.strip()}, [])
+            d.id_: d for d in read_documents(path, problems, once=True, **(patterns or {})) if d.text.strip()}, [])
         if not dataset.documents:
             raise InputError(f"no document in {str(path)!r} has text")
     if dataset.questions:
@@ -349,16 +350,17 @@ def as_commands(
     budget: int = 0,              # Characters; 0 leaves it out
     embed: str = "ngram",         # Of the run, for a strategy that names none
     index_folder: str = INDEX_FOLDER,   # Where the index is made
+    patterns: Mapping[str, Sequence[str]] | None = None,   # `include` and `exclude` of the documents
 ) -> tuple[str, str]:             # Two commands, and lines of Python; '' for a peer, which ragnb cannot run by itself
     "Write a strategy as commands and as Python."
     if strategy and strategy.peer:
         return "", ""
-    folder, given = _folder(strategy, index_folder), strategy_settings(strategy, budget, embed)
+    folder, given = _folder(strategy, index_folder), {**(patterns or {}), **strategy_settings(strategy, budget, embed)}
     at = ["--index", folder] if folder != ".ragnb" else []
     index, ask = ["ragnb", "index", str(source), *at], ["ragnb", "ask", question, *at]
     made, settings = "", ""
     for key, value in given.items():
-        name, of_index = key.replace("_", "-"), key in ("split", "embed")
+        name, of_index = key.replace("_", "-"), key in ("split", "embed", "include", "exclude")
         words = [f"--no-{name}"] if value is False else [f"--{name}", str(value)]
         words = [word for one in value for word in (f"--{name}", one)] if isinstance(value, list) else words
         (index if of_index else ask).extend(words)
@@ -379,6 +381,7 @@ class Tuned:
     made: MadeQuestions | None = None     # When the questions were made
     embed: str = "ngram"                  # Of strategies that name none
     index_folder: str = INDEX_FOLDER      # Where the commands and the Python make the index
+    patterns: Mapping[str, Sequence[str]] = field(default_factory=dict)   # `include` and `exclude` of the documents
 
     @property
     def winner(self) -> Run:
@@ -410,7 +413,7 @@ class Tuned:
         "The choice as commands, and as Python; '' for a peer."
         strategy, budget = self._shown
         question = self.dataset.questions[0].query
-        return as_commands(strategy, self.source, question, budget, self.embed, self.index_folder)
+        return as_commands(strategy, self.source, question, budget, self.embed, self.index_folder, self.patterns)
 
     @property
     def misses(self) -> str:
@@ -462,6 +465,7 @@ def tune(
     workers: int = 1,                            # Processes
     show_progress: bool = True,
     problems: list[Problem] | None = None,       # Files that cannot be read are added here
+    patterns: Mapping[str, Sequence[str]] | None = None,   # `include` and `exclude` of a folder
     **plan: Any,                                 # Other fields of `RunPlan`: `budgets`, `embed`, `cache`, `keep`, …
 ) -> Tuned:                                      # `InputError` when nothing can be read or asked
     "Choose retrieval, chunk size and policy for documents."
@@ -469,7 +473,7 @@ def tune(
     stage = say("read, and make questions" if questions is None else "read the documents")
     hidden = None if show_progress else True     # In a log, an error about the input is the only line
     with tqdm(total=1, desc=stage, disable=hidden, bar_format="{desc} [{elapsed}]", leave=False):
-        dataset, made = load_tuning_set(source, questions, n, seed, problems)
+        dataset, made = load_tuning_set(source, questions, n, seed, problems, patterns)
     by_documents = bool(dataset.qrels) and not any(q.evidence for q in dataset.questions)
     planned = RunPlan(dataset, by_documents=by_documents, **plan)
     kept, note = ((), "") if by_documents else fitting_budgets(dataset, planned.budgets)
@@ -478,4 +482,4 @@ def tune(
         planned = replace(planned, dataset=dataset, budgets=kept)
     runs = run_strategies(planned, grid, workers=workers, show_progress=show_progress)
     called = dataset.name if isinstance(source, Dataset) else str(source)
-    return Tuned(dataset, runs, choose(runs), called, made, planned.embed)
+    return Tuned(dataset, runs, choose(runs), called, made, planned.embed, patterns=patterns or {})

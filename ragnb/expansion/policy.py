@@ -338,6 +338,6 @@ def resolve_policy(
         arguments = [maker.argument(argument)] if colon else []
     except ValueError:
         usages = ", ".join(m.usage for m in _MAKERS.values())
-        known = f"{usages}, or several joined by '+'{told_plugins('policy')}"
+        known = f"{usages}, or several joined by '+'{told_plugins('policy', spec)}"
         raise InputError(f"unknown policy {spec!r}: use {known}") from None
     return maker.make(*arguments, **{k: v for k, v in parts.items() if k in maker.parts and v is not None})

@@ -76,7 +76,7 @@ def parse_retriever(
         plans = " or ".join(f"{plan}:" for plan in PLANS)
         raise InputError(f"unknown retriever {spec!r}: use {', '.join(RETRIEVERS)} or "
                          f"hybrid:{'|'.join(FUSIONS)}[:W/W], with {plans} before one of them if a model may plan"
-                         + told_plugins("retriever"))
+                         + told_plugins("retriever", spec))
     weights = match["weights"] and tuple(float(w) for w in match["weights"].split("/"))
     return RetrieverSpec(match["kind"] or "auto", match["plan"] or "", match["method"] or "rrf", weights)
 

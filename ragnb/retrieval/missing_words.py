@@ -17,8 +17,9 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 # %% auto #0
-__all__ = ['SMALL', 'content_words', 'code_forms', 'spelled_alike', 'IndexWords', 'index_words', 'Note', 'QuestionWords',
-           'missing_words', 'readable_question', 'words_as_written', 'question_for', 'Common', 'common_words']
+__all__ = ['CODED', 'SMALL', 'codes_in', 'content_words', 'code_forms', 'spelled_alike', 'IndexWords', 'index_words', 'Note',
+           'QuestionWords', 'missing_words', 'code_match', 'readable_question', 'words_as_written', 'question_for',
+           'Common', 'common_words']
 
 # %% ../../nbs/40_retrieval/16_missing_words.ipynb #28e7d990
 from ..documents.forms import plain_text
@@ -43,6 +44,16 @@ _HANGUL = re.compile("[가-힣]")
 _RUN = re.compile(r"[a-z]+|[0-9]+")
 _CODE = re.compile(r"[A-Za-z0-9]+(?:-[A-Za-z0-9]+)*")  # E-03, with a letter and a digit
 
+CODED = re.compile(r"[A-Za-z]-?\d|\d-?[A-Za-z]")         # A text with a code
+
+
+def codes_in(
+    text: str,
+) -> list[str]:   # In order
+    "Find the codes of a text, such as HB-300: letters and digits together."
+    codes = [m[0] for m in _CODE.finditer(text)]
+    return [c for c in codes if any(map(str.isdigit, c)) and any(map(str.isalpha, c))]
+
 
 def content_words(
     question: str,
@@ -52,8 +63,7 @@ def content_words(
     if not _HANGUL.search(question):
         found = [m[0] for m in _LATIN.finditer(question) if m[0].lower() not in _FUNCTION]
         return list(dict.fromkeys(word for word in found if len(word) > 1))
-    codes = [m[0] for m in _CODE.finditer(question)]
-    out = [c for c in codes if any(map(str.isdigit, c)) and any(map(str.isalpha, c))]
+    out = codes_in(question) if CODED.search(question) else []
     for m in load_kiwi().tokenize(question):
         noun = m.tag in ("NNG", "NNP", "SL", "SH") or m.tag == "SN" and len(m.form) > 3
         if any(m.form in code for code in out if not _HANGUL.search(code)):
@@ -208,9 +218,12 @@ def _begins(word: str, text: str) -> bool:
 def _is_in(word: str, text: str) -> bool:
     "Check that a text contains a word, a code in any spelling: E-03, E 03 and E03."
     forms = code_forms(word)
-    if not forms:
-        return word.lower() in text.lower()
-    return re.search(rf"(?<![a-z0-9]){r'[^a-z0-9가-힣]{0,2}'.join(forms[-1])}(?![a-z0-9])", text.lower()) is not None
+    return _has_parts(forms[-1], text) if forms else word.lower() in text.lower()
+
+
+def _has_parts(parts: Sequence[str], text: str, between: str = "[^a-z0-9가-힣]{0,2}") -> bool:
+    "Check that a text contains the parts of a code, given as patterns."
+    return re.search(rf"(?<![a-z0-9]){between.join(parts)}(?![a-z0-9])", text.lower()) is not None
 
 
 def missing_words(
@@ -243,11 +256,26 @@ def _notes(asked: list[str], missing: list[str], unread: list[str], words: Index
                    else "no document contains these words of the question: {words}", words=listed)
         notes.append(Note("missing", told))
     if unread:
-        told = say("in the documents, but in no passage that fits the budget: {words}", words=", ".join(unread))
+        told = say("in the documents, but in no passage of the context: {words}", words=", ".join(unread))
         notes.append(Note("unread", told))
     alike = {w: found for w in missing if (found := spelled_alike(w, words.others(w)))}
     told = "spelled like {word}: {words}"
     return [*notes, *(Note("alike", say(told, word=w, words=", ".join(found))) for w, found in alike.items())]
+
+# %% ../../nbs/40_retrieval/16_missing_words.ipynb #288dac1e
+def code_match(
+    codes: Sequence[str],   # Of a question, from `codes_in`
+    names: str,             # Title, file name, fields and heading of a text
+) -> int:                   # 1: one of the codes; -1: only another code of the same series; 0: neither
+    "Compare the codes of a question with the names of a text."
+    if any(_is_in(code, names) for code in codes):
+        return 1
+    for *_, parts in filter(None, map(code_forms, codes)):
+        number = len(parts) - (1 if parts[-1].isdigit() else 2)     # the last one; behind it is at most a suffix
+        for n, other in {number: "[0-9]+", len(parts) - 1: "[0-9]+" if parts[-1].isdigit() else "[a-z]{1,2}"}.items():
+            if n and _has_parts([*parts[:n], other, *parts[n + 1:]], names, "[-_ ]?"):
+                return -1
+    return 0
 
 # %% ../../nbs/40_retrieval/16_missing_words.ipynb #14c1adff
 def readable_question(

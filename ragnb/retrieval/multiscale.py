@@ -18,7 +18,7 @@ from llama_index.core.schema import NodeRelationship, NodeWithScore, QueryBundle
 # %% auto #0
 __all__ = ['QUESTION_WORDS', 'HEADER', 'SAME_LINE', 'BY_NAME', 'WITH_FIRST', 'query_terms', 'Piece', 'pieces_by_score',
            'cut_pieces', 'take_units', 'with_headers', 'UnitReader', 'take_readable', 'KnownPlace', 'places_apart',
-           'MultiScaleRanking', 'put_first', 'known_places', 'extended', 'MultiScaleRetriever']
+           'MultiScaleRanking', 'put_first', 'known_places', 'own_code_first', 'extended', 'MultiScaleRetriever']
 
 # %% ../../nbs/40_retrieval/07_multiscale.ipynb #d1e85e12
 from ..documents.arguments import checked
@@ -33,7 +33,9 @@ from ..chunking.units import same_line
 from ..storage.filtered import filtered_store, FilteredStore
 from ..storage.store import ChunkReader
 from .arguments import check_counts, is_number, StoreRetriever
-from .missing_words import Common, common_words, IndexWords, missing_words, question_for
+from ragnb.retrieval.missing_words import (
+    code_match, CODED, codes_in, Common, common_words, IndexWords, missing_words, question_for
+)
 from .hybrid import check_question, Hits, HitsRetriever, question_bundle
 from .scoring import question_vector, score_units, Signs, UnitScores
 from .unit_source import GROW, in_short_records, SHIFT, Units, UnitSource, WHOLE
@@ -542,6 +544,40 @@ def known_places(
             places.append(KnownPlace(cited_id, cited_span, why))
     return places
 
+# %% ../../nbs/40_retrieval/07_multiscale.ipynb #efef84f2
+_NAMED = 60   # Units, best first, whose names are compared with the codes of a question
+
+
+def _names(outline: Outline, part: int) -> dict[str, str]:
+    "What a unit is named by, the nearest first: heading, fields of its document, file."
+    fields = {kind: value for kind, value in outline.metadata.items() if isinstance(value, str)}
+    return {"heading": outline.sections[part][0] if part >= 0 else ""} | fields | {"file": outline.doc_id}
+
+
+def own_code_first(
+    reader: UnitReader,
+    pieces: Sequence[Piece],   # Best first
+    question: str,
+) -> list[Piece]:              # Each once, scores still falling
+    "Put units that are named by another code of a series behind those that are named by the code of the question."
+    units, keys, codes = reader.units, [p.key for p in pieces[:_NAMED]], codes_in(question)
+    if reader.with_outlines:
+        reader.read_units(keys)
+    own_ids = {units.ids[key >> SHIFT] for key in keys}
+    reader.outlines |= reader.store.get_outlines(sorted(own_ids)).all()
+    reader.reads += 1
+    outlines, parts = reader.outlines, units.table["part"][units.rows_of(np.array(keys, np.int64))].tolist()
+    names = [_names(outlines[units.ids[key >> SHIFT]], part) for key, part in zip(keys, parts)]
+    match = [{kind: found for kind, name in own.items() if (found := code_match(codes, name))} for own in names]
+    kinds = {kind for own in match for kind, found in own.items() if found > 0}
+    nearest = [next((found for kind, found in own.items() if kind in kinds), 0) for own in match]
+    last = max((n for n, found in enumerate(nearest) if found > 0), default=0)
+    other = [key for key, found in zip(keys[:last], nearest) if found < 0]
+    behind = {key for key, node in zip(other, reader.read_units(other)) if code_match(codes, node.text) < 1}
+    first = [p for p in pieces[:last + 1] if p.key not in behind]
+    moved = [p._replace(score=min(p.score, first[-1].score)) for p in pieces[:last + 1] if p.key in behind]
+    return [*first, *moved, *pieces[last + 1:]]
+
 # %% ../../nbs/40_retrieval/07_multiscale.ipynb #4dc4e440
 def extended(
     source: UnitSource,
@@ -697,7 +733,7 @@ class MultiScaleRetriever(StoreRetriever, HitsRetriever):
                     read = [unit.text for unit in reader.read_units(p.key for p in pieces[:20])]
                     pieces = [] if missing_words(text, words, read).is_all_missing else pieces
             may = None if allowed is None else set(np.intersect1d(units.keys, allowed).tolist())
-            pieces = with_headers(units, pieces, may)
+            pieces = with_headers(units, own_code_first(reader, pieces, text) if CODED.search(text) else pieces, may)
             places = known_places(units, named, pieces, self.follow, may, self.whole)
             cited = [place[:2] for place in places if not units.holds(*place[:2])]
             reader.units = units = extended(source, units, scores.keys, cited)

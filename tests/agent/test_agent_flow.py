@@ -10,16 +10,17 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import write
 from llama_index.core.llms import CompletionResponse
 from llama_index.core.schema import Document
 from ollama_server import OllamaServer
 
-from ragnb import Agent, Conversation, index_documents, InputError, resolve_llm
+from ragnb import Agent, Conversation, index_documents, InputError, resolve_llm, update_index
 from ragnb.agent.chat import Chat
-from ragnb.agent.flow import AgentFlow, AgentParts, AnswerPart, Begin, Finished, StepEvent
+from ragnb.agent.flow import AgentFlow, AgentParts, AnswerPart, Begin, Finished, offered, StepEvent
 from ragnb.agent.library import Library, library_pipeline
 from ragnb.agent.routes import AgentRoute, DEFAULT_ROUTES
-from ragnb.agent.state import AgentState, Choice
+from ragnb.agent.state import AgentState, Choice, FoundChunk
 from ragnb.models.scripted import ScriptedLLM
 from ragnb.pipeline.answer import strong_offsets
 
@@ -181,6 +182,17 @@ def test_nobody_is_asked_where_one_document_clearly_wins(library: Library) -> No
     assert (state.status, state.kinds("ask"), state.leader) == ("answered", ["clear"], "TR.md") and len(state.options) > 1
 
 
+def test_only_documents_with_one_of_the_best_passages_are_offered(tmp_path: Path) -> None:
+    """A question on leave offered the file of a bicycle: a document is offered if a hit scores at least half of the best one."""
+    write(tmp_path / "in", {"leave.md": "# 휴가\n\n연차 휴가는 신청서를 내고 쓴다.\n", "sick.md": "# 병가\n\n병가 휴가는 신청서를 내고 쓴다.\n",
+                            "bike.md": "# 자전거\n\n자전거는 현관에 세우고 열쇠를 관리실에 낸다.\n", "cat.md": "# 고양이\n\n고양이는 창가에서 잔다.\n"})
+    index, _ = update_index(tmp_path / "in", tmp_path / "index", show_progress=False)
+    state = Agent(Library.open(tmp_path / "index"), ask_user=True).ask("신청서는 어떻게 내나요?")
+    assert state.status == "waiting" and {o.doc_id for o in state.options} == {"leave.md", "sick.md"} < {h.doc_id for h in state.hits}
+    shares = [FoundChunk(id=f"{d}#u{n}", doc_id=d, share=share) for n, (d, share) in enumerate([("a", .4), ("b", 1.0), ("a", .6), ("c", .49), ("d", None)])]
+    assert [(o.doc_id, o.id) for o in offered(shares)] == [("a", "a#u0"), ("b", "b#u1"), ("d", "d#u4")]
+
+
 LOST = "화성 탐사선의 연료는 무엇인가요?"
 
 
@@ -239,7 +251,7 @@ def test_another_process_goes_on(library: Library, folder: Path, tmp_path: Path)
     code = f"""
 import sys
 from ragnb.agent.flow import Agent
-from ragnb.agent.state import AgentState, Choice
+from ragnb.agent.state import AgentState, Choice, FoundChunk
 from ragnb.models.scripted import ScriptedLLM
 agent = Agent({str(folder)!r}, ScriptedLLM({{{JUDGE!r}: {YES!r}, '': '팔이 걸렸습니다 [1].'}}), {{'plan': None, 'grade': None}})
 done = agent.resume(AgentState.load({str(tmp_path / "state.json")!r}), Choice(documents=['TR.md']))

@@ -112,9 +112,14 @@ def test_mcp_reads_around_a_hit_when_it_is_told_a_policy(index):
 def test_mcp_returns_the_whole_row_of_a_long_table(tmp_path):
     """`… | 납기는` and nothing more, the header in place of a result → each result is a whole row, below the header."""
     write(tmp_path, {"prices.md": "\n".join(PRICES)})
-    for split in ("units", "structure"):
-        update_index(tmp_path / "prices.md", tmp_path / split, parser=split, show_progress=False)
-        tools = ReadingTools(tmp_path / split, budget=9_000)
+    for at, split in enumerate(("units", "structure", "parent-child", "chunks:200/40", "fixed:150/0")):
+        update_index(tmp_path / "prices.md", tmp_path / str(at), parser=split, show_progress=False)
+        tools = ReadingTools(tmp_path / str(at), budget=9_000)
+        if at > 1:       # a chunk begins and ends inside a row
+            told = [tools.search("HS-107의 단가는 얼마인가요?", 3), tools.get_neighbor_chunks("prices.md", 12, "both", 2)]
+            lines = [line for text in told for line in text.splitlines() if " | " in line and "<자료" not in line]
+            assert len(lines) > 5 and not [line for line in lines if line.strip() not in PRICES], split
+            continue
         for n, k in ((1, 107), (2, 121)):
             told = re.sub(r"\s*</자료>\s*<자료[^>]*>\s*", " ", tools.search(f"HS-{k}의 단가는 얼마인가요?", n)).replace("\n", " ")
             assert PRICES[k - 96] in told and (n == 2 or " ".join(PRICES[2:4]) in told), (split, told)
@@ -188,6 +193,26 @@ def test_what_include_asked_for_once_stays(run, tmp_path):
     assert ids("--include", "none")[0] == ids()[0] == ["old/rule.md", "rule.md"]
     shutil.copytree(docs, tmp_path / "more")
     assert "as before" not in run("index", tmp_path / "more", "--index", tmp_path / "index2", "--quiet")[2]
+
+
+def test_every_command_reads_the_files_that_were_indexed(run, tmp_path, monkeypatch):
+    """`decide` measured 25 documents, the index had 27 → `tune`, `decide`, `eval` and `questions` read what `--include` added."""
+    monkeypatch.chdir(tmp_path)
+    log = "".join(f"## Fault {n}\n\nPump {n} of hall {n} lost {n + 2} litres of oil, and the valve was closed.\n\n" for n in range(1, 9))
+    write(tmp_path / "docs", {"line.log": log, "rule.md": "# Rule\n\nA trip of one day costs 30 euros.\n", "old/rule.md": "# Old\n\nA trip costs 20 marks.\n"})
+    ask = '{"query_id": "q", "query": "oil of pump 3?", "evidence": [{"doc_id": "line.log", "text": "Pump 3 of hall 3 lost 5 litres of oil"}]}\n'
+    (tmp_path / "own.jsonl").write_text(ask + ask.replace('"q"', '"q2"').replace("3", "4").replace("5 litres", "6 litres"), encoding="utf-8")
+    assert run("index", "docs", "--include", "*.log", "--exclude", "old/", "--quiet")[0] == 0
+    few = ("--strategy", "bm25", "--strategy", "multi-scale", "--budgets", "300")
+    for command in (("tune", "docs", "own.jsonl", *few), ("eval", "docs", "own.jsonl", *few), ("decide", "docs", "own.jsonl", *few, "--peers", "none", "--save")):
+        code, out, err = run(*command)
+        assert code == 0 and ("docs: 2 documents" in out or "2 documents, 2 questions" in out), (command, out, err)
+        assert "note: --include *.log, as the folder was indexed" in err and "note: --exclude old/" in err
+    printed = shlex.split(next(line for line in out.splitlines() if "ragnb index" in line))
+    assert printed == ["ragnb", "index", "docs", "--include=*.log", "--exclude=old/"]       # the index that it prints reads them too
+    assert {json.loads(line)["evidence"][0]["doc_id"] for line in run("questions", "docs", "--n", "9")[1].splitlines()} >= {"line.log"}
+    for line in printed[1:], ["index", "docs"]:
+        assert "2 documents" in run(*line)[1]
 
 
 def test_a_copy_is_named_by_the_place_that_the_filter_allows(run, tmp_path):
@@ -405,6 +430,38 @@ def test_messages_that_were_half_english(run, tmp_path, monkeypatch):
                   ("records", tmp_path / "law.txt", "--out", tmp_path / "out"), ("index", docs, "--index", tmp_path / "other", "--split", "paras:100")):
         err = run(*words)[2].replace(str(tmp_path), "")
         assert re.search("[가-힣]", err) and not re.search(r"(?:\b[a-z]{2,} ){2}[a-z]{2,}\b", re.sub(r"`[^`]*`", "", err)), (words, err)
+
+
+def test_a_sentence_window_is_named_as_ragnb_names_it(run, index, tmp_path, monkeypatch):
+    """A list of other names for what a LlamaIndex user types → how ragnb writes it; for `eval --split` too."""
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path / "docs", {"a.md": "One sentence. And another.\n"})
+    for argv in (("index", "docs", "--split", "sentence-window"), ("ask", "?", "--index", index, "--policy", "sentence_window:3"),
+                 ("ask", "?", "--index", index, "--retrieve", "sentence-window"), ("tune", "docs", "--strategy", "sentence-window")):
+        code, _, err = run(*argv)
+        assert code == 2 and "a sentence window is the splitter sentence with the policy window:5" in err, (argv, err)
+    assert run("index", "docs", "--index", "s", "--split", "sentence", "--quiet")[0] == 0 == run("ask", "sentence", "--index", "s", "--policy", "window:5")[0]
+    for command in ("eval", "tune", "decide"):
+        assert "--strategy 'split=fixed:300'" in run(command, "docs", "--split", "fixed:300")[2]
+
+
+def test_the_page_explains_its_numbers(run, index, tmp_path):
+    """`10 hits`, `words 7 2.00` and a column `read` without a word on them → a sentence each."""
+    for lang, told in (("en", ("A hit is a piece of text that the search found", "words 7: how far", "read: the text is in the context")),
+                       ("ko", ("적중은 검색이 찾은 글 조각", "단어 7은", "문맥에 있다는 뜻"))):
+        assert run("--lang", lang, "ask", "반차는 몇 시간인가요?", "--index", index, "--html", tmp_path / "why.html")[0] == 0
+        page = (tmp_path / "why.html").read_text(encoding="utf-8")
+        assert all(text in page for text in told), lang
+
+
+def test_a_title_is_no_sentence_and_an_email_has_its_subject(run, tmp_path):
+    """A whole sentence, or `보낸사람: …`, as the title of a file → the file's name, and the subject."""
+    write(tmp_path / "docs", {"복지.txt": "복지 포인트는 매년 1월 2일에 120만 포인트를 준다. 남은 것은 없어진다.\n\n동호회는 10명부터다.\n",
+                              "mail.txt": "From: Kim <kim@a.example>\nDate: 2025-10-02\nSubject: Delivery moves\n\nHello, the delivery moves to November.\n",
+                              "9.txt": "9월 29일 제품 회의. 참석: 박서연, 최도윤.\n\n가격을 정했다.\n"})
+    assert run("index", tmp_path / "docs", "--index", tmp_path / "i", "--quiet")[0] == 0
+    titles = {row["id"]: row["title"] for row in json.loads(run("ls", "--json", "--index", tmp_path / "i")[1])["documents"]}
+    assert titles == {"복지.txt": "복지", "mail.txt": "Delivery moves", "9.txt": "9월 29일 제품 회의"}
 
 
 def test_a_size_without_an_overlap_has_none(run, index):

@@ -110,9 +110,17 @@ def test_raw_texts_become_files_of_records(tmp_path, capsys) -> None:
 def test_a_record_is_written_once(tmp_path, capsys) -> None:
     for name in ("a.txt", "b.txt"):
         (tmp_path / name).write_text(RAW["qa.txt"], encoding="utf-8")
-    (tmp_path / "c.jsonl").write_text('{"id": "a.txt", "text": "질의 : 언제?\\n회시 : 내일."}\n', encoding="utf-8")
+    (tmp_path / "c.jsonl").write_text('{"id": "a", "text": "질의 : 언제?\\n회시 : 내일."}\n', encoding="utf-8")
     assert main(["records", str(tmp_path), "--out", str(tmp_path / "out")]) == 0
     assert "already written" in capsys.readouterr().err and len(rows(tmp_path / "out" / "labor_qa.jsonl")) == 2
+
+
+def test_ids_of_records_have_no_ending_of_a_file(tmp_path) -> None:
+    """`LAW_statute.txt_A1`, `faq.md_1` → `LAW_statute_A1`, `faq_1`; a second file of the name keeps its ending."""
+    write(tmp_path / "in", {"laws/v1.2.md": RAW["rule.md"], "qa.txt": RAW["qa.txt"], "qa.md": RAW["qa.txt"].replace("됩니다", "안 됩니다")})
+    assert main(["records", str(tmp_path / "in"), "--out", str(tmp_path / "out"), "--json"]) == 0
+    ids = [r["id"] for name in ("laws_full", "labor_qa") for r in rows(tmp_path / "out" / f"{name}.jsonl")]
+    assert ids == ["LAW_laws/v1.2_H", "LAW_laws/v1.2_A1", "qa", "qa.txt"]
 
 
 @pytest.mark.parametrize("arguments, message", [

@@ -177,3 +177,33 @@ def test_a_small_budget_reads_what_was_asked_for_in_an_article_not_its_beginning
         passage = Pipeline.from_index(index, budget=budget).ask("등록의 유효기간은 몇 년인가요?").context.passages[0]
         assert "유효기간은 4년" in passage.text and passage_article(passage).startswith("제5조")
     assert Pipeline.from_index(index, budget=1_000).ask("등록의 유효기간은 몇 년인가요?").passages[0].text.count("제5조(") == 1
+
+
+WARRANTY = "{head}\n\n## 설치\n\n{more}\n\n## 보증\n\n보증 기간은 구입한 날부터 {months}개월이다. 보증 기간에는 무상으로 수리한다.\n"
+MORE = "센서를 모터에서 30 cm 떨어진 곳에 달고 나사를 조인다. 전원을 끄고 60초 기다린다. 케이블은 짧은 것을 쓴다.\n\n" * 6
+FIELD = "---\nmodel: {code}\n---\n# 온도 센서 설명서"
+
+
+def _manuals(named: str, codes: tuple[str, str]) -> dict[str, str]:
+    """Two manuals that differ in a code: in the title, the file name, a field, or a heading of one file. The first one is longer."""
+    heads = {"title": "# {code} 온도 센서 설명서", "file": "# 온도 센서 설명서", "field": FIELD, "heading": "# {code}"}
+    parts = [WARRANTY.format(head=heads[named].format(code=code), more=more, months=months)
+             for code, months, more in zip(codes, (24, 36), (MORE, "벽에 단다."))]
+    if named == "heading":
+        return {"all.md": "\n".join(parts)}
+    files = (f"{c.lower().replace('-', '')}_manual.md" for c in codes) if named == "file" else ("a.md", "b.md")
+    return dict(zip(files, parts))
+
+
+@pytest.mark.parametrize("named", ["title", "file", "field", "heading"])
+@pytest.mark.parametrize("codes", [("HB-300", "HB-500"), ("E-03", "E-117"), ("X300A", "X300B")])
+def test_two_manuals_that_differ_in_a_code(named: str, codes: tuple[str, str], tmp_path: Path) -> None:
+    write(tmp_path / "in", _manuals(named, codes))
+    index, _ = update_index(tmp_path / "in", tmp_path / "index", show_progress=False)
+    pipeline = Pipeline.from_index(index, budget=60 if named == "heading" else 400)    # neighbors are one passage
+    for code, months in zip(codes, ("24", "36")):
+        for question in (f"{code} 보증 기간은?", f"{code.lower().replace('-', '')} 보증은 몇 개월인가요?"):
+            found = [h.node.text for h in pipeline.find(question).hits], [p.text for p in pipeline.ask(question).passages]
+            assert [re.findall(r"(\d+)개월", " ".join(texts))[0] for texts in found] == [months, months], question
+    both = Pipeline.from_index(index, budget=2_000).ask(f"{codes[0]}과 {codes[1]}의 보증 기간 비교").context.text
+    assert "24개월" in both and "36개월" in both      # neither is behind the other
