@@ -337,7 +337,15 @@ class Ollama(HidesKeys, KnownArguments, StockOllama):
 
 # %% ../../nbs/10_models/10_ollama.ipynb #256cabb2
 class TextTooLongError(InputError):
-    "A text is longer than an embedding model can read; the message has its beginning."
+    "A text is longer than an embedding model can read; the message has its beginning, `text` is all of it."
+
+    def __init__(
+        self,
+        message: str,
+        text: str = "",   # As it was sent, without prefix: a store names the chunk that has it
+    ) -> None:
+        super().__init__(message)
+        self.text = text
 
 # %% ../../nbs/10_models/10_ollama.ipynb #ebf62d42
 class OllamaEmbedding(HidesKeys, KnownArguments, StockEmbedding):
@@ -463,7 +471,7 @@ class OllamaEmbedding(HidesKeys, KnownArguments, StockEmbedding):
         text = longest[0].removeprefix(self.text_prefix)
         told = f"a text of {len(text):,} characters is too long for the model {self.model_name!r} ({refused.error})"
         way_out = "split smaller, or let the server cut it (truncate=True)"
-        return TextTooLongError(f"{told}: {text[:60]!r}…; {way_out}")
+        return TextTooLongError(f"{told}: {text[:60]!r}…; {way_out}", text)
 
 # %% ../../nbs/10_models/10_ollama.ipynb #f9409819
 _CALLED: dict[str, str] = {"num_ctx": "context_window", "think": "thinking", "timeout": "request_timeout"}

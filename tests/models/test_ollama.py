@@ -124,8 +124,9 @@ def test_a_text_too_long_is_named_and_never_cut(server):
     texts = ["연차는 15일이다.", "병가는 " * 20, "반차는 4시간이다."]
     model = resolve_embedding("ollama:embedder", server.url)
     for call in (lambda: model.get_text_embedding_batch(texts), lambda: asyncio.run(model.aget_text_embedding_batch(texts))):
-        with pytest.raises(TextTooLongError, match="79 characters is too long for the model 'embedder'.*'병가는 병가는"):
+        with pytest.raises(TextTooLongError, match="79 characters is too long for the model 'embedder'.*'병가는 병가는") as caught:
             call()
+        assert caught.value.text == texts[1].strip()
     assert all(body["truncate"] is False for body in server.asked("/api/embed"))
     cut = resolve_embedding("ollama:embedder", server.url, truncate=True).get_text_embedding_batch(texts)
     assert len(cut) == 3 and np.allclose(cut[0], toy_vector(texts[0]))
