@@ -27,7 +27,7 @@ from ..documents.text import first_part, last_fit, last_fit_near, readable_cut, 
 from ..models.guards import guard_numbers
 from ..models.llm import shorten
 from ..chunking.units import table_headers
-from ..retrieval.arguments import check_counts, is_number
+from ..retrieval.arguments import check_counts
 from ..retrieval.missing_words import Note
 from ..expansion.raw_hits import dict_passages
 from .labels import article_line, InContext, passage_article, passage_pages, place_label, source_name
@@ -303,8 +303,7 @@ class ContextBuilder:
     def __post_init__(self) -> None:
         check_fields(self)
         check_counts(1, budget=self.budget, passage_size=self.passage_size)
-        if not is_number(self.least):
-            raise InputError(f"least must be a number >= 0, got {self.least!r}")
+        check_counts(0, least=self.least)
         tokenizer(self.tokenizer)
 
     def header(

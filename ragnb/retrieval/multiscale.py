@@ -175,6 +175,16 @@ class UnitReader:
             self.nodes |= self.store.get_chunks(missing).all()
         return [self.nodes[a] for a in addresses]
 
+    def read_outlines(
+        self,
+        keys: Iterable[int],   # Of units
+    ) -> dict[str, Outline]:   # Document id -> outline, of every document read so far
+        "Read the outlines of the documents of units; those known already are not read again."
+        doc_ids = dict.fromkeys(self.units.ids[key >> SHIFT] for key in keys)
+        if missing := [i for i in doc_ids if i not in self.outlines]:
+            self.reads, self.outlines = self.reads + 1, self.outlines | self.store.get_outlines(missing).all()
+        return self.outlines
+
 
 # %% ../../nbs/40_retrieval/07_multiscale.ipynb #bc08b51c
 _ALONE = 30  # Characters of a unit cut inside a sentence that are worth reading alone
@@ -239,11 +249,9 @@ def _lines(reader: UnitReader, keys: Sequence[int], budget: int) -> dict[int, tu
     "Find the lines of the best unit and of units in tables: unit -> all units of its line; () if one cannot be read."
     units, may, out = reader.units, reader.may, dict[int, tuple[int, ...]]()
     inside = [key for rank, key in enumerate(keys) if not rank or units.header[units.row_by_key[key]] >= 0]
-    doc_ids = dict.fromkeys(units.ids[key >> SHIFT] for key in keys)    # their passages need the outlines too
-    if missing := [i for i in doc_ids if i not in reader.outlines]:
-        reader.reads, reader.outlines = reader.reads + 1, reader.outlines | reader.store.get_outlines(missing).all()
+    outlines = reader.read_outlines(keys)    # of all: their passages need them too
     for key in inside:
-        outline, own = reader.outlines[units.ids[key >> SHIFT]], key & ((1 << SHIFT) - 1)
+        outline, own = outlines[units.ids[key >> SHIFT]], key & ((1 << SHIFT) - 1)
         line, spans = same_line(outline, "u", own), outline.levels["u"]
         most = _LINE if units.header[units.row_by_key[key]] >= 0 else min(_LINE, budget // 2)
         if key not in out and len(line) > 1 and spans[line[-1]].end - spans[line[0]].start <= most:
@@ -563,17 +571,13 @@ def own_code_first(
     units, keys, codes = reader.units, [p.key for p in pieces[:_NAMED]], codes_in(question)
     if reader.with_outlines:
         reader.read_units(keys)
-    own_ids = {units.ids[key >> SHIFT] for key in keys}
-    reader.outlines |= reader.store.get_outlines(sorted(own_ids)).all()
-    reader.reads += 1
-    outlines, parts = reader.outlines, units.table["part"][units.rows_of(np.array(keys, np.int64))].tolist()
+    outlines, parts = reader.read_outlines(keys), units.table["part"][units.rows_of(np.array(keys, np.int64))].tolist()
     names = [_names(outlines[units.ids[key >> SHIFT]], part) for key, part in zip(keys, parts)]
     match = [{kind: found for kind, name in own.items() if (found := code_match(codes, name))} for own in names]
     kinds = {kind for own in match for kind, found in own.items() if found > 0}
     nearest = [next((found for kind, found in own.items() if kind in kinds), 0) for own in match]
     last = max((n for n, found in enumerate(nearest) if found > 0), default=0)
-    other = [key for key, found in zip(keys[:last], nearest) if found < 0]
-    behind = {key for key, node in zip(other, reader.read_units(other)) if code_match(codes, node.text) < 1}
+    behind = {key for key, found in zip(keys[:last], nearest) if found < 0}
     first = [p for p in pieces[:last + 1] if p.key not in behind]
     moved = [p._replace(score=min(p.score, first[-1].score)) for p in pieces[:last + 1] if p.key in behind]
     return [*first, *moved, *pieces[last + 1:]]

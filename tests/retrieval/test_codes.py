@@ -207,3 +207,14 @@ def test_two_manuals_that_differ_in_a_code(named: str, codes: tuple[str, str], t
             assert [re.findall(r"(\d+)개월", " ".join(texts))[0] for texts in found] == [months, months], question
     both = Pipeline.from_index(index, budget=2_000).ask(f"{codes[0]}과 {codes[1]}의 보증 기간 비교").context.text
     assert "24개월" in both and "36개월" in both      # neither is behind the other
+
+
+def test_the_section_of_a_code_is_read_before_one_that_mentions_it(tmp_path: Path) -> None:
+    text = ("# 알람\n\n## 5.8 E-231 정합기 위치 한계\n\nE-205 조치 방법과 같다. E-205로 이어지면 조치를 먼저 한다.\n\n## 5.9 E-240 냉각수 부족\n\n"
+            "물을 채운다.\n\n## 5.6 E-205 반사파 초과\n\n반사파가 8 %를 넘으면 난다. 90초를 기다린 다음에 알람을 지운다.\n")
+    write(tmp_path / "in", {"alarms.md": text})
+    index, _ = update_index(tmp_path / "in", tmp_path / "index", show_progress=False)
+    for budget in (60, 80, 110):
+        for question in ("E-205 조치 방법", "E-205 알람의 조치는?"):
+            first = Pipeline.from_index(index, budget=budget).ask(question).passages[0].text
+            assert first.startswith("## 5.6 E-205 반사파 초과\n\n반사파가"), (budget, first)
