@@ -137,7 +137,7 @@ def speed_table(corpus: Sequence[dict], documents: Sequence[Document], catalogue
     text = "\n".join(row["text"] for row in corpus)
     text = (text * (1 + 1_000_000 // len(text)))[:1_000_000]
     timings, path = {}, folder / "catalogue.json"
-    for name, work in {"find_citations, 1,000,000 characters": lambda: find_citations(text, catalogue.names), "Catalogue.from_documents, this corpus": lambda: Catalogue.from_documents(documents),
+    for name, work in {"find_citations, 1,000,000 characters": lambda: find_citations(text, catalogue.index.names), "Catalogue.from_documents, this corpus": lambda: Catalogue.from_documents(documents),
                        "save": lambda: path.write_text(json.dumps(catalogue_records(catalogue))), "load": lambda: catalogue_of(json.loads(path.read_text()).values(), {}, "")}.items():
         began = time.perf_counter()
         work()

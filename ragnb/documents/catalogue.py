@@ -315,11 +315,6 @@ class Catalogue:
     def __repr__(self) -> str: return one_line(self, "holdings")
     def __len__(self) -> int: return len(self.holdings)
 
-    @property
-    def names(self) -> StatuteNames:
-        "All names, for `find_citations`."
-        return self.index.names
-
     def remove(
         self,
         doc_id: str,  # Nothing happens when the catalogue does not hold it
@@ -330,7 +325,7 @@ class Catalogue:
 
     def _cite(self, holding: Holding, text: str) -> None:
         "Fill in what a document cites; a document without articles and citations is dropped."
-        holding.citations = list(_citations_of(holding, text, self.names))
+        holding.citations = list(_citations_of(holding, text, self.index.names))
         if not (holding.spans or holding.citations or holding.parent):
             self.remove(holding.doc_id)
 
@@ -385,7 +380,7 @@ class Catalogue:
 
     def mentions(self, text: str) -> list[tuple[Span, list[str]]]:  # (where, documents), in order; longest names
         "Find the statutes of the corpus that a text names, with or without an article."
-        return [(span, self.index.documents(span.of(text))) for span in self.names.mentions(text)]
+        return [(span, self.index.documents(span.of(text))) for span in self.index.names.mentions(text)]
 
     def place(
         self,
@@ -439,12 +434,12 @@ def updated_catalogue(
     given, before = {d.node_id: d for d in documents}, catalogue.holdings
     own = {i: found for i in given if (found := read.get(i) or before.get(i))}    # others have nothing
     new = Catalogue({**{i: h for i, h in before.items() if i not in given}, **own}, catalogue.aliases)
-    again = names_key(new.names) != cited_with
+    again = names_key(new.index.names) != cited_with
     for doc_id in given if again else ():       # all names first, so that every citation is read with all of them
         if doc_id not in own:
             new.holdings[doc_id] = holding_of(given[doc_id])
             new.index.enter(new.holdings[doc_id])
-    new.cited_with = names_key(new.names)
+    new.cited_with = names_key(new.index.names)
     for doc_id in given if again else read:
         new._cite(new.holdings[doc_id], given[doc_id].get_content())
     return new

@@ -20,8 +20,8 @@ from .forms import plain_text
 from .span import Span
 
 # %% auto #0
-__all__ = ['look_up', 'LookUp', 'look_ups', 'look_up_title', 'look_up_question', 'MissingCitation', 'missing_citations',
-           'provision_label', 'cited_spans']
+__all__ = ['ANYWHERE', 'look_up', 'LookUp', 'look_ups', 'look_up_title', 'look_up_question', 'asked_documents', 'MissingCitation',
+           'missing_citations', 'provision_label', 'cited_spans']
 
 # %% ../../nbs/00_documents/16_provisions.ipynb #f4186dce
 def _siblings(holding: Holding, path: str) -> list[str]:
@@ -192,7 +192,7 @@ def look_ups(
     question = plain_text(question[:_LONGEST_QUESTION])
     named = catalogue.mentions(question)
     out, place, doc = [], "", None
-    for ref in find_citations(question, catalogue.names, loose=True):
+    for ref in find_citations(question, catalogue.index.names, loose=True):
         before = [ids for span, ids in named if span.start <= ref.span.start] or [ids for _, ids in named]
         if ref.tier == "법" and not before:             # 법 제9조, where no statute is named
             ref = replace(ref, tier="")
@@ -278,6 +278,22 @@ def look_up_question(
     asked = look_ups(question, catalogue, candidates)
     found = list(dict.fromkeys(target for one in asked for target in one.targets))
     return found if asked else look_up_title(question, catalogue)
+
+# %% ../../nbs/00_documents/16_provisions.ipynb #8034084b
+ANYWHERE: int = 1 << 30    # The end of a span that is a whole document
+_ID = re.compile(r"(?<![A-Za-z0-9])(?:\d{2,4}(?![년조항호장])[가-힣]{1,2}\d{3,}"                     # 2019다12345
+                 r"|(?=[-_.:/A-Za-z]*\d)[A-Za-z]+(?:[-_.:/]?[A-Za-z0-9]+)*)")
+
+
+def asked_documents(
+    question: str,
+    catalogue: Catalogue,
+) -> list[tuple[str, Span]]:    # (what may be the id of a document, all of it), in the order asked
+    "Find what may be ids of documents in a question."
+    ids = [m[0] for m in _ID.finditer(plain_text(question[:_LONGEST_QUESTION]))]
+    rows = [catalogue.family(found) or (found, found.upper(), found.lower()) for found in ids]
+    return [(doc_id, Span(0, ANYWHERE)) for doc_id in dict.fromkeys(chain.from_iterable(rows))]
+
 
 # %% ../../nbs/00_documents/16_provisions.ipynb #7ff85b67
 _ARTICLE = re.compile(r"\d\s{0,3}조(?:\s{0,3}의\s{0,3}\d{1,4})?")

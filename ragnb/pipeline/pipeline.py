@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -162,6 +163,9 @@ def _skipped_notes(question: str, store: ChunkReader) -> list[Note]:
     return [Note("skipped", text) for text in told]
 
 
+_ID_PARTS = re.compile(r"[^\W\d_]+|\d+")   # GCB_0006: GCB, 0006
+
+
 def noted(
     answer: Answer,
     retriever: BaseRetriever,  # It found the passages
@@ -172,7 +176,8 @@ def noted(
     own = isinstance(store, FilteredStore)   # Notes never mention hidden documents
     filtered = own or any(isinstance(s, FilteredStore) for s in getattr(store, "stores", {}).values())
     held = index_words(retriever, store.matching() if own else None)
-    texts, lost = [f"{p.metadata.get('title', '')} {p.prefix} {p.shown}" for p in answer.passages], []
+    ids, lost = [f"{p.doc_id} {' '.join(_ID_PARTS.findall(p.doc_id))}" for p in answer.passages], []
+    texts = [f"{p.metadata.get('title', '')} {i} {p.prefix} {p.shown}" for i, p in zip(ids, answer.passages)]
     cited = missing_citations(answer.question, catalogue, store.doc_ids() if filtered else None) if catalogue else []
     for x in cited:     # addenda may be read as one text, a bare number in a text that is not a statute
         tokens = article_tokens(x.text) if x.kind == "article" and held else []

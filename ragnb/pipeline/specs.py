@@ -21,7 +21,7 @@ __all__ = ['RETRIEVERS', 'PLANS', 'RetrieverSpec', 'parse_retriever', 'resolve_r
 # %% ../../nbs/80_pipeline/01_specs.ipynb #a22b497d
 from ..documents.markup import one_line
 from ..documents.plugins import has_plugin, make_plugin, told_plugins
-from ..documents.provisions import cited_spans, look_up_question
+from ..documents.provisions import asked_documents, cited_spans, look_up_question
 from ..documents.span import Address, InputError, Span, stitch
 from ..models.llm import resolve_llm
 from ..storage.filters import Where
@@ -95,11 +95,10 @@ def _multiscale(index: Index, top_k: int, cut: float | None = None, lookup: bool
     "Create a multi-scale retriever over the units of an index."
     if not index.has_units:
         raise InputError("multi-scale retrieval needs an index of units: make it with `--split units`")
-    named = lookup and len(index.catalogue)
-    leads = (lambda text: look_up_question(text, catalogue=index.catalogue)) if named else None
-    follow = (lambda *place: cited_spans(*place, catalogue=index.catalogue)) if named else None
+    leads = (lambda text: [*look_up_question(text, index.catalogue), *asked_documents(text, index.catalogue)])
+    follow = (lambda *place: cited_spans(*place, catalogue=index.catalogue)) if lookup and len(index.catalogue) else None
     return MultiScaleRetriever(index.multiscale, index.store, index.embed_model,
-                               top_k=top_k, leads=leads, follow=follow, cut=cut)
+                               top_k=top_k, leads=leads if lookup else None, follow=follow, cut=cut)
 
 # %% ../../nbs/80_pipeline/01_specs.ipynb #8ca5b6f4
 def _hierarchical(kind: str, index: Index, top_k: int) -> HierarchicalRetriever:

@@ -16,13 +16,14 @@ from llama_index.core.callbacks import CallbackManager
 from llama_index.core.schema import NodeRelationship, NodeWithScore, QueryBundle, RelatedNodeInfo, TextNode
 
 # %% auto #0
-__all__ = ['QUESTION_WORDS', 'HEADER', 'SAME_LINE', 'BY_NAME', 'WITH_FIRST', 'query_terms', 'Piece', 'pieces_by_score',
+__all__ = ['QUESTION_WORDS', 'HEADER', 'SAME_LINE', 'BY_NAME', 'BY_ID', 'WITH_FIRST', 'query_terms', 'Piece', 'pieces_by_score',
            'cut_pieces', 'take_units', 'with_headers', 'UnitReader', 'take_readable', 'KnownPlace', 'places_apart',
            'MultiScaleRanking', 'put_first', 'known_places', 'own_code_first', 'extended', 'MultiScaleRetriever']
 
 # %% ../../nbs/40_retrieval/07_multiscale.ipynb #d1e85e12
 from ..documents.arguments import checked
 from ..documents.markup import one_line
+from ..documents.provisions import ANYWHERE
 from ragnb.documents.span import (
     InputError, MissingChunkError, Outline, Passage, Span, stitch, try_address, Why
 )
@@ -340,6 +341,7 @@ def _passage(reader: UnitReader, run: Sequence[int], taken: Mapping[int, Span], 
 
 # %% ../../nbs/40_retrieval/07_multiscale.ipynb #50616d28
 BY_NAME: Why = Why("hit", "by name", detail="asked for by name")   # Why a unit is there that a question names
+BY_ID: Why = Why("hit", "by name", detail="in the document whose id the question gives")   # The same for a document
 WITH_FIRST: str = "in the same article or answer as the best match"   # The same for what is read with the best unit
 
 
@@ -516,8 +518,9 @@ def put_first(
     rank, first = {key: n for n, key in enumerate(known)}, dict[int, Piece]()
     for doc_id, span, why in places:
         keys = units.keys_in(doc_id, span, may)
-        if why.policy == "part":       # what is there by its score keeps it
+        if why.policy == "part" or why is BY_ID:
             keys.sort(key=lambda key: rank.get(key, len(rank)))
+        if why.policy == "part":       # what is there by its score keeps it
             first |= {key: known[key] for key in keys if key in known and key not in first}
         for key in (key for key in keys if key not in first):
             first[key] = Piece(key, top, why if why.rank else replace(why, rank=len(first) + 1))
@@ -533,8 +536,9 @@ def known_places(
     whole: int = WHOLE,   # Characters; a record that is not longer is read whole where the best unit is in it
 ) -> list[KnownPlace]:                                             # In the order of reading; those named are held
     "Find what is read ahead of the ranking."
-    places = [KnownPlace(doc_id, span, BY_NAME) for doc_id, span, *_ in named if units.keys_in(doc_id, span, may)]
-    if not follow or not places and not pieces:
+    places = [KnownPlace(doc_id, span, BY_NAME if span.end < ANYWHERE else BY_ID) for doc_id, span, *_ in named
+              if units.keys_in(doc_id, span, may)]
+    if not follow or (places[0].why is BY_ID if places else not pieces):
         return places
     if not places:
         row = units.rows_of(np.array([pieces[0].key]))
@@ -723,7 +727,7 @@ class MultiScaleRetriever(StoreRetriever, HitsRetriever):
             allowed, terms = self._allowed(), query_terms(text, source.tokenizer)
             vector, named = question_vector(embedding, source.dims), self.leads(text) if self.leads else ()
             if source.looks_ahead:
-                cited = self.follow(*named[0][:2]) if named and self.follow else ()
+                cited = self.follow(*named[0][:2]) if named and self.follow and named[0][1].end < ANYWHERE else ()
                 source.foresee([place[:2] for place in (*named, *cited)], text)
             scores = score_units(source, terms, vector, self.candidates, self.grow, self.whole, allowed)
             units = extended(source, scores.units, scores.keys, [place[:2] for place in named])
@@ -743,7 +747,8 @@ class MultiScaleRetriever(StoreRetriever, HitsRetriever):
             reader.units = units = extended(source, units, scores.keys, cited)
         reader.may = may = None if allowed is None else set(np.intersect1d(units.keys, allowed).tolist())
         led, apart = put_first(units, places, pieces, may), places_apart(places) if named else ()
-        signs = scores.signs if by_spelling and allowed is None else None   # Hidden documents must not show
+        shown = by_spelling and allowed is None and not apart   # Hidden documents must not show; a name is found for sure
+        signs = scores.signs if shown else None
         return MultiScaleRanking(source, reader, led, scores, apart, common, self.top_k, signs)
 
     fuse = rank    # As every retriever that keeps what its rankers said

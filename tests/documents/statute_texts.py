@@ -130,7 +130,7 @@ def paths(catalogue: Catalogue, found: list) -> list[str]:
 def heads(catalogue: Catalogue, text: str, doc: str | None = None, place: str | None = None) -> list[str]:
     """What the citations of a text mean."""
     return [
-        p for r in find_citations(text, catalogue.names) for p in paths(catalogue, look_up(r, catalogue, doc, place))
+        p for r in find_citations(text, catalogue.index.names) for p in paths(catalogue, look_up(r, catalogue, doc, place))
     ]
 
 

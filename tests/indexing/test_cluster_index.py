@@ -28,7 +28,7 @@ from ragnb.retrieval.missing_words import codes_in
 
 pytestmark = pytest.mark.cluster
 _number = itertools.count()
-QUESTIONS = ["입사 1년차 직원의 연차는 며칠인가요?", "제60조는 무엇을 정하는가?", "출장비는 언제까지 정산하나?"]
+QUESTIONS = ["입사 1년차 직원의 연차는 며칠인가요?", "제60조는 무엇을 정하는가?", "출장비는 언제까지 정산하나?", "CLAIM-2025-019의 원인은?"]
 
 
 @pytest.fixture
@@ -73,6 +73,7 @@ def test_the_same_answers_as_from_a_folder(place, tmp_path):
     folder.mkdir()
     for file in sorted((SAMPLE / "corpus/hr_labor").glob("*.md"), key=lambda f: f.stat().st_size)[:4]:
         shutil.copy(file, folder)
+    (folder / "claims.jsonl").write_text('{"doc_id": "CLAIM-2025-019", "title": "곰팡이", "text": "포장기의 온도 편차가 벌어졌다."}\n', encoding="utf-8")
     local, report = update_index(folder, tmp_path / "local", show_progress=False)
     there, again = update_index(folder, place + "?exact=yes", show_progress=False)
     assert asdict(report) == asdict(again) and there.doc_ids == local.doc_ids

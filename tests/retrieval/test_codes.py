@@ -218,3 +218,34 @@ def test_the_section_of_a_code_is_read_before_one_that_mentions_it(tmp_path: Pat
         for question in ("E-205 조치 방법", "E-205 알람의 조치는?"):
             first = Pipeline.from_index(index, budget=budget).ask(question).passages[0].text
             assert first.startswith("## 5.6 E-205 반사파 초과\n\n반사파가"), (budget, first)
+
+
+RECORDS = {"CLAIM-2025-011": "소매의 실이 나왔다. 원인을 찾아 소매를 바꾸었다.", "CLAIM-2025-019": "포장기의 온도 편차가 벌어졌다. 히터 봉을 바꾸었다.",
+           "GCB_0006": "노즐 끝에서 방울이 떨어졌다. 밸브를 바꾸었다.", "2019다12345": "대금의 지급을 명한다. 상고를 기각한다."}
+
+
+@pytest.fixture(scope="module")
+def records(tmp_path_factory: pytest.TempPathFactory) -> Index:
+    folder = tmp_path_factory.mktemp("records")
+    rows = [{"doc_id": i, "title": text.split(".")[0], "text": text} for i, text in RECORDS.items()]
+    rows += [{"doc_id": f"Q-77-{n}", "parent_id": "Q-77", "title": "회신", "text": f"회신의 {n}번째 부분이다."} for n in (1, 2)]
+    write(folder / "in", {"records.jsonl": "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows),
+                          "rules.md": "# 규칙\n\n원인은 기록한다. 조치 내용과 판결의 요지도 기록한다."})
+    return update_index(folder / "in", folder / "index", show_progress=False)[0]
+
+
+@pytest.mark.parametrize(("question", "doc_ids"), [
+    ("CLAIM-2025-019의 원인은?", ["CLAIM-2025-019"]), ("claim-2025-011 조치 내용", ["CLAIM-2025-011"]), ("GCB_0006", ["GCB_0006"]),
+    ("2019다12345 판결의 요지", ["2019다12345"]), ("Q-77의 내용은?", ["Q-77-1", "Q-77-2"]), ("GCB_0006과 CLAIM-2025-019", ["GCB_0006", "CLAIM-2025-019"])])
+def test_a_record_is_found_by_its_id(records: Index, question: str, doc_ids: list[str]) -> None:
+    answer = Pipeline.from_index(records, reorder=False).ask(question)
+    assert [p.doc_id for p in answer.passages][:len(doc_ids)] == doc_ids and answer.note == ""
+    assert "in the document whose id the question gives" in str(answer.passages[0].why)
+    hidden = Pipeline.from_index(records, where={"doc_id": "rules.md"}).ask(question)
+    assert {p.doc_id for p in hidden.passages} <= {"rules.md"}
+    searched = Pipeline.from_index(records, lookup=False).ask(question)
+    assert "whose id" not in str([p.why for p in searched.passages])
+
+
+def test_an_id_that_is_not_there_is_reported(records: Index) -> None:
+    assert "CLAIM-2025-999" in Pipeline.from_index(records).ask("CLAIM-2025-999 원인").note
