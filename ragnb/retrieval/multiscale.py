@@ -747,8 +747,7 @@ class MultiScaleRetriever(StoreRetriever, HitsRetriever):
             reader.units = units = extended(source, units, scores.keys, cited)
         reader.may = may = None if allowed is None else set(np.intersect1d(units.keys, allowed).tolist())
         led, apart = put_first(units, places, pieces, may), places_apart(places) if named else ()
-        shown = by_spelling and allowed is None and not apart   # Hidden documents must not show; a name is found for sure
-        signs = scores.signs if shown else None
+        signs = scores.signs if by_spelling and allowed is None and not apart else None   # Hidden ones must not show
         return MultiScaleRanking(source, reader, led, scores, apart, common, self.top_k, signs)
 
     fuse = rank    # As every retriever that keeps what its rankers said
