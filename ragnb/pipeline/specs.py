@@ -96,9 +96,9 @@ def _multiscale(index: Index, top_k: int, cut: float | None = None, lookup: bool
     if not index.has_units:
         raise InputError("multi-scale retrieval needs an index of units: make it with `--split units`")
     leads = (lambda text: [*look_up_question(text, index.catalogue), *asked_documents(text, index.catalogue)])
-    follow = (lambda *place: cited_spans(*place, catalogue=index.catalogue)) if lookup and len(index.catalogue) else None
+    follow = (lambda *place: cited_spans(*place, catalogue=index.catalogue)) if len(index.catalogue) else None
     return MultiScaleRetriever(index.multiscale, index.store, index.embed_model,
-                               top_k=top_k, leads=leads if lookup else None, follow=follow, cut=cut)
+                               top_k=top_k, leads=leads if lookup else None, follow=follow if lookup else None, cut=cut)
 
 # %% ../../nbs/80_pipeline/01_specs.ipynb #8ca5b6f4
 def _hierarchical(kind: str, index: Index, top_k: int) -> HierarchicalRetriever:
