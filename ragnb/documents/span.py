@@ -375,7 +375,7 @@ def stitch(
     blanks: dict[int, str] | None = None,   # Start -> white space, from the outline
 ) -> str:                                   # Exactly `document[span.start:span.end]`; else `MissingChunkError`
     "Rebuild the text of a span from chunks that cover it."
-    blanks = blanks or {}
+    blanks = {} if blanks is None else blanks    # not `or`, which would read those that are read on access
     out, at = [], span.start
     for piece, text in sorted(pieces, key=lambda p: p[0]):
         if piece.end <= at or piece.start >= span.end:

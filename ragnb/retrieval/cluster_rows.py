@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 # %% auto #0
-__all__ = ['DOCUMENT', 'NOTHING', 'StateMoved', 'ClusterState', 'ClusterDocument', 'Looked', 'rows_query', 'hits_of', 'lacking',
-           'View', 'States', 'Snapshots', 'Searches', 'ClusterRows']
+__all__ = ['DOCUMENT', 'OUTLINE', 'NOTHING', 'StateMoved', 'ClusterState', 'ClusterDocument', 'Looked', 'rows_query', 'hits_of',
+           'lacking', 'View', 'States', 'Snapshots', 'Searches', 'ClusterRows']
 
 # %% ../../nbs/40_retrieval/17_cluster_rows.ipynb #01cbaeea
 from ..documents.markup import one_line
@@ -64,7 +64,8 @@ class ClusterDocument(NamedTuple):
         return sum(self.own.levels.get(level, 0) for level in SEARCHED)
 
 
-DOCUMENT: tuple[str, ...] = ("doc", "id", "levels", "title")   # Fields of the row of a document
+DOCUMENT: tuple[str, ...] = ("doc", "id", "levels", "title")   # Fields of the row of a document;
+OUTLINE: tuple[str, ...] = ("outline", "places")               # of its outline, the places of chunks apart
 
 # %% ../../nbs/40_retrieval/17_cluster_rows.ipynb #6afbdf1a
 class Looked(Mapping):
@@ -400,7 +401,7 @@ class ClusterRows(Searches):
     def documents(
         self,
         ids: Iterable[str] | None = None,        # None: all
-        outlines: bool = False,                  # Keep the outlines of those that are looked up, too
+        outlines: bool = False,                  # Keep their outlines, too
     ) -> dict[str, ClusterDocument]:             # Those that are there, sorted
         "Find documents by id."
         with self.snapshot() as view:
@@ -409,26 +410,26 @@ class ClusterRows(Searches):
                 view.whole = True
             names = sorted(view.ids) if ids is None else list(dict.fromkeys(ids))
             new = [] if view.whole else [i for i in names if i not in view.ids]
+            if outlines:
+                new += [i for i in names if (own := view.ids.get(i)) and own.own.doc not in self.outlines()]
             for at in range(0, len(new), 10_000):
-                self._note(view, new[at:at + 10_000], (*DOCUMENT, "outline") if outlines else DOCUMENT)
+                self._note(view, new[at:at + 10_000], (*DOCUMENT, *OUTLINE) if outlines else DOCUMENT)
             return {i: found for i in names if (found := view.ids.get(i)) is not None}
 
     def _note(self, view: View, ids: Sequence[str], fields: Sequence[str] = DOCUMENT) -> None:
         "Look up documents; all without ids."
-        view.ids.update(dict.fromkeys(ids))
         asked = [{"term": {"kind": "d"}}, *([{"terms": {"id": list(ids)}}] if ids else [])]
-        for row in self.scan(view.state.live(*asked), fields):
-            view.ids[row["id"]] = self._keep(row)
-            if "outline" in row:
-                self.outlines([row])
+        rows = list(self.scan(view.state.live(*asked), fields))
+        view.ids |= dict.fromkeys(ids) | {row["id"]: self._keep(row) for row in rows}    # in one step: others read it
+        self.outlines(row for row in rows if "outline" in row)
 
     def outlines(
         self,
-        rows: Iterable[Mapping[str, Any]] = (),   # Of documents, with `doc` and `outline`
-    ) -> dict[int, str]:                          # Number of a document -> JSON
+        rows: Iterable[Mapping[str, Any]] = (),   # Of documents, with `doc` and fields of `OUTLINE`
+    ) -> dict[int, Mapping[str, Any]]:            # Number of a document -> row
         "Keep outlines for this snapshot, and return all that are kept."
         kept = self.kept.setdefault("outlines", {})
-        kept.update((row["doc"], row["outline"]) for row in rows)
+        kept.update((row["doc"], row) for row in rows)
         return kept
 
     def _keep(self, row: Mapping[str, Any]) -> ClusterDocument:

@@ -399,6 +399,7 @@ class _Question:
         self.vector: list[float] = []                      # Empty without one
         self.places: dict[int, np.void | None] = {}        # Key -> row of type UNIT; None: there is no such unit
         self.begins = False                                # The next read is the first of a question
+        self.best = -1                                     # Best unit of the context that is filled, or -1
         self.beside: dict[int, Sequence[int]] = {}         # Key of a candidate -> keys that are read with it
         self.named: Sequence[tuple[str, Span]] = ()        # Places that the question names
         self.found: dict[tuple[str, Span], list[tuple[int, int]]] = {}    # Place -> range of keys, if there is one
@@ -417,7 +418,7 @@ class _Question:
         if asked != (self.words, self.vector):
             self.words, self.vector = asked
             self._forget()
-        self.begins = True
+        self.begins, self.best = True, -1
 
     def keep(self, scored: np.ndarray, placed: np.ndarray | None, answer: Mapping[str, Any]) -> None:
         "Keep what a search for units has found; `placed` is None where all that it found are placed."
@@ -453,6 +454,15 @@ class _ClusterReads(UnitSource):
     def _question(self) -> _Question:
         "What was fetched in this snapshot."
         return self.rows.kept.setdefault("question", _Question())
+
+    def fill(self, best: int) -> None:
+        with self.rows.snapshot():
+            self._question().best = best
+
+    def filled(self) -> tuple[int, Mapping[int, np.void | None]]:
+        "Return the best unit, and rows of type UNIT by key, while a context is filled; else -1 and no rows."
+        held = self._question()
+        return (held.best, held.places) if held.best >= 0 else (-1, {})
 
     def _fetch(self, held: _Question, scored: np.ndarray, placed: np.ndarray) -> None:
         "Read units that are not here yet, and look up their documents: in one request where they are few."

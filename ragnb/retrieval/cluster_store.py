@@ -11,27 +11,29 @@ import os
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
 from llama_index.core.schema import NodeWithScore, TextNode
 
 # %% auto #0
-__all__ = ['FORMAT', 'rows_body', 'DocumentWords', 'beside', 'written_outline', 'outline_of', 'DocumentRows', 'ClusterChunks',
-           'Pending', 'ClusterStore', 'find_lost', 'replace_state', 'make_state']
+__all__ = ['FORMAT', 'rows_body', 'DocumentWords', 'beside', 'written_outline', 'outline_of', 'seen_outline', 'DocumentRows',
+           'ClusterChunks', 'Pending', 'ClusterStore', 'find_lost', 'replace_state', 'make_state']
 
 # %% ../../nbs/40_retrieval/19_cluster_store.ipynb #c74f9189
 from ..documents.atomic import LockedError
 from ..documents.markup import one_line
-from ..documents.span import IndexMismatchError, InputError, Outline, parse_address, SEARCHED
+from ragnb.documents.span import (
+    IndexMismatchError, InputError, MissingChunkError, Outline, parse_address, SEARCHED, Span
+)
 from ..storage.filters import Filter, seen_metadata
 from ragnb.storage.opensearch import (
     Action, checked_name, cluster_place, facts_of, inner_product, open_client, send_bulk, server_errors, server_where,
     vector_field
 )
 from ..storage.store import best_first, outline_from_json, outline_to_json, T
-from .cluster_rows import ClusterRows, ClusterState, hits_of, rows_query
+from .cluster_rows import ClusterRows, ClusterState, hits_of, Looked, OUTLINE, rows_query
 from ragnb.retrieval.cluster_source import (
     ClusterUnits, codes_from, FoundUnit, heard, joined, keyed, nearest_units_query, unit_bytes
 )
@@ -43,7 +45,7 @@ from ragnb.retrieval.unit_source import (
 from .unit_vectors import from_codes, node_vectors, to_codes, window_norms
 
 # %% ../../nbs/40_retrieval/19_cluster_store.ipynb #fbea184c
-FORMAT: int = 7   # Of rows; goes up when they are written in another way
+FORMAT: int = 8   # Of rows; goes up when they are written in another way
 _FIELDS: dict[str, dict[str, Any]] = {
     "kind": {"type": "keyword"}, "doc": {"type": "long"}, "pos": {"type": "long"}, "id": {"type": "keyword"},
     "facts": {"type": "keyword"}, "words": {"type": "keyword", "index": False},
@@ -97,25 +99,73 @@ def beside(
 # %% ../../nbs/40_retrieval/19_cluster_store.ipynb #abf31738
 def written_outline(
     outline: Outline,
-) -> str:              # JSON
+) -> dict[str, str]:   # JSON of the fields `OUTLINE`
     "Write an outline with distances instead of places, and the white space behind units without its place."
     record = json.loads(outline_to_json(outline))
-    blanks, levels = dict(record["blanks"]), record["levels"]
+    blanks, levels = dict(record.pop("blanks")), record.pop("levels")
+    record["ends"] = {level: [len(flat) // 2, *flat[:2], *flat[-2:]] for level, flat in levels.items() if flat}
     behind = [blanks.pop(end, None) for level in SEARCHED for end in levels.get(level, ())[1::2]]
     short = {level: np.diff(places, prepend=0).tolist() for level, places in levels.items()}
-    record |= {"behind": behind, "blanks": list(blanks.items()), "levels": short}
-    return json.dumps(record, ensure_ascii=False, separators=(",", ":"))
+    places = {"behind": behind, "blanks": list(blanks.items()), "levels": short}
+    texts = (json.dumps(part, ensure_ascii=False, separators=(",", ":")) for part in (record, places))
+    return dict(zip(OUTLINE, texts))
 
 
 def outline_of(
-    text: str,         # From `written_outline`
+    row: Mapping[str, Any],    # With the fields `OUTLINE`
 ) -> Outline:
     "Read an outline."
-    record = json.loads(text)
+    record = json.loads(row["outline"]) | json.loads(row["places"])
     levels = {level: np.cumsum(steps, dtype=np.int64).tolist() for level, steps in record["levels"].items()}
     ends = [end for level in SEARCHED for end in levels.get(level, ())[1::2]]
     blanks = record["blanks"] + [[end, blank] for end, blank in zip(ends, record["behind"]) if blank is not None]
     return outline_from_json(json.dumps(record | {"blanks": sorted(blanks), "levels": levels}))
+
+# %% ../../nbs/40_retrieval/19_cluster_store.ipynb #cfb5fd6d
+class _Seen(Sequence):
+    "Spans of one level: those that are known, and the others on first access."
+
+    def __init__(self, n: int, known: Callable[[int], Span | None], every: Callable[[], Sequence[Span]]) -> None:
+        self.n, self.known, self.every = n, known, every
+
+    def __len__(self) -> int:
+        return self.n
+
+    def __getitem__(self, i: Any) -> Any:
+        at = range(self.n)[i]
+        found = self.known(at) if isinstance(at, int) else None
+        return self.every()[i] if found is None else found
+
+
+def seen_outline(
+    row: Mapping[str, Any],                     # Of a document: `doc` and `outline`
+    units: Mapping[int, np.void | None],        # Key -> row of type UNIT: the units that were placed
+    behind: Mapping[tuple[int, int], str],      # Document and end of a unit that was read -> white space, or ''
+    others: Callable[[], Mapping[str, Outline]],    # Reads outlines, by document id
+) -> Outline:
+    "Read an outline without its places: those that are not known are read on first access."
+    record, doc = json.loads(row["outline"]), row["doc"]
+    outline = outline_from_json(json.dumps(record | {"levels": {}, "blanks": []}))
+
+    def whole() -> Outline:
+        if outline.doc_id not in others():
+            raise MissingChunkError(f"the document {outline.doc_id!r} was changed after the question")
+        return others()[outline.doc_id]
+
+    def span(level: str, n: int, ends: Sequence[int], i: int) -> Span | None:
+        if i in (0, n - 1):
+            return Span(*(ends[2:] if i else ends[:2]))
+        unit = units.get((doc << SHIFT) + i) if level == "u" else None
+        return None if unit is None else Span(int(unit["start"]), int(unit["end"]))
+
+    def blank(at: int) -> str:
+        if not (text := behind[doc, at] if (doc, at) in behind else whole().blanks.get(at, "")):
+            raise KeyError(at)
+        return text
+    for level, (n, *ends) in record["ends"].items():
+        outline.levels[level] = _Seen(n, partial(span, level, n, ends), lambda level=level: whole().levels[level])
+    vars(outline)["blanks"] = Looked(blank, lambda: whole().blanks)
+    return outline
 
 # %% ../../nbs/40_retrieval/19_cluster_store.ipynb #02bc05df
 def _written(node: TextNode) -> str:
@@ -148,7 +198,7 @@ class DocumentRows:
                 *(self._row("n", i, {"name": name}) for i, name in enumerate(self.words.names))]
         counts = self.words.counts() | {"rows": len(made) + 1}
         last = {"id": self.own.id, "levels": json.dumps(self.own.levels), "title": self.words.title,
-                "counts": json.dumps(counts), "words": self.words.all(), "outline": written_outline(self.outline)}
+                "counts": json.dumps(counts), "words": self.words.all(), **written_outline(self.outline)}
         return [*made, self._row("d", 0, last)]
 
     def _row(self, kind: str, place: int, more: Mapping[str, Any]) -> dict[str, Any]:
@@ -159,10 +209,12 @@ class DocumentRows:
         table = stored_units(self.units, self.outline, [w.split(" ") if w else [] for w in self.words.units])
         parts, names = table["part"].tolist(), [*map(heard, self.words.names), []]     # The last one: of no part
         written, near = unit_bytes(table, self.norms, self.codes), beside(table)
+        blanks = self.outline.blanks
         for i, (node, words) in enumerate(zip(self.units, self.words.units)):
             row = {"id": self.own.id, "facts": facts_of(seen_metadata(node)), "tokens": words, "heard": heard(words),
                    "named": names[parts[i]], "unit": written[i], "beside": near[i],
-                   "span": {"gte": node.start_char_idx, "lt": node.end_char_idx}, "node": _written(node)}
+                   "span": {"gte": node.start_char_idx, "lt": node.end_char_idx}, "node": _written(node),
+                   "behind": blanks.get(node.end_char_idx, "")}
             yield self._row("u", i, row | ({"vector": floats[i]} if floats else {}))
 
 # %% ../../nbs/40_retrieval/19_cluster_store.ipynb #c13c3e60
@@ -214,12 +266,19 @@ class ClusterChunks(SearchedByWords):
         return {a: TextNode(**json.loads(found[k])) for a, k in keys.items() if k in found}
 
     def _chunks(self, keys: Sequence[int]) -> dict[int, str]:
-        "Read chunks, and the outlines of their documents."
-        new = [n for n in dict.fromkeys(k >> SHIFT for k in keys) if n not in self.rows.outlines()]
-        more = [rows_query("d", "doc", new, ("doc", "outline"))] if new else []
-        answer, *rest = self.rows.ask(rows_query("uc", "pos", keys, ("pos", "node")), *more)
+        "Read chunks, and the outlines of their documents; those that a context only looks at without places."
+        (best, units), kept, behind = self.units.filled(), self.rows.outlines(), self.rows.kept.setdefault("behind", {})
+        whole = {k >> SHIFT for k in keys if (row := units.get(k)) is None or row["header"] >= 0}
+        whole |= {best >> SHIFT} if units else set()
+        seen = {k >> SHIFT for k in keys} - whole - kept.keys()
+        lots = (whole - {n for n, row in kept.items() if "places" in row}, OUTLINE), (seen, OUTLINE[:1])
+        more = (rows_query("d", "doc", sorted(lot), ("doc", *fields)) for lot, fields in lots if lot)
+        answer, *rest = self.rows.ask(rows_query("uc", "pos", keys, ("pos", "node", "behind")), *more)
         self.rows.outlines(hit["_source"] for some in rest for hit in hits_of(some))
-        return {hit["_source"]["pos"]: hit["_source"]["node"] for hit in hits_of(answer)}
+        found = {hit["_source"]["pos"]: hit["_source"] for hit in hits_of(answer)}
+        for key in found.keys() & units.keys():
+            behind[key >> SHIFT, int(units[key]["end"])] = found[key]["behind"]
+        return {key: row["node"] for key, row in found.items()}
 
     _read_chunks = _nodes
 
@@ -231,10 +290,17 @@ class ClusterChunks(SearchedByWords):
     def _read_outlines(self, doc_ids: Sequence[str]) -> dict[str, Outline]:
         with self.rows.snapshot():
             found, kept = self.rows.documents(doc_ids, outlines=True), self.rows.outlines()
-            if new := [d.own.doc for d in found.values() if d.own.doc not in kept]:
-                hits = hits_of(self.rows.ask(rows_query("d", "doc", new, ("doc", "outline")))[0])
-                self.rows.outlines(hit["_source"] for hit in hits)
-            return {i: outline_of(kept[d.own.doc]) for i, d in found.items() if d.own.doc in kept}
+            units, behind = self.units.filled()[1], self.rows.kept.setdefault("behind", {})
+            rows = {i: kept[d.own.doc] for i, d in found.items() if d.own.doc in kept}
+
+            @cache
+            def others() -> dict[str, Outline]:
+                some = [row["doc"] for row in rows.values() if "places" not in row]
+                read = (hit["_source"] for hit in hits_of(self.rows.ask(rows_query("d", "doc", some, ("doc", *OUTLINE)))[0]))
+                by_doc = {row["doc"]: row for row in read}
+                return {i: outline_of(by_doc[row["doc"]]) for i, row in rows.items() if row["doc"] in by_doc}
+            return {i: outline_of(row) if "places" in row else seen_outline(row, units, behind, others)
+                    for i, row in rows.items()}
 
     def _matching(self, where: Filter | None) -> Iterator[str]:
         with self.rows.snapshot() as view:

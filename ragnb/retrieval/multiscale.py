@@ -160,7 +160,7 @@ class UnitReader:
     outlines: dict[str, Outline] = field(default_factory=dict)  # Document id -> outline, read so far
     reads: int = 0                                              # Keyed reads so far
     may: Collection[int] | None = None                          # Keys that may be read; None for all
-    with_outlines: bool = False                                 # Units come with the outlines of their documents
+    fill: Callable[[int], None] | None = None                   # Of a source that looks ahead: outlines come with units
 
     def __repr__(self) -> str:
         return one_line(self, "store", "reads")
@@ -282,7 +282,8 @@ def take_readable(
     "Take units until the budget is full, and begin and end them where a reader can follow; two keyed reads."
     units = reader.units
     ahead = pieces[:len(take_units(units, pieces, budget)) + _MORE] if budget > 0 else []
-    if reader.with_outlines and ahead:     # and all that may be on the line of the best one
+    if reader.fill and ahead:     # and all that may be on the line of the best one
+        reader.fill(ahead[0].key)
         best = units.span(ahead[0].key)
         near = Span(max(0, best.end - _LINE), best.start + _LINE)
         line = units.keys_in(units.ids[ahead[0].key >> SHIFT], near, reader.may)
@@ -573,7 +574,7 @@ def own_code_first(
 ) -> list[Piece]:              # Each once, scores still falling
     "Put units that are named by another code of a series behind those that are named by the code of the question."
     units, keys, codes = reader.units, [p.key for p in pieces[:_NAMED]], codes_in(question)
-    if reader.with_outlines:
+    if reader.fill:
         reader.read_units(keys)
     outlines, parts = reader.read_outlines(keys), units.table["part"][units.rows_of(np.array(keys, np.int64))].tolist()
     names = [_names(outlines[units.ids[key >> SHIFT]], part) for key, part in zip(keys, parts)]
@@ -732,7 +733,7 @@ class MultiScaleRetriever(StoreRetriever, HitsRetriever):
             scores = score_units(source, terms, vector, self.candidates, self.grow, self.whole, allowed)
             units = extended(source, scores.units, scores.keys, [place[:2] for place in named])
             words, pieces = self.words_within(), pieces_by_score(scores)
-            reader = UnitReader(units, self.store, with_outlines=source.looks_ahead)
+            reader = UnitReader(units, self.store, fill=source.fill if source.looks_ahead else None)
             common = common_words(text, source, words, units, scores.keys, allowed, lambda: [
                 unit.text for unit in reader.read_units(scores.keys.tolist())])
             if self.cut:

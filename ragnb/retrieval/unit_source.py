@@ -243,7 +243,7 @@ class UnitSource(ABC):
     "An index in which units are found."
     dims: int = 0                         # Numbers of a vector; 0 without an embedding
     scales: tuple[int, ...] = SCALES      # Units of a window, odd
-    looks_ahead: bool = False             # `foresee` is called
+    looks_ahead: bool = False             # `foresee` and `fill` are called
     tokenizer: Callable[[Iterable[str]], Iterable[Sequence[str]]]     # Of questions
     sizes: Mapping[int, int]              # Number of a document -> how many units it has
     ids: Mapping[int, str]                # Number of a document -> its id
@@ -261,6 +261,12 @@ class UnitSource(ABC):
         question: str,                          # Its words of content will be looked up in `vocabulary`
     ) -> None:
         "Hear what else a question will need, before `expect`."
+
+    def fill(
+        self,
+        best: int,     # Key of the best unit
+    ) -> None:
+        "Hear that a context is filled: the texts of units are read next."
 
     def expect(
         self,

@@ -25,6 +25,7 @@ from ragnb.indexing.commits import open_or_create
 from ragnb.indexing.update import IndexUpdate, remove_documents
 from ragnb.retrieval.cluster_store import ClusterStore
 from ragnb.retrieval.missing_words import codes_in
+from ragnb.storage.store import outline_to_json
 
 pytestmark = pytest.mark.cluster
 _number = itertools.count()
@@ -65,6 +66,7 @@ def answers(index: Index, **options) -> list:
         answer = pipeline.ask(question)
         out.append([(p.text, p.hits, p.neighbors, p.pages, round(p.score or 0, 3)) for p in answer.passages])
         assert trace(answer)
+        out.append([outline_to_json(answer.expansion.outlines[p.doc_id]) for p in answer.passages])     # those without places read them
     return out
 
 
