@@ -191,7 +191,7 @@ def growth(args: argparse.Namespace) -> None:
 
 
 PARTS = {"scripted_metric": "units around the candidates", '"aggs"': "counts", "script_fields": "units by words", "knn": "units by vector",
-         '"node"': "texts", '"about"': "metadata and pages", '"outline"': "outlines", '"levels"': "documents"}
+         '"node"': "texts", '"outline"': "outlines", '"levels"': "documents"}
 
 
 def parts(pipeline: Pipeline, questions: list[str]) -> str:

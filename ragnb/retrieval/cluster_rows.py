@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import threading
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -275,7 +276,7 @@ class Snapshots(States):
             with self._lock:
                 own.view, self._view.users = self._view, self._view.users + 1
         own.sure = sure
-        own.found, own.kept = {}, {}
+        own.found, own.kept = {}, defaultdict(dict)
         try:
             if self.at_start is not None:
                 self.at_start()
@@ -285,7 +286,7 @@ class Snapshots(States):
             self._leave(view)
 
     @property
-    def kept(self) -> dict[str, Any]:
+    def kept(self) -> dict[str, dict[Any, Any]]:
         "What the callers keep for this snapshot."
         return self._own.kept
 
@@ -411,7 +412,7 @@ class ClusterRows(Searches):
             names = sorted(view.ids) if ids is None else list(dict.fromkeys(ids))
             new = [] if view.whole else [i for i in names if i not in view.ids]
             if outlines:
-                new += [i for i in names if (own := view.ids.get(i)) and own.own.doc not in self.outlines()]
+                new += [i for i in names if (own := view.ids.get(i)) and own.own.doc not in self.kept["outlines"]]
             for at in range(0, len(new), 10_000):
                 self._note(view, new[at:at + 10_000], (*DOCUMENT, *OUTLINE) if outlines else DOCUMENT)
             return {i: found for i in names if (found := view.ids.get(i)) is not None}
@@ -421,16 +422,7 @@ class ClusterRows(Searches):
         asked = [{"term": {"kind": "d"}}, *([{"terms": {"id": list(ids)}}] if ids else [])]
         rows = list(self.scan(view.state.live(*asked), fields))
         view.ids |= dict.fromkeys(ids) | {row["id"]: self._keep(row) for row in rows}    # in one step: others read it
-        self.outlines(row for row in rows if "outline" in row)
-
-    def outlines(
-        self,
-        rows: Iterable[Mapping[str, Any]] = (),   # Of documents, with `doc` and fields of `OUTLINE`
-    ) -> dict[int, Mapping[str, Any]]:            # Number of a document -> row
-        "Keep outlines for this snapshot, and return all that are kept."
-        kept = self.kept.setdefault("outlines", {})
-        kept.update((row["doc"], row) for row in rows)
-        return kept
+        self.kept["outlines"].update((row["doc"], row) for row in rows if "outline" in row)
 
     def _keep(self, row: Mapping[str, Any]) -> ClusterDocument:
         own = StoredDocument(row["doc"], row["id"], json.loads(row["levels"]))

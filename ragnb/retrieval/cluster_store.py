@@ -123,9 +123,9 @@ def outline_of(
 
 # %% ../../nbs/40_retrieval/19_cluster_store.ipynb #cfb5fd6d
 class _Seen(Sequence):
-    "Spans of one level: those that are known, and the others on first access."
+    "Spans of one level: some are known, the others are read on first access."
 
-    def __init__(self, n: int, known: Callable[[int], Span | None], every: Callable[[], Sequence[Span]]) -> None:
+    def __init__(self, n: int, known: Mapping[Any, Span], every: Callable[[], Sequence[Span]]) -> None:
         self.n, self.known, self.every = n, known, every
 
     def __len__(self) -> int:
@@ -133,37 +133,26 @@ class _Seen(Sequence):
 
     def __getitem__(self, i: Any) -> Any:
         at = range(self.n)[i]
-        found = self.known(at) if isinstance(at, int) else None
-        return self.every()[i] if found is None else found
+        return self.known[at] if at in self.known else self.every()[i]
 
 
 def seen_outline(
-    row: Mapping[str, Any],                     # Of a document: `doc` and `outline`
-    units: Mapping[int, np.void | None],        # Key -> row of type UNIT: the units that were placed
-    behind: Mapping[tuple[int, int], str],      # Document and end of a unit that was read -> white space, or ''
-    others: Callable[[], Mapping[str, Outline]],    # Reads outlines, by document id
+    text: str,                          # Field `outline` of the row of a document
+    units: Mapping[int, Span],          # Place of a unit -> span; of the units that were placed
+    behind: Mapping[int, str],          # End of a unit that was read -> white space behind it, or ''
+    whole: Callable[[], Outline],
 ) -> Outline:
     "Read an outline without its places: those that are not known are read on first access."
-    record, doc = json.loads(row["outline"]), row["doc"]
+    record = json.loads(text)
     outline = outline_from_json(json.dumps(record | {"levels": {}, "blanks": []}))
 
-    def whole() -> Outline:
-        if outline.doc_id not in others():
-            raise MissingChunkError(f"the document {outline.doc_id!r} was changed after the question")
-        return others()[outline.doc_id]
-
-    def span(level: str, n: int, ends: Sequence[int], i: int) -> Span | None:
-        if i in (0, n - 1):
-            return Span(*(ends[2:] if i else ends[:2]))
-        unit = units.get((doc << SHIFT) + i) if level == "u" else None
-        return None if unit is None else Span(int(unit["start"]), int(unit["end"]))
-
     def blank(at: int) -> str:
-        if not (text := behind[doc, at] if (doc, at) in behind else whole().blanks.get(at, "")):
+        if not (text := behind[at] if at in behind else whole().blanks.get(at, "")):
             raise KeyError(at)
         return text
     for level, (n, *ends) in record["ends"].items():
-        outline.levels[level] = _Seen(n, partial(span, level, n, ends), lambda level=level: whole().levels[level])
+        known = {0: Span(*ends[:2]), n - 1: Span(*ends[2:])} | (units if level == "u" else {})
+        outline.levels[level] = _Seen(n, known, lambda level=level: whole().levels[level])
     vars(outline)["blanks"] = Looked(blank, lambda: whole().blanks)
     return outline
 
@@ -267,17 +256,17 @@ class ClusterChunks(SearchedByWords):
 
     def _chunks(self, keys: Sequence[int]) -> dict[int, str]:
         "Read chunks, and the outlines of their documents; those that a context only looks at without places."
-        (best, units), kept, behind = self.units.filled(), self.rows.outlines(), self.rows.kept.setdefault("behind", {})
+        (best, units), kept = self.units.filled(), self.rows.kept
         whole = {k >> SHIFT for k in keys if (row := units.get(k)) is None or row["header"] >= 0}
         whole |= {best >> SHIFT} if units else set()
-        seen = {k >> SHIFT for k in keys} - whole - kept.keys()
-        lots = (whole - {n for n, row in kept.items() if "places" in row}, OUTLINE), (seen, OUTLINE[:1])
+        seen = {k >> SHIFT for k in keys} - whole - kept["outlines"].keys()
+        lots = (whole - {n for n, row in kept["outlines"].items() if "places" in row}, OUTLINE), (seen, OUTLINE[:1])
         more = (rows_query("d", "doc", sorted(lot), ("doc", *fields)) for lot, fields in lots if lot)
         answer, *rest = self.rows.ask(rows_query("uc", "pos", keys, ("pos", "node", "behind")), *more)
-        self.rows.outlines(hit["_source"] for some in rest for hit in hits_of(some))
+        kept["outlines"].update((hit["_source"]["doc"], hit["_source"]) for some in rest for hit in hits_of(some))
         found = {hit["_source"]["pos"]: hit["_source"] for hit in hits_of(answer)}
         for key in found.keys() & units.keys():
-            behind[key >> SHIFT, int(units[key]["end"])] = found[key]["behind"]
+            kept[key >> SHIFT, "behind"][int(units[key]["end"])] = found[key]["behind"]
         return {key: row["node"] for key, row in found.items()}
 
     _read_chunks = _nodes
@@ -289,18 +278,24 @@ class ClusterChunks(SearchedByWords):
 
     def _read_outlines(self, doc_ids: Sequence[str]) -> dict[str, Outline]:
         with self.rows.snapshot():
-            found, kept = self.rows.documents(doc_ids, outlines=True), self.rows.outlines()
-            units, behind = self.units.filled()[1], self.rows.kept.setdefault("behind", {})
-            rows = {i: kept[d.own.doc] for i, d in found.items() if d.own.doc in kept}
+            found, kept = self.rows.documents(doc_ids, outlines=True), self.rows.kept
+            rows = {i: row for i, d in found.items() if (row := kept["outlines"].get(d.own.doc))}
+            seen = {row["doc"]: {} for row in rows.values() if "places" not in row}
+            for key, unit in self.units.filled()[1].items():
+                if key >> SHIFT in seen and unit is not None:
+                    seen[key >> SHIFT][key & (1 << SHIFT) - 1] = Span(int(unit["start"]), int(unit["end"]))
 
             @cache
             def others() -> dict[str, Outline]:
-                some = [row["doc"] for row in rows.values() if "places" not in row]
-                read = (hit["_source"] for hit in hits_of(self.rows.ask(rows_query("d", "doc", some, ("doc", *OUTLINE)))[0]))
-                by_doc = {row["doc"]: row for row in read}
-                return {i: outline_of(by_doc[row["doc"]]) for i, row in rows.items() if row["doc"] in by_doc}
-            return {i: outline_of(row) if "places" in row else seen_outline(row, units, behind, others)
-                    for i, row in rows.items()}
+                hits = hits_of(self.rows.ask(rows_query("d", "doc", list(seen), OUTLINE))[0])
+                return {outline.doc_id: outline for outline in (outline_of(hit["_source"]) for hit in hits)}
+
+            def whole(doc_id: str) -> Outline:
+                if doc_id not in others():
+                    raise MissingChunkError(f"the document {doc_id!r} was changed after the question")
+                return others()[doc_id]
+            return {i: seen_outline(row["outline"], seen[row["doc"]], kept[row["doc"], "behind"], partial(whole, i))
+                    if row["doc"] in seen else outline_of(row) for i, row in rows.items()}
 
     def _matching(self, where: Filter | None) -> Iterator[str]:
         with self.rows.snapshot() as view:

@@ -19,6 +19,7 @@ from conftest import SAMPLE
 from ragnb import Expander, Index, IndexMismatchError, InputError, neighbors, Pipeline, read_documents, trace, update_index
 from ragnb.cli import main
 from ragnb.documents.atomic import LockedError
+from ragnb.documents.span import MissingChunkError
 from ragnb.evaluation.questions import make_questions
 from ragnb.indexing.cluster_index import write_files, WriterLease
 from ragnb.indexing.commits import open_or_create
@@ -113,6 +114,26 @@ def test_a_question_to_a_small_index_is_three_requests(place, corpus):
     index = Index.open(place)
     assert len(index.multiscale) <= 200
     counted_requests(Pipeline.from_index(index), [*QUESTIONS, "연차", "E-03 출장", "우주비행사의 환매권", *(f"규정 {n}의 제{n + 2}조 출장은?" for n in range(3))])
+
+
+def test_outlines_of_an_answer_are_read_when_they_are_asked_for(place, tmp_path):
+    """Those of documents besides the best one come without places; an update may take these away."""
+    for n in range(3):
+        (tmp_path / f"rule{n}.md").write_text(f"# 규정 {n}\n\n" + "".join(f"출장 {i + n}일의 정산은 {i}일 안에 한다. {'여비의 지급 방법은 따로 정한다. ' * 8}\n\n" for i in range(90)))
+    index, _ = update_index(tmp_path, place, show_progress=False)
+    assert len(index.multiscale) > 200
+    pipeline, rows = Pipeline.from_index(index), index.store.rows
+    first, second = (pipeline.ask("출장 7일").expansion.outlines for _ in range(2))
+    whole, before = index.store.get_outlines(index.doc_ids).all(), rows.requests
+    assert len(first) == 3 and all(outline.levels["u"][0] == whole[i].levels["u"][0] for i, outline in first.items()) and rows.requests == before
+    assert {i: outline_to_json(outline) for i, outline in first.items()} == {i: outline_to_json(o) for i, o in whole.items()}
+    assert 0 < rows.requests - before <= 2          # the state, and all that are missing
+    for end in ("끝.", "이상."):      # the second one refreshes what the first one has deleted
+        for file in tmp_path.iterdir():
+            file.write_text(f"{file.read_text()}\n\n{end}\n")
+        update_index(tmp_path, place, show_progress=False)
+    with pytest.raises(MissingChunkError, match="was changed after the question"):
+        list(map(outline_to_json, second.values()))
 
 
 def test_only_what_changed_is_done_again(place, corpus):
