@@ -262,11 +262,8 @@ class UnitSource(ABC):
     ) -> None:
         "Hear what else a question will need, before `expect`."
 
-    def fill(
-        self,
-        best: int,     # Key of the best unit
-    ) -> None:
-        "Hear that a context is filled: the texts of units are read next."
+    def fill(self, best: int) -> None:     # Key of a unit
+        "Hear that a context is filled from the best unit on: the texts of units are read next."
 
     def expect(
         self,
