@@ -10,7 +10,7 @@ from collections import ChainMap, Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from itertools import chain
+from itertools import chain, pairwise
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary
 
@@ -38,6 +38,7 @@ _FUNCTION = frozenset((
     "them then there these they this those through to under up us use was we were what when where which while "
     "who whom whose why will with would you your "
 ).split())
+_NOUNS = frozenset(("NNG", "NNP", "NNB"))
 _QUESTION_NOUNS = frozenset("경우 때 것 수 무엇 누구 언제 어디 얼마 얼마나 이유 방법 내용 설명 정도 관련 대하 어떻 여부 며칠 비교 차이 차이점 요약".split())
 _LATIN = re.compile(r"[A-Za-z][A-Za-z0-9'’+#-]*")
 _HANGUL = re.compile("[가-힣]")
@@ -64,7 +65,12 @@ def content_words(
         found = [m[0] for m in _LATIN.finditer(question) if m[0].lower() not in _FUNCTION]
         return list(dict.fromkeys(word for word in found if len(word) > 1))
     out = codes_in(question) if CODED.search(question) else []
-    for m in load_kiwi().tokenize(question):
+    morphemes = load_kiwi().tokenize(question)
+    for a, b in pairwise(morphemes):    # 일비, read as 일 and 비 in some sentences
+        begins = not question[:a.start][-1:].strip()
+        if begins and b.start == a.end and all(m.tag in _NOUNS and len(m.form) == 1 for m in (a, b)):
+            out.append(a.form + b.form)
+    for m in morphemes:
         noun = m.tag in ("NNG", "NNP", "SL", "SH") or m.tag == "SN" and len(m.form) > 3
         if any(m.form in code for code in out if not _HANGUL.search(code)):
             continue
