@@ -112,6 +112,11 @@ def _ordered_tokens(words: Iterable[str]) -> list[str]:
     "Put written tokens in the order of their numbers, each once."
     return sorted(dict.fromkeys(words), key=_token_number)
 
+# %% ../../nbs/40_retrieval/18_cluster_source.ipynb #6e1874c9
+def _short(vector: np.ndarray) -> list[float]:
+    "A vector in as few digits as a server keeps."
+    return [round(float(x), 8) for x in vector]
+
 # %% ../../nbs/40_retrieval/18_cluster_source.ipynb #8739ea77
 _FIELDS = _UNIT, _TITLE, _NAME = "tokens", "title", "name"
 _CLAUSES = 1_000    # Of a query; a server takes 1,024
@@ -145,13 +150,14 @@ def _best_units_queries(weights: Mapping[str, float], n: int, live: dict[str, An
 
 
 def nearest_units_query(
-    vector: Sequence[float],    # Length 1
+    vector: np.ndarray,         # Of length 1
     n: int,
     live: dict[str, Any],
     exact: bool,                # Compare every unit; else by the graph
 ) -> dict[str, Any]:
     "Find the units nearest to a vector."
-    query = _compared(vector, live) if exact else nearest_rows(vector, n, live)
+    short = _short(vector)
+    query = _compared(short, live) if exact else nearest_rows(short, n, live)
     return {"size": n, "_source": False, "stored_fields": "_none_", "track_total_hits": False,
             "docvalue_fields": ["beside"], "sort": ["_score", "id", "pos"], "query": query}
 
@@ -384,11 +390,6 @@ def _cosines(digits: str, n: int) -> np.ndarray:
     digit = np.frombuffer(digits.encode("ascii"), np.uint8).astype(np.int64).reshape(len(SCALES), 5, n) - 35
     steps = (digit << np.arange(24, -1, -6)[:, None]).sum(axis=1)
     return np.cumsum((steps >> 1) ^ -(steps & 1), axis=1).T / (1 << 24)
-
-# %% ../../nbs/40_retrieval/18_cluster_source.ipynb #6e1874c9
-def _short(vector: np.ndarray) -> list[float]:
-    "A vector in as few digits as a server keeps."
-    return [round(float(x), 8) for x in vector]
 
 # %% ../../nbs/40_retrieval/18_cluster_source.ipynb #978faf1b
 class _Question:
@@ -640,7 +641,7 @@ class _ClusterFinds(_ClusterReads):
         return list(found.values())
 
     def _near_query(self, view: View, vector: np.ndarray, k: int, allowed: np.ndarray | None) -> dict[str, Any]:
-        return nearest_units_query(_short(vector), min(k + 20, 10_000), self._among(view, allowed), self.exact)
+        return nearest_units_query(vector, min(k + 20, 10_000), self._among(view, allowed), self.exact)
 
     def best_by_words(self, terms: Sequence[str], k: int, known: QuestionCounts,
                       allowed: np.ndarray | None = None) -> np.ndarray:

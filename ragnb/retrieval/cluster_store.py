@@ -319,10 +319,10 @@ class ClusterChunks(SearchedByWords):
             query = question_vector(embedding, view.state.totals.get("dims", 0))
             if query is None:
                 return []
-            short, n = [round(float(x), 8) for x in query], min(10_000, top_k + 10)
+            n = min(10_000, top_k + 10)
             among = view.state.live(*(() if where is None else (server_where(where),)))
             while True:
-                answer = self.rows.ask(nearest_units_query(short, n, among, self.units.exact))[0]
+                answer = self.rows.ask(nearest_units_query(query, n, among, self.units.exact))[0]
                 hits = [(unit.key, inner_product(unit.score)) for unit in map(FoundUnit.of, hits_of(answer))]
                 if len(hits) < n or n >= 10_000 or hits[-1][1] < hits[top_k - 1][1] - 1e-6:
                     break
