@@ -43,7 +43,7 @@ def entered(call: Any) -> set[tuple[str, str]]:
 def main() -> int:
     """Count, and say whether there are too many."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--most", type=int, default=256)
+    parser.add_argument("--most", type=int, default=253)
     parser.add_argument("--list", action="store_true")
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:

@@ -281,9 +281,9 @@ def written(
     timeout: float | None = None,  # Seconds, > 0; None for no limit
 ) -> Answer:           # `ModelError` if the model does not answer in time
     "Let a model write the text of an answer."
-    template = prompt_template(prompt)
     if llm is None:
         return answer
+    template = prompt_template(prompt)
     try:
         ask = partial(llm.predict, template, context_str=answer.context.text, query_str=answer.question)
         text = within(timeout, ask)
@@ -299,9 +299,9 @@ async def awritten(
     timeout: float | None = None,
 ) -> Answer:    # As from `written`
     "Let a model write the text of an answer, without blocking."
-    template = prompt_template(prompt)
     if llm is None:
         return answer
+    template = prompt_template(prompt)
     try:
         ask = llm.apredict(template, context_str=answer.context.text, query_str=answer.question)
         text = await awithin(timeout, ask)

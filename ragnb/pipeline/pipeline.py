@@ -361,6 +361,8 @@ class Pipeline(_Shown):
     def __post_init__(self) -> None:
         check_fields(self)
         object.__setattr__(self, "llm", resolve_llm(self.llm))
+        if self.prompt != QA_PROMPT:
+            prompt_template(self.prompt)    # refuses a prompt without its fields
         _check_ranges(self)
 
     @classmethod
