@@ -275,8 +275,10 @@ def _told(pipeline: Pipeline, question: str, history: Conversation | None) -> An
     return store.in_one_state(told)
 
 
-def _check_ranges(pipeline: Pipeline) -> None:
-    "Refuse a share or a time-out outside its range."
+def _check_values(pipeline: Pipeline) -> None:
+    "Refuse a prompt without its fields, and a share or a time-out outside its range."
+    if pipeline.prompt != QA_PROMPT:
+        prompt_template(pipeline.prompt)
     if pipeline.document_share is not None and not 0 < pipeline.document_share <= 1:
         raise InputError(f"document_share must be in (0, 1], got {pipeline.document_share}")
     if not 0 < pipeline.history_share < 1:
@@ -361,9 +363,7 @@ class Pipeline(_Shown):
     def __post_init__(self) -> None:
         check_fields(self)
         object.__setattr__(self, "llm", resolve_llm(self.llm))
-        if self.prompt != QA_PROMPT:
-            prompt_template(self.prompt)    # refuses a prompt without its fields
-        _check_ranges(self)
+        _check_values(self)
 
     @classmethod
     def from_index(
