@@ -236,7 +236,7 @@ def records(tmp_path_factory: pytest.TempPathFactory) -> Index:
 
 @pytest.mark.parametrize(("question", "doc_ids"), [
     ("CLAIM-2025-019의 원인은?", ["CLAIM-2025-019"]), ("claim-2025-011 조치 내용", ["CLAIM-2025-011"]), ("GCB_0006", ["GCB_0006"]),
-    ("2019다12345 판결의 요지", ["2019다12345"]), ("Q-77의 내용은?", ["Q-77-1", "Q-77-2"]), ("GCB_0006과 CLAIM-2025-019", ["GCB_0006", "CLAIM-2025-019"])])
+    ("2019다12345 판결의 요지", ["2019다12345"]), ("Q-77의 내용은?", ["Q-77-1", "Q-77-2"]), ("Q-77-2", ["Q-77-2"]), ("GCB_0006과 CLAIM-2025-019", ["GCB_0006", "CLAIM-2025-019"])])
 def test_a_record_is_found_by_its_id(records: Index, question: str, doc_ids: list[str]) -> None:
     answer = Pipeline.from_index(records, reorder=False).ask(question)
     assert [p.doc_id for p in answer.passages][:len(doc_ids)] == doc_ids and answer.note == ""
