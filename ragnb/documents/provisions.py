@@ -290,7 +290,8 @@ def asked_documents(
     catalogue: Catalogue,
 ) -> list[tuple[str, Span]]:    # (what may be the id of a document, all of it), in the order asked
     "Find what may be ids of documents in a question."
-    ids = [m[0] for m in _ID.finditer(plain_text(question[:_LONGEST_QUESTION])) if len(m[0]) > 3]    # Q1 may be a quarter
+    found = _ID.findall(plain_text(question[:_LONGEST_QUESTION]))
+    ids = [i for i in found if len(i) > 3]    # Q1 may be a quarter
     rows = [found not in catalogue.holdings and catalogue.family(found) or (found, found.upper(), found.lower())
             for found in ids]
     return [(doc_id, Span(0, ANYWHERE)) for doc_id in dict.fromkeys(chain.from_iterable(rows))]
