@@ -44,7 +44,7 @@ __all__ = ['DEMO_QUESTION', 'DEMO_EVIDENCE', 'QUESTION_LINE', 'command_line', 'm
 from .documents.markup import counted, display_width, json_visible, said_count, visible
 from .documents.messages import say, translated, use_language
 from .documents.servers import ServerAddress, without_logins
-from .documents.span import InputError, RagnbError
+from .documents.span import InputError, install_command, RagnbError
 
 # %% ../nbs/99_cli/01_cli.ipynb #74491af7
 def _line(text: object) -> str:
@@ -101,12 +101,20 @@ def _cost(started: float) -> dict[str, float]:
 _UsageError: Any = BadParameter.__base__   # What typer raises for a word or an option that no command takes
 _SERVICES = ("httpx", "ollama", "openai", "chromadb")
 
+def _closed_place(file: str | bytes) -> str:
+    "Find the folder that denies access to a file in it; the file itself if all folders can be opened."
+    path = Path(os.fsdecode(file))
+    folders = [folder for folder in reversed(path.parents) if os.path.isdir(folder)]
+    closed = [folder for folder in folders if not os.access(folder, os.R_OK | os.X_OK)]
+    return str(closed[0] if closed else path if path.exists() or not folders else folders[-1])
+
 def _failed(error: Exception) -> int:
     "Print an expected error and return its exit code; raise any other again."
     is_service = type(error).__module__.split(".")[0] in _SERVICES
     if not is_service and not isinstance(error, (_UsageError, RagnbError, ValueError, OSError, MemoryError)):
         raise error
     called, told = "ragnb", " ".join(str(error).split()) or type(error).__name__
+    denied = next((e for e in (error, error.__cause__) if isinstance(e, PermissionError) and e.filename), None)
     if callable(errors := getattr(error, "errors", None)) and type(error).__module__.startswith("pydantic"):
         told = "; ".join(e["msg"].removeprefix("Value error, ") for e in errors())
     if isinstance(error, _UsageError):
@@ -117,13 +125,17 @@ def _failed(error: Exception) -> int:
         told = say("{told} (see {command} --help)", told=told, command=called)
     elif isinstance(error, FileNotFoundError) and error.filename and not isinstance(error, RagnbError):
         told = f"no such file or folder: {str(error.filename)!r}"
+    elif error is denied:
+        told = say("no permission for {place!r}", place=_closed_place(error.filename))
     elif isinstance(error, MemoryError):
         told = say("there is not enough memory ({told})", told=told)
     elif isinstance(error, InputError):
         told = "\n".join(map(str.rstrip, str(error).splitlines())) or told
     elif is_service:
         told = say("a service did not answer as expected: {told}", told=told)
-    _say(f"{called}: {without_logins(translated(told))}", err=True)
+    way = "" if denied is None else "; " + say("give yourself access (chmod u+rwX {place}), or name another path",
+                                               place=shlex.quote(_closed_place(denied.filename)))
+    _say(f"{called}: {without_logins(translated(told))}{way}", err=True)
     return 3 if is_service or isinstance(error, (ConnectionError, TimeoutError)) else 2
 
 # %% ../nbs/99_cli/01_cli.ipynb #e7f741ac
@@ -346,7 +358,8 @@ def main(
 
 # %% ../nbs/99_cli/01_cli.ipynb #210e9c18
 _Json = Annotated[bool, Option("--json", help="Print JSON.")]
-_Quiet = Annotated[bool, Option("--quiet", help="Show no progress bar.")]
+_Quiet = Annotated[bool, Option("--quiet", help="Show no progress bar. Notes and skipped files are still printed, to standard "
+    "error.")]
 _Where = Annotated[list[str] | None, Option(metavar="COND", help="Only chunks whose metadata match: doc_type=manual, "
     "'year>=2020', 'doc_type in manual,rule', folder=faq. Repeatable: all must match. `ragnb ls` lists the keys.")]
 _History = Annotated[str | None, Option(metavar="FILE", help="Continue the conversation in this file. ask and chat add "
@@ -534,8 +547,8 @@ def _typed(*words: str) -> str:
 def _told(problem: Problem) -> str:
     "Write a problem in the language of the reader; some messages begin with the name of the file."
     named = f"{problem.where} {problem.what}"
-    whole = translated(named)
-    return f"{problem.where}: {translated(problem.what)}" if whole == named else whole
+    whole, first = translated(named), named.partition("; ")[0]
+    return f"{problem.where}: {translated(problem.what)}" if whole.startswith(first) else whole
 
 def _print_problems(problems: Sequence[Any], most: int = 10**9) -> None:
     "Print what was skipped, and what was read with a remark; of many bad lines of one file three and a count."
@@ -656,8 +669,8 @@ _SPLITTERS = ("units (for multi-scale retrieval), parent-child, parent-child:800
 class _Source(_Index, _Embedding, _Model, _Wait, _Settings):
     "Documents, and how they are indexed."
     is_filled = True
-    path: Annotated[str, Argument(help="Folder or file: .md, .txt, .jsonl, .pdf, .csv; with ragnb[files] also .html, "
-        ".docx, .pptx, .xlsx, .hwp, .hwpx. Text is UTF-8, UTF-16 or CP949. Scanned pages, pictures and encrypted files "
+    path: Annotated[str, Argument(help="Folder or file: .md, .txt, .jsonl, .pdf, .csv; with the extra files also "
+        ".html, .docx, .pptx, .xlsx, .hwp, .hwpx. Text is UTF-8, UTF-16 or CP949. Scanned pages, pictures and encrypted files "
         "are listed and skipped.")]
     embed: Annotated[str | None, Option(help="ngram, e5, fastembed:NAME, ollama:MODEL, openai-like:MODEL or "
         "onnx:FOLDER (default: that of the index, ngram for a new one).")] = None
@@ -714,6 +727,13 @@ class _Described(_Index):
     skipped: Annotated[bool, Option("--skipped", help="List the files and records that the last update skipped, with "
         "the reasons.")] = False
 
+def _readable(value: Any) -> str:
+    "Write a value of the manifest or of the settings as words; '–' for an empty one."
+    if isinstance(value, Mapping):
+        parts = [f"{key} {_readable(one)}" for key, one in value.items() if one not in (None, "", {})]
+        return "; ".join(parts) or "–"
+    return "/".join(map(_readable, value)) if isinstance(value, (list, tuple)) else str(value)
+
 def _list_skipped(args: _Described) -> None:
     "List what the last update of each folder skipped."
     from ragnb.indexing.folder_index import check_there, on_cluster, read_skipped
@@ -752,9 +772,7 @@ def _info(args: _Described) -> None:
     if args.json:
         return _print_json(facts)
     for key, value in facts.items():
-        if isinstance(value, dict):
-            value = json.dumps(value, ensure_ascii=False)
-        _say(_padded(say(key), 11), f"{value:,}" if isinstance(value, int) else value)
+        _say(_padded(say(key), 11), f"{value:,}" if isinstance(value, int) else _readable(value))
 
 # %% ../nbs/99_cli/01_cli.ipynb #8994ff7e
 @_command(_Index, "ragnb ls")
@@ -858,6 +876,8 @@ class _Layout(_Options):
 class _Asking(_Index, _Embedding, _Model, _Retrieval, _Layout):
     "A question, and the pipeline that answers it."
     question: Annotated[str, Argument(help="Your question, in quotes.")]
+    json: Annotated[bool, Option("--json", help="Print JSON. The file pipeline/answer.schema.json of the package "
+        "describes its fields.")] = False
     embed: Annotated[str | None, Option(help="The embedding that the index was built with. With another one, ragnb "
         "stops.")] = None
     history: _History = None
@@ -1438,7 +1458,7 @@ def _plot_results(written: Path, runs: Sequence[Any]) -> None:
     try:
         import matplotlib  # noqa: F401
     except ImportError:
-        return _say(say("no pictures: pip install 'ragnb[plots]' for them"), err=True)
+        return _say(say("no pictures: {command} for them", command=install_command("plots")), err=True)
     if budgets := runs[0].evaluation.budgets:
         plot_recall(json.loads(written.read_text(encoding="utf-8")), save=written.parent / "recall.png")
         rows = [{"strategy": run.strategy.name, **row.to_json()} for run in runs for row in run.evaluation.rows]
@@ -1530,6 +1550,12 @@ def _print_ways(tuned: Tuned, saved: Path | None) -> None:
     for way in ways:
         _say("".join(f"    {line}\n" for line in way.splitlines()))
 
+def _print_set(tuned: Tuned) -> None:
+    "Print what the settings file of a choice sets."
+    values = ", ".join(f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in tuned.settings.items())
+    _say(say("it sets {values}", values=values) if values else
+         say("the defaults won: it contains only comments, and you need to set nothing"))
+
 def _measured(args: _Tuning, measure: Callable[..., Any], **more: Any) -> Any:
     "Call `tune` or `decide` with the arguments, and list the files that cannot be read."
     from ragnb.evaluation.comparison import check_results_folder
@@ -1586,12 +1612,14 @@ def _tune(args: _Tuning) -> None:
     _say(say("page: {page}", page=page.resolve()))
     if settings is not None:
         _say(say("settings: {values}", values=settings))
+        _print_set(tuned)
 
 # %% ../nbs/99_cli/01_cli.ipynb #c11dec01
 class _Deciding(_Tuning):
     "What is compared with ragnb."
-    peers: Annotated[str, Option(metavar="NAME,NAME", help="Other libraries to compare with (see peer:NAME of ragnb "
-        "eval), or none.")] = "llamaindex-fusion,llamaindex-sentence-window,llamaindex-auto-merging"
+    peers: Annotated[str | None, Option(metavar="NAME,NAME", help="Other libraries to compare with (see peer:NAME of "
+        "ragnb eval), or none (default: llamaindex-fusion, llamaindex-sentence-window and llamaindex-auto-merging, "
+        "if the extra peers is installed).")] = None
     as_documented: Annotated[bool, Option("--as-documented", help="Do not tune the other libraries; this takes a "
         "quarter of the time.")] = False
     out: Annotated[str, Option(metavar="DIR", help="Folder for decide.html, report.html and results. A new "
@@ -1602,9 +1630,11 @@ class _Deciding(_Tuning):
 def _decide(args: _Deciding) -> None:
     "Compare ragnb, the design documents and other libraries on a folder."
     from dataclasses import replace
-    from ragnb.evaluation.decide import decide
+    from ragnb.evaluation.decide import absent_peers, decide, told_absent
     from ragnb.evaluation.tune import question_values
-    names = [] if args.peers == "none" else [name.strip() for name in args.peers.split(",")]
+    names = [name.strip() for name in args.peers.split(",") if args.peers != "none"] if args.peers else None
+    if names is None and (absent := absent_peers(args.as_documented)):
+        _say(say("note: {text}", text=told_absent(absent)), err=True, flush=True)
     found = _measured(args, decide, own=args.strategy or [], peers=names, as_documented=args.as_documented)
     tuned, traces, settings = _write_tuned(args, found.tuned, found.runs)
     found = replace(found, tuned=tuned)
@@ -1626,6 +1656,7 @@ def _decide(args: _Deciding) -> None:
         _say(say("settings: {place}  (ask, chat, serve and mcp read this file)", place=settings) if args.save else
              say("settings: {place}  (ask, chat, serve and mcp read this file with --settings FILE; decide --save "
                  "writes it into the folder of the index, where they find it)", place=settings))
+        _print_set(tuned)
 
 # %% ../nbs/99_cli/01_cli.ipynb #f74432d1
 class _Making(_Options):

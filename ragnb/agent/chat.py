@@ -94,7 +94,7 @@ class Chat:
         note = f"({say('note: {text}', text=visible(state.note))})\n" if state.note else ""
         self.show(f"\n{note}" if written else f"{note}{visible(state.answer)}\n")
         if state.status in ("passages", "timeout", "failed"):
-            self.show(f"({state.events[-1]})\n")
+            self.show(f"({translated(str(state.events[-1]))})\n")
         if state.verdict in _VERDICTS and written:
             self.show(f"({say(_VERDICTS[state.verdict])})\n")
         if written:   # the sources that the answer cites; all when it cites none

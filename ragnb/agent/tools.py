@@ -22,7 +22,8 @@ __all__ = ['BUDGET_USED', 'ReadRecord', 'ReadingTools', 'make_mcp_server']
 # %% ../../nbs/85_agent/07_tools.ipynb #38b7aa99
 from ..documents.halves import replace_halves
 from ragnb.documents.span import (
-    Address, covering, InputError, optional, Outline, parse_address, Passage, SEARCHED, Span, stitch, try_address
+    Address, covering, InputError, install_command, optional, Outline, parse_address, Passage, SEARCHED, Span, stitch,
+    try_address
 )
 from ..models.guards import guard_marks
 from ..models.llm import shorten
@@ -277,7 +278,7 @@ class ReadingTools(ReadRecord):
 # %% ../../nbs/85_agent/07_tools.ipynb #c6770be3
 def _server_kind() -> Any:   # `InputError` without the mcp package
     "Make the server class of MCP; its errors for wrong arguments are one line."
-    with optional("the MCP server needs the mcp package: pip install 'ragnb[mcp]'"):
+    with optional(f"the MCP server needs the mcp package: {install_command('mcp')}"):
         from mcp.server import MCPServer
         from mcp.server.mcpserver.exceptions import ToolError
 

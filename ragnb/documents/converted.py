@@ -20,7 +20,7 @@ from typing import Any, TYPE_CHECKING
 
 from .halves import read_text
 from .markup import counted
-from .span import InputError
+from .span import InputError, install_command
 
 if TYPE_CHECKING:
     from bs4 import Tag
@@ -105,7 +105,7 @@ _BAR = re.compile(r"(?<!\\)\|")
 
 
 def _filled(lines: list[str]) -> list[str]:
-    "The lines of a Markdown table without its empty rows and columns; other lines as they are."
+    "The lines of a Markdown table without its empty rows and columns, and with a header; other lines as they are."
     rows = [[*_BAR.split(line)[1:-1]] for line in lines]
     width = len(rows[0])
     is_table = len(rows) > 1 and width > 0 and all(re.fullmatch(r" ?:?-+:? ?", c) for c in rows[1])
@@ -113,8 +113,12 @@ def _filled(lines: list[str]) -> list[str]:
         return lines
     kept = [n for n, row in enumerate(rows) if n < 2 or any(map(str.strip, row))]
     columns = [at for at in range(width) if any(rows[n][at].strip() for n in kept if n != 1)]
-    if not columns or len(kept) == len(rows) and len(columns) == width:
-        return lines if columns else []
+    if not columns:
+        return []
+    if len(kept) > 3 and not any(map(str.strip, rows[0])):   # a table of Word, whose header is its first row
+        kept = [kept[2], 1, *kept[3:]]
+    elif len(kept) == len(rows) and len(columns) == width:
+        return lines
     return ["|" + "|".join(rows[n][at] for at in columns) + "|" for n in kept]
 
 
@@ -399,7 +403,7 @@ def read_converted(
         raise
     except Exception as error:
         if isinstance(error, ImportError) or type(error).__name__ == "MissingDependencyException":
-            raise InputError(f"reading {path.name} needs the extra 'files': pip install 'ragnb[files]'") from error
+            raise InputError(f"reading {path.name} needs the extra 'files': {install_command('files')}") from error
         reason = " ".join(str(error).split())[:120]
         raise InputError(f"{path.name} cannot be read as {path.suffix.lower()} "
                          f"({type(error).__name__}{': ' if reason else ''}{reason})") from error

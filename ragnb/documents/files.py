@@ -172,7 +172,7 @@ def find_files(
     seen = [*sorted(seen, key=str), *_other_kinds(others)]
     problems += seen
     if not found:
-        why = "; ".join(map(str, seen[:5])) or f"no {', '.join(SUFFIXES)} file"
+        why = "; ".join(map(str, seen[:5])) or f"it contains no file of the kinds {', '.join(SUFFIXES)}"
         raise InputError(f"nothing to index in {str(path)!r}: {why}")
     return sorted(found, key=lambda file: file.parts)   # Windows compares paths without case
 

@@ -19,7 +19,8 @@ from string import Formatter
 from .values import InputError
 
 # %% auto #0
-__all__ = ['LANGUAGES', 'use_language', 'language', 'accepted_language', 'korean', 'say', 'translated', 'warn_caller']
+__all__ = ['LANGUAGES', 'use_language', 'language', 'accepted_language', 'korean', 'with_particles', 'say', 'translated',
+           'warn_caller']
 
 # %% ../../nbs/00_documents/19_messages.ipynb #d937e75f
 LANGUAGES: tuple[str, ...] = ("en", "ko")
@@ -57,14 +58,33 @@ def korean() -> dict[str, str]:
     "Read the table: the English text -> the Korean text."
     return json.loads((Path(__file__).parent / "ko.json").read_text(encoding="utf-8"))
 
+# %% ../../nbs/00_documents/19_messages.ipynb #52c3ab1d
+_PARTICLES: dict[str, tuple[str, str]] = {   # As in the table -> after a consonant, after a vowel
+    "은(는)": ("은", "는"), "이(가)": ("이", "가"), "을(를)": ("을", "를"), "과(와)": ("과", "와"), "(으)로": ("으로", "로"),
+}
+_BOTH: re.Pattern[str] = re.compile(rf"([가-힣0-9])(['\"`’”»)\]]*)({'|'.join(map(re.escape, _PARTICLES))})")
 
+
+def with_particles(
+    text: str,   # Korean, with both forms of particles after values
+) -> str:        # After a Latin letter both forms stay
+    "Choose the form of each particle by the last sound of the word before it."
+    def chosen(found: re.Match[str]) -> str:
+        last, quotes, both = found.groups()
+        syllable = "영일이삼사오육칠팔구"[int(last)] if last.isdigit() else last
+        final = (ord(syllable) - ord("가")) % 28     # 0: none; 8: ㄹ, after which 로 follows
+        is_vowel = not final or final == 8 and both == "(으)로"
+        return f"{last}{quotes}{_PARTICLES[both][is_vowel]}"
+    return _BOTH.sub(chosen, text) if ")" in text else text
+
+# %% ../../nbs/00_documents/19_messages.ipynb #e39e361e
 def say(
     english: str,     # With names in braces
     **values: object,  # One for each name; format them as `{n:,}`
 ) -> str:
     "Write a message in the language of the reader."
     text = korean().get(english, english) if language() == "ko" else english
-    return text.format(**values) if values else text
+    return with_particles(text.format(**values)) if values else text
 
 # %% ../../nbs/00_documents/19_messages.ipynb #7bf776ef
 @cache
@@ -75,9 +95,9 @@ def _patterns() -> list[tuple[re.Pattern[str], str]]:
         parts = [(fixed, name or "") for fixed, name, _, _ in Formatter().parse(english)]
         names = [name for _, name in parts if name]
         if names and all(map(str.isidentifier, names)) and len(names) == len(set(names)):
-            pattern = "".join(re.escape(fixed) + (f"(?P<{name}>.+)" if name else "") for fixed, name in parts)
+            pattern = "".join(re.escape(fixed) + (f"(?P<{name}>.+?)" if name else "") for fixed, name in parts)
             if "; " not in english:      # of several parts, one
-                pattern = pattern.replace(".+", "(?:(?!; ).)+")
+                pattern = pattern.replace(".+?", "(?:(?!; ).)+?")
             n = sum(map(str.isalpha, "".join(fixed for fixed, _ in parts)))
             found.append((not parts[0][0], -n, re.compile(pattern), text))
     return [(pattern, text) for _, n, pattern, text in sorted(found, key=lambda one: one[:2]) if n <= -7]
@@ -93,7 +113,8 @@ def _from_table(message: str) -> str:
         if (found := pattern.fullmatch(message)) and "{" in text:
             try:
                 values = found.groupdict()
-                return text.format(**values | {name: translated(values[name]) for name in ("told",) if name in values})
+                told = {name: translated(values[name]) for name in ("told",) if name in values}
+                return with_particles(text.format(**values | told))
             except (KeyError, ValueError):   # A text for `say`, with numbers to format
                 continue
     if "; " in message:

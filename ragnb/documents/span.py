@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
-from .values import first_complaint, InputError, optional, RagnbError
+from .values import first_complaint, InputError, install_command, optional, RagnbError
 
 # %% auto #0
 __all__ = ['LEVELS', 'SEARCHED', 'ROLES', 'DuplicateIdError', 'MissingChunkError', 'IndexMismatchError', 'check_fields', 'Span',
@@ -426,7 +426,7 @@ class Why:
     def __str__(self) -> str:
         rank = "" if self.rank is None else f"rank {self.rank}"
         if self.role == "hit":
-            return self.detail or f"hit, {rank}".rstrip(", ")
+            return self.detail or (f"hit, rank {self.rank}" if rank else "hit")
         if self.role == "passed":
             return f"hit, {rank}; passed through ({self.detail})"
         if self.role == "history":

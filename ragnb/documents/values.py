@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import inspect
 import math
+import shlex
 import sys
 import types
 import typing
@@ -15,10 +16,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from numbers import Integral, Real
+from pathlib import Path
 from typing import Any
 
 # %% auto #0
-__all__ = ['OFFERS', 'RagnbError', 'InputError', 'optional', 'fits', 'complaint', 'kinds_of', 'first_complaint']
+__all__ = ['OFFERS', 'RagnbError', 'InputError', 'install_command', 'optional', 'fits', 'complaint', 'kinds_of',
+           'first_complaint']
 
 # %% ../../nbs/00_documents/20_values.ipynb #1ea1c574
 class RagnbError(Exception):
@@ -33,6 +36,23 @@ class InputError(RagnbError, ValueError):
 
     The message names the argument (or the file and line) and the value received.
     """
+
+# %% ../../nbs/00_documents/20_values.ipynb #5a60e4ab
+@lru_cache(maxsize=None)
+def install_command(
+    extra: str,     # Of `settings.ini`: "files", "peers", …
+) -> str:           # With the folder that ragnb was installed from, if it was not a package index
+    "Write the command that installs an extra."
+    import json
+    from importlib.metadata import distributions
+    from urllib.parse import urlsplit
+    from urllib.request import url2pathname
+    origins = (json.loads(found.read_text("direct_url.json") or "{}") for found in distributions(name="ragnb"))
+    for origin in origins:
+        folder = url2pathname(urlsplit(origin.get("url", "")).path)
+        if "dir_info" in origin and Path(folder).is_dir():
+            return f"pip install -e {shlex.quote(f'{folder}[{extra}]')}"
+    return f"pip install 'ragnb[{extra}]'"
 
 # %% ../../nbs/00_documents/20_values.ipynb #5ad60070
 @contextmanager

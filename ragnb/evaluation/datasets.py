@@ -29,7 +29,7 @@ from ..documents.files import n_skipped, Problem, read_documents, record_id, rec
 from ..documents.forms import plain_text, reading_form
 from ..documents.halves import read_json
 from ..documents.markup import counted
-from ..documents.span import DuplicateIdError, InputError, optional, Span
+from ..documents.span import DuplicateIdError, InputError, install_command, optional, Span
 
 # %% ../../nbs/90_evaluation/01_datasets.ipynb #fdf79068
 @dataclass(frozen=True)
@@ -567,7 +567,7 @@ def load_squad(
 # %% ../../nbs/90_evaluation/01_datasets.ipynb #3880088d
 def _parquet(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     "Place and record of every row of a parquet file."
-    with optional("reading parquet needs pyarrow: pip install 'ragnb[parquet]'"):
+    with optional(f"reading parquet needs pyarrow: {install_command('parquet')}"):
         import pyarrow.parquet as pq
     try:
         rows = pq.read_table(path).to_pylist()
@@ -579,7 +579,7 @@ def _parquet(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
 def load_autorag(
     folder: str | Path,  # With `corpus.parquet` and `qa.parquet`
     problems: list[Problem] | None = None,  # Bad rows are added here and skipped; None: they are raised
-) -> Dataset:            # Needs pyarrow: `pip install 'ragnb[parquet]'`
+) -> Dataset:            # Needs pyarrow: `pip install -e '.[parquet]'`
     "Read an AutoRAG folder."
     folder, reading, asked, gold = Path(folder), _Reading(), [], {}
     corpus, rows = (list(_parquet(folder / f"{name}.parquet")) for name in ("corpus", "qa"))

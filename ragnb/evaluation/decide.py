@@ -7,22 +7,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 # %% auto #0
-__all__ = ['DESIGNS', 'USUAL_PEERS', 'installed_peers', 'DecisionLine', 'Decision', 'decide']
+__all__ = ['DESIGNS', 'USUAL_PEERS', 'absent_peers', 'told_absent', 'DecisionLine', 'Decision', 'decide']
 
 # %% ../../nbs/90_evaluation/10_decide.ipynb #dec10005
 from ..documents.atomic import write_atomically
 from ..documents.markup import render, said_count, short
 from ..documents.messages import say, translated
-from ..documents.span import InputError
+from ..documents.span import InputError, install_command
 from .comparison import holm, paired_test, PairedTest, Run
 from .datasets import Dataset
 from .measures import Evaluation, mean_interval
-from .peers import PEERS
+from .peers import missing_library, parse_peer, PEERS
 from .strategy import PRESETS, resolve_strategies, Strategy
 from ragnb.evaluation.tune import (
     choose, choose_by_halves, peer_grid, question_values, trained_grid, tune, Tuned, tuning_grid
@@ -38,21 +37,22 @@ DESIGNS: dict[str, str] = {   # Preset -> what it is
 }
 USUAL_PEERS: tuple[str, ...] = ("llamaindex-fusion", "llamaindex-sentence-window", "llamaindex-auto-merging")
 
+# %% ../../nbs/90_evaluation/10_decide.ipynb #6f29e2b0
+def absent_peers(
+    as_documented: bool = False,   # Whether the peers are not tuned; tuned ones need more libraries
+) -> list[str]:                    # Of `USUAL_PEERS`
+    "List the usual peers that need a library that is not installed."
+    tried = slice(1 if as_documented else None)
+    return [name for name in USUAL_PEERS
+            if any(missing_library(*parse_peer(spec)) for spec in PEERS[name].specs[tried])]
 
-def installed_peers(
-    names: Sequence[str] = USUAL_PEERS,   # Of `PEERS`
-) -> list[str]:                           # Those whose library is there; `InputError` for an unknown name
-    "List the peers that can take part."
-    if unknown := [name for name in names if name not in PEERS]:
-        raise InputError(f"not a peer: {unknown[0]!r} (names are {', '.join(PEERS)})")
-    out = []
-    for name in names:
-        try:
-            version(PEERS[name].library)
-        except PackageNotFoundError:
-            continue
-        out.append(name)
-    return out
+
+def told_absent(
+    names: Sequence[str],   # Peers, at least one
+) -> str:
+    "Write which peers are left out, and the command that installs what they need."
+    return say("not installed, and so not measured: {names} ({command})", names=", ".join(names),
+               command=install_command("peers"))
 
 # %% ../../nbs/90_evaluation/10_decide.ipynb #dec10021
 @dataclass(frozen=True)
@@ -131,9 +131,7 @@ class Decision:
         d = self.tuned.dataset
         said = (f"{said_count(len(d.documents), 'document')}, {said_count(len(d.questions), 'question')}, "
                 + say("embedding {name}", name=self.tuned.embed))
-        left = say("not installed, and so not measured: {names} (pip install 'ragnb[peers]')",
-                   names=", ".join(self.left))
-        return [said, *self.tuned.notes, *([left] if self.left else [])]
+        return [said, *self.tuned.notes, *([told_absent(self.left)] if self.left else [])]
 
     @property
     def budgets(self) -> tuple[int, ...]:
@@ -224,14 +222,16 @@ def decide(
     *,
     own: Sequence[str | Strategy] = (),           # Settings of ragnb, the default first; those of `tune` when empty
     designs: Sequence[str] = tuple(DESIGNS),      # Presets
-    peers: Sequence[str] = USUAL_PEERS,           # Names of `PEERS`
+    peers: Sequence[str] | None = None,           # Names of `PEERS`; None: the usual ones that are installed
     as_documented: bool = False,                  # Do not tune the peers: a quarter of the time
     **settings: Any,                              # Of `tune`: `n`, `seed`, `workers`, `budgets`, `embed`, `keep`, …
 ) -> Decision:                                    # `InputError` when nothing can be read or asked
     "Compare ragnb, the designs and other libraries on a folder, and choose."
-    mine, there = resolve_strategies(own or tuning_grid()), installed_peers(peers)
+    mine = resolve_strategies(own or tuning_grid())
+    left = absent_peers(as_documented) if peers is None else []
+    named = [name for name in USUAL_PEERS if name not in left] if peers is None else peers
     trained = [] if own else trained_grid(settings.get("embed", "ngram"))
-    grids = {name: peer_grid(name)[:1 if as_documented else None] for name in there}
+    grids = {name: peer_grid(name, as_documented) for name in named}
     given = [PRESETS[name] for name in designs if PRESETS[name].name not in {s.name for s in mine}]
     others = [s for grid in grids.values() for s in grid]
     tuned = tune(source, questions, strategies=[*mine, *trained, *given, *others], **settings)
@@ -240,5 +240,5 @@ def decide(
     measured = tuned.runs
     runs = {run.strategy.name: run for run in measured}
     chosen = [runs[s.name] for s in [*mine, *trained]]
-    tuned, left = replace(tuned, runs=chosen, choice=choose(chosen)), tuple(p for p in peers if p not in there)
-    return Decision(tuned, _lines(runs, mine, trained, designs, grids), left, measured)
+    tuned = replace(tuned, runs=chosen, choice=choose(chosen))
+    return Decision(tuned, _lines(runs, mine, trained, designs, grids), tuple(left), measured)

@@ -14,7 +14,7 @@ __all__ = ['POLICIES', 'BUDGETS', 'make_pipeline', 'compared', 'explore']
 
 # %% ../../nbs/90_evaluation/11_explore.ipynb #215d6ebe
 from ..documents.markup import card, counted, render, short
-from ..documents.span import InputError, optional, RagnbError
+from ..documents.span import InputError, install_command, optional, RagnbError
 from ..context.labels import place_label
 from ..expansion.policy import resolve_policy
 from ..indexing.folder_index import Index
@@ -86,7 +86,7 @@ def explore(
     question: str = "",                      # Asked at once when it is not empty
 ) -> None:                                   # Displays itself; `InputError` without ipywidgets
     "Try settings by hand in a notebook, live."
-    with optional("explore needs ipywidgets: pip install 'ragnb[widgets]'"):
+    with optional(f"explore needs ipywidgets: {install_command('widgets')}"):
         import ipywidgets as w
     from IPython.display import display, HTML
     opened = source if isinstance(source, (Pipeline, Index)) else Index.open(source)

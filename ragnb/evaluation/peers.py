@@ -10,11 +10,13 @@ import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import lru_cache, partial
+from importlib.util import find_spec
 from itertools import chain, product
 from statistics import median
+from types import MappingProxyType
 from typing import Any, NamedTuple, TYPE_CHECKING
 
 import numpy as np
@@ -35,10 +37,11 @@ if TYPE_CHECKING:
     from llama_index.core.base.embeddings.base import BaseEmbedding
 
 # %% auto #0
-__all__ = ['PEERS', 'SWITCHES', 'locate', 'align', 'PeerPiece', 'PeerHit', 'PeerSystem', 'Peer', 'parse_peer', 'build_peer']
+__all__ = ['PEERS', 'SWITCHES', 'locate', 'align', 'PeerPiece', 'PeerHit', 'PeerSystem', 'Peer', 'parse_peer', 'missing_library',
+           'check_library', 'build_peer']
 
 # %% ../../nbs/90_evaluation/13_peers.ipynb #be2dc778
-from ..documents.span import Address, DuplicateIdError, InputError, optional, Outline, Passage, Span
+from ..documents.span import Address, DuplicateIdError, InputError, install_command, Outline, Passage, Span
 from ..documents.text import word_tokens_batch
 from ..chunking.base import KnownSpanNodeParser
 from ..chunking.recursive import recursive_spans
@@ -223,10 +226,6 @@ def _peer(
         return build
     return register
 
-def _library(name: str) -> AbstractContextManager[None]:
-    "Name what to install when an import fails."
-    return optional(f"this peer needs {name}, which is not installed: pip install 'ragnb[peers]'")
-
 # %% ../../nbs/90_evaluation/13_peers.ipynb #9f4114a1
 def parse_peer(
     spec: str,                        # For example `llamaindex-fusion:chunk_size=128,chunk_overlap=20,titles,words`
@@ -253,6 +252,38 @@ def _setting(text: str) -> Any:
         return float(text) if "." in text else int(text)
     except ValueError:
         return text
+
+# %% ../../nbs/90_evaluation/13_peers.ipynb #98339b86
+_BM25 = "llama-index-retrievers-bm25"
+_MODULES: dict[str, str] = {   # Distribution -> its module
+    "llama-index-core": "llama_index.core", _BM25: "llama_index.retrievers.bm25", "haystack-ai": "haystack",
+    "chonkie": "chonkie",
+}
+
+
+def missing_library(
+    name: str,                              # Of `PEERS`
+    settings: Mapping[str, Any] = MappingProxyType({}),   # As of `parse_peer`
+) -> str:                                   # Its distribution; '' when the peer can be built
+    "Find a library that a peer needs and that is not installed."
+    needs = [PEERS[name].library]
+    if needs == ["llama-index-core"] and settings.get("retriever", "vector") != "vector":
+        needs.append(_BM25)
+    for library in needs:
+        with suppress(ModuleNotFoundError):   # of the package around the module
+            if find_spec(_MODULES[library]):
+                continue
+        return library
+    return ""
+
+# %% ../../nbs/90_evaluation/13_peers.ipynb #92778e95
+def check_library(
+    name: str,                              # Of `PEERS`
+    settings: Mapping[str, Any] = MappingProxyType({}),   # As of `parse_peer`
+) -> None:                                  # `InputError` with the command that installs a missing library
+    "Check that a peer can be built."
+    if library := missing_library(name, settings):
+        raise InputError(f"{name} needs {library}, which is not installed: {install_command('peers')}")
 
 # %% ../../nbs/90_evaluation/13_peers.ipynb #04b5c60c
 def _corpus(
@@ -288,6 +319,7 @@ def build_peer(
     if unknown := sorted(settings.keys() - peer.settings.keys()):
         raise InputError(f"{name} has no setting {unknown[0]!r}: use {', '.join(peer.settings)}")
     settings = peer.settings | settings
+    check_library(name, settings)
     if wrong := [k for k in SWITCHES if settings.get(k) not in (None, True, False)]:
         raise InputError(f"{wrong[0]} is on or left out, got {settings[wrong[0]]!r}")
     corpus = _corpus(documents, embed_model, fill, bool(settings["titles"]))
@@ -425,8 +457,7 @@ def _bm25(
     corpus: _Corpus, nodes: Sequence[BaseNode], top_k: int, language: str | None = None, words: bool | None = None
 ) -> BaseRetriever:
     "LlamaIndex's BM25 retriever."
-    with _library("llama-index-retrievers-bm25"):
-        from llama_index.retrievers.bm25 import BM25Retriever
+    from llama_index.retrievers.bm25 import BM25Retriever
     settings = {"similarity_top_k": top_k, **_given(language=language)}
     if not words:
         return BM25Retriever.from_defaults(nodes=list(nodes), **settings)
@@ -623,8 +654,7 @@ def _haystack_store(documents: Sequence[Any], reads: Counter[str], spaced: bool 
 # %% ../../nbs/90_evaluation/13_peers.ipynb #a0c93dd3
 def _haystack_documents(corpus: _Corpus) -> list[Any]:
     "The corpus as Haystack documents."
-    with _library("haystack-ai"):
-        from haystack import Document as HaystackDocument
+    from haystack import Document as HaystackDocument
     return [HaystackDocument(id=i, content=text) for i, text in corpus.texts.items()]
 
 def _haystack_pieces(documents: Iterable[Any], corpus: _Corpus) -> dict[str, PeerPiece]:
@@ -684,9 +714,8 @@ _JOINED = ("retriever=bm25,words", "retriever=hybrid", "retriever=hybrid,words")
 def _build_haystack_window(
     corpus: _Corpus, top_k: int | None, window_size: int, retriever: str, words: bool | None, **split: Any
 ) -> _Built:
-    with _library("haystack-ai"):
-        from haystack.components.preprocessors import DocumentSplitter
-        from haystack.components.retrievers import SentenceWindowRetriever
+    from haystack.components.preprocessors import DocumentSplitter
+    from haystack.components.retrievers import SentenceWindowRetriever
     chunks = DocumentSplitter(**split).run(_haystack_documents(corpus))["documents"]
     pieces = _windows(_haystack_pieces(chunks, corpus), window_size, corpus.texts, {})
     reads: Counter[str] = Counter()
@@ -708,9 +737,8 @@ def _build_haystack_merging(
     corpus: _Corpus, top_k: int | None, block_sizes: Sequence[int], split_by: str, threshold: float,
     retriever: str, words: bool | None,
 ) -> _Built:
-    with _library("haystack-ai"):
-        from haystack.components.preprocessors import HierarchicalDocumentSplitter
-        from haystack.components.retrievers import AutoMergingRetriever as HaystackMerging
+    from haystack.components.preprocessors import HierarchicalDocumentSplitter
+    from haystack.components.retrievers import AutoMergingRetriever as HaystackMerging
     splitter = HierarchicalDocumentSplitter(block_sizes=set(block_sizes), split_by=split_by)
     blocks = splitter.run(_haystack_documents(corpus))["documents"]
     pieces = {i: PeerPiece(i, text, Span(0, len(text))) for i, text in corpus.texts.items()}
@@ -731,8 +759,7 @@ def _build_haystack_merging(
 # %% ../../nbs/90_evaluation/13_peers.ipynb #4500663f
 def _build_chonkie(corpus: _Corpus, top_k: int | None, chunker: str, retriever: str, **settings: Any) -> _Built:
     "chonkie's chunks, searched with ragnb's retrieval."
-    with _library("chonkie"):
-        import chonkie
+    import chonkie
     cutter = getattr(chonkie, chunker)(**_given(**settings))
     cuts = []
     for i, text in corpus.texts.items():

@@ -26,12 +26,12 @@ __all__ = ['plot_recall', 'plot_position']
 
 # %% ../../nbs/90_evaluation/06_plots.ipynb #48d18d6f
 from ..documents.markup import counted, short
-from ..documents.span import InputError, optional
+from ..documents.span import InputError, install_command, optional
 
 # %% ../../nbs/90_evaluation/06_plots.ipynb #167acaeb
 def _matplotlib() -> Any:
     "matplotlib, or an error that says how to get it."
-    with optional("plots need matplotlib: pip install 'ragnb[plots]'"):
+    with optional(f"plots need matplotlib: {install_command('plots')}"):
         import matplotlib
     return matplotlib
 
@@ -55,7 +55,7 @@ def _fonts() -> tuple[str, ...]:
 def _warn_of_characters() -> None:
     "Say once that a font is missing."
     logging.getLogger(__name__).warning("no font here has some characters, which are drawn as '?': "
-                                        "pip install 'ragnb[plots]' installs one for Korean")
+                                        f"{install_command('plots')} installs one for Korean")
 
 
 def _written(text: object) -> str:

@@ -99,7 +99,7 @@ class Strategy:
         object.__setattr__(self, "where", tuple(wanted) if isinstance(wanted, list) else wanted)
         check_fields(self)
         if not 0 <= self.cut < 1:
-            raise InputError(f"cut must be in [0, 1), got {self.cut}")
+            raise InputError(f"cut must be at least 0 and less than 1, got {self.cut}")
         for key, least in (("top_k", 1), ("expand_top_k", 0), ("max_chunks", 1), ("passage_size", 1)):
             value = getattr(self, key)
             if not isinstance(value, int) or isinstance(value, bool) or value < least:
@@ -284,8 +284,8 @@ def resolve_strategies(
     if twice := sorted({n for n in names if names.count(n) > 1}):
         raise DuplicateIdError(f"two strategies are called {twice[0]!r}: give one a name=…")
     for peer in [s.peer for s in out if s.peer]:   # before anything is indexed
-        from ragnb.evaluation.peers import parse_peer
-        parse_peer(peer)
+        from ragnb.evaluation.peers import check_library, parse_peer
+        check_library(*parse_peer(peer))
     return out
 
 # %% ../../nbs/90_evaluation/04_strategy.ipynb #232466fa

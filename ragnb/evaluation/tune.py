@@ -56,13 +56,14 @@ def trained_grid(
 
 # %% ../../nbs/90_evaluation/09_tune.ipynb #e6d75ec3
 def peer_grid(
-    name: str,          # One of `ragnb.evaluation.peers.PEERS`
-) -> list[Strategy]:    # The documented line first; as many as `tuning_grid()`
+    name: str,                     # One of `ragnb.evaluation.peers.PEERS`
+    as_documented: bool = False,   # Only the documented line
+) -> list[Strategy]:               # The documented line first; as many as `tuning_grid()`
     "Make the strategies that are tried of a peer."
     from ragnb.evaluation.peers import PEERS
     if name not in PEERS:
         raise InputError(f"not a peer: {name!r} (names are {', '.join(PEERS)})")
-    return resolve_strategies(f"peer:{spec}" for spec in PEERS[name].specs)
+    return resolve_strategies(f"peer:{spec}" for spec in PEERS[name].specs[:1 if as_documented else None])
 
 # %% ../../nbs/90_evaluation/09_tune.ipynb #f3e85fd3
 MADE_NOTE: str = (

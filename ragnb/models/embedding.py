@@ -27,7 +27,7 @@ __all__ = ['DEFAULT_OLLAMA_MODEL', 'NgramEmbedding', 'token_limit', 'open_onnx',
 
 # %% ../../nbs/10_models/01_embedding.ipynb #e185949e
 from ..documents.plugins import make_plugin, plugin_spec, told_plugins
-from ..documents.span import IndexMismatchError, InputError, optional, RagnbError
+from ..documents.span import IndexMismatchError, InputError, install_command, optional, RagnbError
 from ..documents.values import complaint
 from .llm import openai_like
 from .local import E5Embedding, FastEmbedEmbedding, LocalEmbedding
@@ -359,7 +359,7 @@ DEFAULT_OLLAMA_MODEL: str = "bona/bge-m3-korean"
 @cache
 def _openai_like_class() -> type:
     "Create LlamaIndex's class for servers with OpenAI's interface, with prefixes."
-    with optional("openai-like embeddings need another package: pip install 'ragnb[openai]'"):
+    with optional(f"openai-like embeddings need another package: {install_command('openai')}"):
         from llama_index.embeddings.openai_like import OpenAILikeEmbedding as Stock
 
     class OpenAILikeEmbedding(Stock):

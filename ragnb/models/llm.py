@@ -28,7 +28,7 @@ __all__ = ['T', 'QA_PROMPT', 'ModelEvent', 'shorten', 'unreachable', 'error_even
 from ..documents.arguments import checked
 from ..documents.halves import HalfJoiner, replace_halves, replace_halves_in
 from ..documents.servers import HidesKeys, ServerAddress
-from ..documents.span import InputError, optional
+from ..documents.span import InputError, install_command, optional
 from ..documents.values import complaint
 from .guards import guard_marks
 
@@ -307,7 +307,7 @@ def openai_like(
 # %% ../../nbs/10_models/06_llm.ipynb #6d795e33
 def _openai_like_llm(model: str, base_url: str | None, options: dict[str, Any]) -> Any:
     "Create LlamaIndex's model for servers with OpenAI's interface."
-    with optional("openai-like models need another package: pip install 'ragnb[openai]'"):
+    with optional(f"openai-like models need another package: {install_command('openai')}"):
         from llama_index.llms.openai_like import OpenAILike
     called = {"num_ctx": "context_window", "answer_tokens": "max_tokens"}
     given = {called.get(name, name): value for name, value in options.items()}

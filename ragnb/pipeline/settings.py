@@ -59,7 +59,13 @@ def _at_least(least: int) -> Callable[[str, Any], Any]:
 def _share(key: str, value: float) -> None:
     "Refuse what is no part of a whole."
     if not 0 < value < 1:
-        raise InputError(f"{key} must be in (0, 1), got {value}")
+        raise InputError(f"{key} must be greater than 0 and less than 1, got {value}")
+
+
+def _cut(key: str, value: float) -> None:
+    "Refuse what is neither 0 nor a part of a whole."
+    if not 0 <= value < 1:
+        raise InputError(f"{key} must be at least 0 and less than 1, got {value}")
 
 # %% ../../nbs/80_pipeline/05_settings.ipynb #e343ccf0
 SETTINGS: dict[str, SettingsKey] = {
@@ -70,7 +76,7 @@ SETTINGS: dict[str, SettingsKey] = {
     "policy": SettingsKey(check=lambda key, value: "llm" in value or resolve_policy(value, catalogue=Catalogue())),
     "where": SettingsKey(str | list),
     "as_of": SettingsKey(),
-    "cut": SettingsKey(float, check=_share),
+    "cut": SettingsKey(float, check=_cut),
     "lookup": SettingsKey(bool),
     "top_k": SettingsKey(int, check=_at_least(1)),
     "expand_top_k": SettingsKey(int, check=_at_least(0)),
@@ -119,7 +125,8 @@ def load_settings(
     try:
         values = tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except (OSError, ValueError) as error:
-        raise InputError(f"settings {str(path)!r} cannot be read: {error}") from error
+        why = getattr(error, "strerror", None) or error
+        raise InputError(f"settings {str(path)!r} cannot be read: {why}") from error
     check_settings(values, path)
     return values
 

@@ -78,7 +78,7 @@ def pieces_by_score(
 
 def cut_pieces(
     pieces: Sequence[Piece],   # Best first
-    cut: float | None,         # Share of the best score, in (0, 1); None keeps all
+    cut: float | None,         # Share of the best score, in [0, 1); None and 0 keep all
     common: Mapping[int, Common] | None = None,   # Of each unit of a small corpus: the words of the question it shares
     words_only: bool = False,  # The vectors know spelling, not meaning: what shares no word is left out in any case
 ) -> list[Piece]:
@@ -647,14 +647,14 @@ class MultiScaleRetriever(StoreRetriever, HitsRetriever):
     where : dict, str or MetadataFilters, optional
         What the metadata of a unit must fulfil, see `resolve_where`; candidates, leads and citations among those.
     cut : float, optional
-        In (0, 1): units that score less than this share of the best one are left out, even when there is room; in a
+        In [0, 1): units that score less than this share of the best one are left out, even when there is room; in a
         corpus of 200 units or fewer also those that share no word with the question, where the best one does. With
         n-gram vectors nothing is left where no word of the question is in any document.
 
     Raises
     ------
     InputError
-        When a count is below its least value, `cut` not in (0, 1), or `where` means nothing.
+        When a count is below its least value, `cut` not in [0, 1), or `where` means nothing.
     """
 
     shown = ("index", "top_k", "budget", "cut")
@@ -670,8 +670,8 @@ class MultiScaleRetriever(StoreRetriever, HitsRetriever):
         super().__init__(callback_manager=callback_manager)
         check_counts(top_k=top_k, budget=budget, candidates=candidates)
         check_counts(0, grow=grow, whole=whole)
-        if cut is not None and not (is_number(cut, 0, 1) and cut):
-            raise InputError(f"cut must be in (0, 1), got {cut!r}")
+        if cut is not None and not is_number(cut, 0, 1):
+            raise InputError(f"cut must be at least 0 and less than 1, got {cut!r}")
         self.index, self.store, self.embed_model, self.cut = index, filtered_store(store, where), embed_model, cut
         self.top_k, self.budget, self.candidates, self.grow, self.whole = top_k, budget, candidates, grow, whole
         self.leads, self.follow = leads, follow

@@ -26,7 +26,7 @@ __all__ = ['LOCAL_HOSTS', 'MOST_CONNECTIONS', 'digests', 'page_policy', 'page_ht
 # %% ../../nbs/87_serve/07_app.ipynb #465b53c6
 from ..documents.halves import replace_halves_in
 from ..documents.messages import language, say
-from ..documents.span import InputError, optional
+from ..documents.span import InputError, install_command, optional
 from ..pipeline.trace_data import Trace
 from ..agent.library import Library
 from .access import Access, Guard, host_name, HttpRefusal, Visitor
@@ -239,7 +239,7 @@ def create_app(
     **settings: Any,                 # Of `Service`: models, access, talks, places, documents; the rest of `Agent`
 ) -> Any:                            # FastAPI behind a `Guard`; `app.state.service` is the `Service`
     "Make the application."
-    with optional("the web service needs FastAPI: pip install 'ragnb[serve]'"):
+    with optional(f"the web service needs FastAPI: {install_command('serve')}"):
         from fastapi import Depends, FastAPI
         from fastapi.security import HTTPBearer
     from ragnb import __version__
@@ -278,7 +278,7 @@ def serve_app(
     ready: Callable[[str], Any] | None = None,  # Called with the address when it listens
 ) -> None:                                      # Returns when the process is told to end
     "Listen, until the process is told to end."
-    with optional("the web service needs uvicorn: pip install 'ragnb[serve]'"):
+    with optional(f"the web service needs uvicorn: {install_command('serve')}"):
         import uvicorn
     check_binding(host, app.state.service.access)
     config = uvicorn.Config(app, host=host, port=port, log_level="warning", server_header=False, proxy_headers=False,

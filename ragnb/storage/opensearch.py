@@ -32,7 +32,7 @@ __all__ = ['Action', 'ClusterPlace', 'cluster_place', 'checked_name', 'ServerErr
 
 # %% ../../nbs/30_storage/06_opensearch.ipynb #f11349cc
 from ..documents.servers import ServerAddress, without_logins
-from ..documents.span import InputError, RagnbError
+from ..documents.span import InputError, install_command, optional, RagnbError
 from .filters import Condition, Filter, Value
 
 # %% ../../nbs/30_storage/06_opensearch.ipynb #035a897d
@@ -215,10 +215,8 @@ def open_client(
     place: ClusterPlace,
 ) -> Any:    # opensearchpy.OpenSearch; `InputError` if the package is not installed
     "Create a client for a cluster; a lost node costs a retry, not an error."
-    try:
+    with optional(f"OpenSearch needs the package opensearch-py: {install_command('opensearch')}"):
         from opensearchpy import OpenSearch
-    except ImportError:
-        raise InputError("OpenSearch needs the package opensearch-py: pip install 'ragnb[opensearch]'") from None
     logging.getLogger("opensearch").addHandler(logging.NullHandler())  # failures are raised; no log unless configured
     return OpenSearch(list(place.hosts), timeout=15, http_compress=True, max_retries=5, retry_on_timeout=True,
                       retry_on_status=(502, 503, 504), transport_class=_patient(),

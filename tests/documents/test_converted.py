@@ -14,6 +14,7 @@ from helpers_ingest import read, write
 
 from ragnb import InputError, read_documents
 from ragnb.documents.converted import pdf_text, read_converted
+from ragnb.documents.values import install_command
 
 
 def make_docx(path: Path) -> None:
@@ -186,7 +187,7 @@ print(json.dumps([read, [str(p) for p in problems]]))
     documents, problems = json.loads(done.stdout)
     needs = [name for name in (*MAKERS, "f.html")]
     assert documents == ["g.csv", "h.md"]
-    told = [f"{n}: reading {n} needs the extra 'files': pip install 'ragnb[files]'" for n in needs]
+    told = [f"{n}: reading {n} needs the extra 'files': {install_command('files')}" for n in needs]
     assert sorted(problems) == sorted([*told, "g.csv: is not UTF-8, and was read as CP949"])
 
 

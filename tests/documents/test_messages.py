@@ -22,6 +22,9 @@ BY_NAME = {"vectors over chunks of 500 characters", "contains {share:.0%} of the
            "index", "documents", "characters", "chunks", "bytes", "unfinished", "embedding", "splitter", "settings",
            "[OPTIONS]", "COMMAND [ARGS]...", "<str>", "words", "vector", "heading", "document title", "name",
            "read", "partly read", "not found", "found, but beyond the budget", "the judge did not accept this answer", "this answer could not be judged"}
+# Reasons and steps that the source puts together from parts
+COMPOSED = {"{policy}: {n} after {unit} (rank {rank})", "{policy}: {n} before {unit} (rank {rank})", "{n} after {unit} (rank {rank})",
+            "{n} before {unit} (rank {rank})", "answer: rule (no model: the passages)"}
 # Errors of the operating system; one that this machine does not have is not translated here
 BY_SYSTEM = {os.strerror(code) for code in errno.errorcode}
 # Errors that typer writes, each with the words that cause it
@@ -108,7 +111,7 @@ def names(text: str) -> set[str]:
 
 def test_the_table_and_the_source_have_the_same_texts():
     used = in_source() | in_help() | BY_NAME
-    assert sorted(used - korean().keys()) == [] and sorted(korean().keys() - used - in_errors() - BY_TYPER.keys() - BY_SYSTEM) == []
+    assert sorted(used - korean().keys()) == [] and sorted(korean().keys() - used - in_errors() - BY_TYPER.keys() - BY_SYSTEM - COMPOSED) == []
 
 
 # Errors of each room that only a Python program meets: a user of the command line or of the page sees none of them

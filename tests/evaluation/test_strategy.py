@@ -38,7 +38,7 @@ def test_a_line_says_all_of_a_strategy(strategy):
     ("", "is empty"), ("  ", "is empty"), ("best", "unknown strategy 'best'"), ("peer:", "unknown strategy 'peer:'"), ("seed extra", "'extra' is not understood"),
     ("seed top_k=3 top_k=4", "'top_k=4' is not understood"), ("seed colour=red", "'colour=red' is not understood"), ("seed top_k=1.5", "top_k must be a whole number, got '1.5'"),
     ("seed top_k=0", "top_k must be a whole number >= 1, got 0"), ("seed expand_top_k=-1", "expand_top_k must be a whole number >= 0"), ("seed 'policy=none", "cannot be read"),
-    ("seed top_k=99999999999999999999", "top_k must be a whole number"), ("seed cut=much", "cut must be a number, got 'much'"), ("seed cut=1", r"cut must be in \[0, 1\), got 1.0"),
+    ("seed top_k=99999999999999999999", "top_k must be a whole number"), ("seed cut=much", "cut must be a number, got 'much'"), ("seed cut=1", r"cut must be at least 0 and less than 1, got 1.0"),
     ("seed cut=0.1 cut=0.2", "'cut=0.2' is not understood"), ("hybrid reorder=true", "must be on or off"), ("hybrid lookup=", "must be on or off"),
 ])
 def test_a_line_that_is_wrong_is_explained(line, complaint):

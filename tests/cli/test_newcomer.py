@@ -1,0 +1,201 @@
+"""What stopped a newcomer in 25 tasks: a line each, with what they saw before."""
+from __future__ import annotations
+
+import os
+import re
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import write
+from docx import Document as Word
+
+import ragnb
+from ragnb.documents.converted import read_converted
+from ragnb.documents.messages import say, use_language, with_particles
+from ragnb.documents.values import install_command
+from ragnb.evaluation.decide import USUAL_PEERS
+
+QUESTION = '{"query_id": "q1", "query": "연차는 며칠인가?", "evidence": [{"doc_id": "leave.md", "text": "연차는 15일이다."}]}\n'
+LEAVE = "# 휴가\n\n## 연차\n\n연차는 15일이다. 매년 1월 1일에 부여한다.\n\n## 병가\n\n병가는 30일이다. 진단서를 낸다.\n"
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch) -> Path:
+    """The current folder, with documents and a question."""
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path, {"docs/leave.md": LEAVE, "docs/trip.md": "# 출장\n\n여비는 7일 안에 정산한다. 영수증을 붙인다.\n", "q.jsonl": QUESTION})
+    return tmp_path
+
+
+@pytest.fixture
+def without_bm25(monkeypatch) -> None:
+    """An installation without the extra `peers`."""
+    monkeypatch.setitem(sys.modules, "llama_index.retrievers.bm25", None)
+
+
+@pytest.fixture(autouse=True)
+def english():
+    yield
+    use_language("")
+
+
+def test_decide_leaves_out_peers_that_are_not_installed_and_says_so_first(run, folder, without_bm25):
+    """An error after minutes → a first line with the peers that are left out and the command that installs them."""
+    code, out, err = run("decide", "docs", "q.jsonl", "--strategy", "bm25", "--budgets", "60", "--save", "--quiet")
+    told = f"not installed, and so not measured: {', '.join(USUAL_PEERS)} ({install_command('peers')})"
+    assert code == 0 and err.splitlines()[0] == f"note: {told}" and told in out
+    assert "articles-before" in out and "| llamaindex" not in out and Path(".ragnb-tuned/ragnb.toml").is_file()
+
+
+@pytest.mark.parametrize("words", [
+    ("eval", "docs", "q.jsonl", "--strategy", "peer:llamaindex-fusion"), ("tune", "docs", "q.jsonl", "--strategy", "peer:llamaindex-bm25"),
+    ("eval", "docs", "q.jsonl", "--strategy", "peer:llamaindex-prev-next:retriever=hybrid"),
+    ("decide", "docs", "q.jsonl", "--peers", "none", "--strategy", "peer:llamaindex-bm25"), ("decide", "docs", "q.jsonl", "--peers", "llamaindex-sentence-window"),
+], ids=" ".join)
+def test_a_named_peer_is_checked_before_documents_are_indexed(run, folder, without_bm25, words):
+    code, out, err = run(*words, "--strategy", "multi-scale", "--budgets", "60", "--quiet")
+    assert code == 2 and out == "" and len(err.splitlines()) == 1 and install_command("peers") in err
+    assert "needs llama-index-retrievers-bm25, which is not installed" in err and not Path(".ragnb-cache").exists()
+
+
+def test_only_one_place_writes_the_command_that_installs_an_extra():
+    """`pip install 'ragnb[peers]'` is on no package index → each message gets its command from `install_command`."""
+    sources = {path.name: path.read_text(encoding="utf-8") for path in Path(ragnb.__file__).parent.rglob("*.py")}
+    texts = sources | {"ko.json": (Path(ragnb.__file__).parent / "documents/ko.json").read_text(encoding="utf-8")}
+    written = [name for name, text in texts.items() for line in text.splitlines() if "pip install 'ragnb[" in line.partition("# ")[0]]
+    assert written == ["values.py"]
+
+
+def test_a_korean_list_of_skipped_files_is_korean(run, folder):
+    """`old.doc a kind of file that is not read; .docx(으)로 저장하면 읽습니다` → both parts in Korean, after the name and a colon."""
+    write(folder, {f"docs/{name}": "x" for name in ("old.doc", "a.log", "b.py", "c.zip", "d.yaml", "e.yml", "f.yml")})
+    code, _, err = run("--lang", "ko", "index", "docs", "--quiet")
+    assert code == 0 and len(err.splitlines()) == 6
+    for line in err.splitlines():
+        assert re.match(r"건너뜀 \S+: 읽지 않는 종류의 파일", line) and not re.search(r"kind|files|reads|saved", line), line
+
+
+@pytest.mark.parametrize("name", ["empty", "old"])
+def test_a_folder_without_readable_files_is_told_in_korean(run, folder, name):
+    """`'emptyf'에 색인할 것이 없습니다: no .md, … file`, and `'old': a.doc에 색인할 것이` → Korean, with the right name."""
+    write(folder / "old", {"a.doc": "x", "b.zip": "x"})
+    (folder / "empty").mkdir()
+    code, _, err = run("--lang", "ko", "index", name)
+    assert code == 2 and err.startswith(f"ragnb: '{name}'에 색인할 것이 없습니다: ") and not re.search(r"\bno\b|kind|file", err)
+
+
+def test_why_of_a_chat_is_korean(run, folder, monkeypatch):
+    """`hit, rank 6` and `(answer: rule (no model: the passages))` → Korean."""
+    assert run("index", "docs", "--quiet")[0] == 0
+    lines = iter(["연차는 며칠인가?", "/why"])
+
+    def read(prompt=""):
+        try:
+            return next(lines)
+        except StopIteration:
+            raise EOFError from None
+    monkeypatch.setattr("builtins.input", read)
+    code, out, _ = run("--lang", "ko", "chat", "--policy", "neighbors:1", "--top-k", "2")
+    assert code == 0 and re.search(r"적중, \d위", out) and not re.search(r"rank|after|before|answer|model:", out), out
+
+
+@pytest.mark.parametrize("text, told", [
+    ("회사은(는)", "회사는"), ("'규정'은(는)", "'규정'은"), ("정책과(와)", "정책과"), ("문서과(와)", "문서와"), ("서울(으)로", "서울로"), ("규정(으)로", "규정으로"),
+    ("문서(으)로", "문서로"), ("2이(가)", "2가"), ("(1)을(를)", "(1)을"), ("10을(를)", "10을"), ("7(으)로", "7로"), ("leave.md을(를)", "leave.md을(를)"), ("값(예산)", "값(예산)"),
+])
+def test_a_particle_follows_the_last_sound(text, told):
+    assert with_particles(text) == told
+
+
+def test_say_chooses_particles(monkeypatch):
+    use_language("ko")
+    assert say("Use {name!r}", name="다국어") == "'다국어'를 쓰세요" and say("Use {name!r}", name="bm25") == "'bm25'를 쓰세요"
+    assert say("Use {name!r}", name="hybrid") == "'hybrid'을(를) 쓰세요"
+
+
+@pytest.mark.parametrize("words", [("index", "closed"), ("questions", "closed"), ("ask", "연차는?", "--index", "closed")], ids=" ".join)
+def test_a_closed_folder_is_named_with_a_way_out(run, folder, monkeypatch, words):
+    """`[Errno 13] Permission denied: 'closed/.ragnbignore'` → the folder, and the command that opens it."""
+    (folder / "closed").mkdir()
+    is_file, access = Path.is_file, os.access
+
+    def denied(path: Path) -> bool:
+        if path.parent.name == "closed":
+            raise PermissionError(13, "Permission denied", str(path))
+        return is_file(path)
+    monkeypatch.setattr(Path, "is_file", denied)
+    monkeypatch.setattr(os, "access", lambda path, mode: Path(path).name != "closed" and access(path, mode))
+    code, _, err = run(*words)
+    assert (code, err) == (2, "ragnb: no permission for 'closed'; give yourself access (chmod u+rwX closed), or name another path\n")
+
+
+@pytest.mark.parametrize("words, file", [(("ask", "연차는?", "--settings", "s.toml"), "s.toml"), (("eval", "docs", "q.jsonl"), "q.jsonl")], ids=str)
+def test_a_closed_file_is_named_with_a_way_out(run, folder, monkeypatch, words, file):
+    write(folder, {"s.toml": "budget = 500\n"})
+
+    def deny(read):
+        def denied(path, *args, **options):
+            if path.name == file:
+                raise PermissionError(13, "Permission denied", str(path))
+            return read(path, *args, **options)
+        return denied
+    for name in ("read_text", "read_bytes", "open"):
+        monkeypatch.setattr(Path, name, deny(getattr(Path, name)))
+    code, _, err = run(*words)
+    assert code == 2 and len(err.splitlines()) == 1 and err.endswith(f"give yourself access (chmod u+rwX {file}), or name another path\n")
+    assert file in err.partition(";")[0] and "Errno" not in err
+
+
+@pytest.mark.parametrize("given", ["3", "1", "-0.1"])
+def test_a_wrong_cut_says_what_is_allowed(run, folder, given):
+    """`cut must be in (0, 1)`, although 0 is allowed → 0 and what is less than 1, in the option, a strategy and a settings file."""
+    assert run("index", "docs", "--quiet")[0] == 0
+    write(folder, {"s.toml": f"cut = {given}\n", "zero.toml": "cut = 0\n"})
+    for words in (["--cut", given], ["--strategy", f"multi-scale cut={given}"], ["--settings", "s.toml"]):
+        code, _, err = run("ask", "연차는?", *words)
+        assert code == 2 and f"cut must be at least 0 and less than 1, got {float(given) if words[0] != '--settings' else given}" in err
+    answers = {run("ask", "연차는?", *words)[:2] for words in ([], ["--cut", "0"], ["--strategy", "multi-scale cut=0"], ["--settings", "zero.toml"])}
+    assert len(answers) == 1 and min(answers)[0] == 0
+
+
+def test_info_is_no_json(run, folder):
+    """Raw JSON for embedding, splitter and settings → words; `--json` has the JSON."""
+    assert run("index", "docs", "--quiet")[0] == 0
+    out = run("info")[1]
+    assert not re.search(r'[{}"\[\]]', out) and re.search(r"^embedding +kind ngram; name ragnb-ngram; dims 1024", out, re.M)
+    assert re.search(r"^settings +–$", out, re.M) and "null" not in out
+
+
+def test_a_saved_choice_says_what_it_sets(run, folder):
+    """A file of comments, and `ask, chat, serve and mcp read this file` → a line that nothing needs to be set, or what is set."""
+    more = ("q.jsonl", "--budgets", "60", "--quiet", "--save")
+    for words in (("decide", "--peers", "none", "--strategy", "multi-scale", "--strategy", "bm25"), ("tune", "--strategy", "multi-scale", "--strategy", "bm25")):
+        out = run(words[0], "docs", *more, *words[1:])[1]
+        assert "the defaults won: it contains only comments, and you need to set nothing" in out, out
+    out = run("tune", "docs", *more, "--strategy", "bm25")[1]
+    assert 'it sets split = "parent-child", retrieve = "bm25"' in out, out
+
+
+def test_help_of_ask_names_the_schema_of_its_json(run):
+    told = " ".join(run("ask", "--help")[1].split())
+    assert "pipeline/answer.schema.json of the package describes its fields" in told
+    assert (Path(ragnb.__file__).parent / "pipeline/answer.schema.json").is_file()
+
+
+def test_the_first_row_of_a_word_table_is_its_header(tmp_path):
+    """`|  |  |` above the real first row → the first row is the header."""
+    word, rows = Word(), [("이름", "일수"), ("연차", "15"), ("병가", "30")]
+    table = word.add_table(len(rows), 2)
+    for cell, text in zip(table._cells, sum(rows, ())):
+        cell.text = text
+    word.save(tmp_path / "t.docx")
+    assert read_converted(tmp_path / "t.docx")["text"] == "| 이름 | 일수 |\n| --- | --- |\n| 연차 | 15 |\n| 병가 | 30 |"
+
+
+@pytest.mark.heavy
+def test_the_korean_page_shows_what_the_demo_prints(run, folder):
+    """`구절 12개, 3,999자` of an earlier version → the page has the lines that the demo prints."""
+    page = (Path(ragnb.__file__).parents[1] / "docs/ko.md").read_text(encoding="utf-8")
+    shown = page.partition("```text\n")[2].partition("```")[0]
+    assert len(shown.splitlines()) > 10 and run("--lang", "ko", "demo")[1].startswith(shown)
