@@ -619,6 +619,13 @@ def _note_others(args: _Source, report: IndexReport) -> None:
         raise InputError(f"{told}. {way}")
 
 # %% ../nbs/99_cli/01_cli.ipynb #fa6dd7f1
+def _readable(value: Any) -> str:
+    "Write a value of the manifest or of the settings as words; '–' for an empty one."
+    if isinstance(value, Mapping):
+        parts = [f"{key} {_readable(one)}" for key, one in value.items() if one not in (None, "", {})]
+        return "; ".join(parts) or "–"
+    return "/".join(map(_readable, value)) if isinstance(value, (list, tuple)) else str(value)
+
 def _print_collections(statistics: Mapping[str, Mapping[str, Any]], settings: Mapping[str, Any] | None = None) -> None:
     "Print a line for each collection, their sum, and settings if there are any."
     rows = {name: (s["documents"], s["characters"], sum(s["chunks"].values()), s["bytes"] / 2**20)
@@ -630,7 +637,7 @@ def _print_collections(statistics: Mapping[str, Mapping[str, Any]], settings: Ma
     for name, (documents, characters, chunks, size) in rows.items():
         _say(f"{_padded(name, width)}  {documents:>9,}  {characters:>10,}  {chunks:>8,}  {size:>7.1f}")
     if settings:
-        _say(say("settings: {values}", values=json.dumps(settings, ensure_ascii=False)))
+        _say(say("settings: {values}", values=_readable(settings)))
 
 def _fill_chroma(args: _Source) -> None:
     "Write what was indexed into Chroma, if a place is given."
@@ -726,13 +733,6 @@ class _Described(_Index):
     "Which index, and whether its skipped files are listed."
     skipped: Annotated[bool, Option("--skipped", help="List the files and records that the last update skipped, with "
         "the reasons.")] = False
-
-def _readable(value: Any) -> str:
-    "Write a value of the manifest or of the settings as words; '–' for an empty one."
-    if isinstance(value, Mapping):
-        parts = [f"{key} {_readable(one)}" for key, one in value.items() if one not in (None, "", {})]
-        return "; ".join(parts) or "–"
-    return "/".join(map(_readable, value)) if isinstance(value, (list, tuple)) else str(value)
 
 def _list_skipped(args: _Described) -> None:
     "List what the last update of each folder skipped."

@@ -83,7 +83,9 @@ def say(
     **values: object,  # One for each name; format them as `{n:,}`
 ) -> str:
     "Write a message in the language of the reader."
-    text = korean().get(english, english) if language() == "ko" else english
+    if language() == "en":
+        return english.format(**values) if values else english
+    text = korean().get(english, english)
     return with_particles(text.format(**values)) if values else text
 
 # %% ../../nbs/00_documents/19_messages.ipynb #7bf776ef

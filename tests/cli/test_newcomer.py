@@ -16,7 +16,9 @@ from ragnb.documents.messages import say, use_language, with_particles
 from ragnb.documents.values import install_command
 from ragnb.evaluation.decide import USUAL_PEERS
 
-QUESTION = '{"query_id": "q1", "query": "연차는 며칠인가?", "evidence": [{"doc_id": "leave.md", "text": "연차는 15일이다."}]}\n'
+QUESTIONS = """{"query_id": "q1", "query": "연차는 며칠인가?", "evidence": [{"doc_id": "leave.md", "text": "연차는 15일이다."}]}
+{"query_id": "q2", "query": "여비는 언제 정산하나?", "evidence": [{"doc_id": "trip.md", "text": "여비는 7일 안에 정산한다."}]}
+"""
 LEAVE = "# 휴가\n\n## 연차\n\n연차는 15일이다. 매년 1월 1일에 부여한다.\n\n## 병가\n\n병가는 30일이다. 진단서를 낸다.\n"
 
 
@@ -24,7 +26,7 @@ LEAVE = "# 휴가\n\n## 연차\n\n연차는 15일이다. 매년 1월 1일에 부
 def folder(tmp_path, monkeypatch) -> Path:
     """The current folder, with documents and a question."""
     monkeypatch.chdir(tmp_path)
-    write(tmp_path, {"docs/leave.md": LEAVE, "docs/trip.md": "# 출장\n\n여비는 7일 안에 정산한다. 영수증을 붙인다.\n", "q.jsonl": QUESTION})
+    write(tmp_path, {"docs/leave.md": LEAVE, "docs/trip.md": "# 출장\n\n여비는 7일 안에 정산한다. 영수증을 붙인다.\n", "q.jsonl": QUESTIONS})
     return tmp_path
 
 

@@ -141,7 +141,7 @@ def test_a_folder_of_collections_has_one_file(run, tmp_path):
     typed = run("ask", QUESTION, "--json", *where, "--policy", "neighbors:1", "--budget", "500")
     write_settings(tmp_path / "all", {"policy": "neighbors:1", "budget": 500})
     assert run("ask", QUESTION, "--json", *where) == typed
-    assert 'settings: {"policy": "neighbors:1", "budget": 500}' in run("info", *where)[1]
+    assert 'settings: policy neighbors:1; budget 500\n' in run("info", *where)[1]
     library = Library.open(tmp_path / "all", **read_settings(tmp_path / "all"))
     assert library.reader.builder.budget == 500 and library.reader.expander.policy.name == "neighbors:1"
 
