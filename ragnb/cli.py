@@ -358,8 +358,8 @@ def main(
 
 # %% ../nbs/99_cli/01_cli.ipynb #210e9c18
 _Json = Annotated[bool, Option("--json", help="Print JSON.")]
-_Quiet = Annotated[bool, Option("--quiet", help="Show no progress bar. Notes and skipped files are still printed, to standard "
-    "error.")]
+_Quiet = Annotated[bool, Option("--quiet", help="Show no progress bar. Notes and skipped files are still printed, "
+    "to standard error.")]
 _Where = Annotated[list[str] | None, Option(metavar="COND", help="Only chunks whose metadata match: doc_type=manual, "
     "'year>=2020', 'doc_type in manual,rule', folder=faq. Repeatable: all must match. `ragnb ls` lists the keys.")]
 _History = Annotated[str | None, Option(metavar="FILE", help="Continue the conversation in this file. ask and chat add "
@@ -677,8 +677,8 @@ class _Source(_Index, _Embedding, _Model, _Wait, _Settings):
     "Documents, and how they are indexed."
     is_filled = True
     path: Annotated[str, Argument(help="Folder or file: .md, .txt, .jsonl, .pdf, .csv; with the extra files also "
-        ".html, .docx, .pptx, .xlsx, .hwp, .hwpx. Text is UTF-8, UTF-16 or CP949. Scanned pages, pictures and encrypted files "
-        "are listed and skipped.")]
+        ".html, .docx, .pptx, .xlsx, .hwp, .hwpx. Text is UTF-8, UTF-16 or CP949. Scanned pages, pictures and "
+        "encrypted files are listed and skipped.")]
     embed: Annotated[str | None, Option(help="ngram, e5, fastembed:NAME, ollama:MODEL, openai-like:MODEL or "
         "onnx:FOLDER (default: that of the index, ngram for a new one).")] = None
     split: Annotated[str | None, Option(help=f"{_SPLITTERS} (default: that of the index, units for a new one).")] = None
