@@ -282,7 +282,7 @@ def look_up_question(
 # %% ../../nbs/00_documents/16_provisions.ipynb #8034084b
 ANYWHERE: int = 1 << 30    # The end of a span that is a whole document
 _ID = re.compile(r"(?<![A-Za-z0-9])(?:\d{2,4}(?![년조항호장])[가-힣]{1,2}\d{3,}"                     # 2019다12345
-                 r"|(?=[-_.:/A-Za-z]*\d)[A-Za-z]+(?:[-_.:/]?[A-Za-z0-9]+)*)")
+                 r"|[A-Za-z][A-Za-z0-9]*(?:[-_.:/][A-Za-z0-9]+)*)")
 
 
 def asked_documents(
@@ -291,7 +291,7 @@ def asked_documents(
 ) -> list[tuple[str, Span]]:    # (what may be the id of a document, all of it), in the order asked
     "Find what may be ids of documents in a question."
     found = _ID.findall(plain_text(question[:_LONGEST_QUESTION]))
-    ids = [i for i in found if len(i) > 3]    # Q1 may be a quarter
+    ids = [i for i in found if len(i) > 3 and any(map(str.isdigit, i))]    # Q1 may be a quarter
     rows = [found not in catalogue.holdings and catalogue.family(found) or (found, found.upper(), found.lower())
             for found in ids]
     return [(doc_id, Span(0, ANYWHERE)) for doc_id in dict.fromkeys(chain.from_iterable(rows))]

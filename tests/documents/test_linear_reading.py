@@ -180,7 +180,7 @@ def harmless(folder: Path) -> dict[str, str]:
     write(folder, {"columns.html": "<table>" + "<tr><td colspan=1000>a</tr>" * 1_100,
                    "comments.html": "<!--" * 50_000 + "연차", "questions.html": "<p>연차</p>" + "<?" * 60_000,
                    "good.md": "연차는 15일이다.", "long.csv": "구분,일수\n" + "연차,15\n" * 20_000})
-    return {"corner.xlsx": "## S\n\n| 가 |\n|---|\n| 가 |", "columns.html": "|  |\n| --- |\n| a |",
+    return {"corner.xlsx": "## S\n\n| 가 |\n|---|\n| 가 |", "columns.html": "| a |\n| --- |\n| a |",
             "stated.xlsx": "## S\n\n| 직급 |\n|---|\n| 부장 |", "comments.html": "", "questions.html": "연차", "good.md": "연차",
             "long.csv": "| 구분 | 일수 |\n|---|---|\n| 연차 | 15 |"}
 
