@@ -27,8 +27,9 @@ def test_every_text_file_is_opened_with_its_encoding() -> None:
             if not isinstance(node, ast.Call):
                 continue
             name = getattr(node.func, "id", getattr(node.func, "attr", ""))
+            # `mode` of `open`; the text of a file, or the name of a file in a distribution, which has no encoding to choose
             mode = next((a.value for a in node.args if isinstance(a, ast.Constant) and isinstance(a.value, str)), "")
-            is_text = name in TEXT_CALLS and isinstance(node.func, ast.Attribute) or getattr(node.func, "id", "") == "open" and "b" not in mode
+            is_text = name in TEXT_CALLS and isinstance(node.func, ast.Attribute) and not (name == "read_text" and mode) or getattr(node.func, "id", "") == "open" and "b" not in mode
             if is_text and not any(k.arg == "encoding" for k in node.keywords):
                 bare.append(f"{path.relative_to(ROOT)}:{node.lineno}")
     assert not bare

@@ -290,6 +290,7 @@ def test_a_strategy_is_asked_as_it_is_printed(run, decided, monkeypatch):
     monkeypatch.chdir(decided)
     assert [parse_strategy(s.name).spec for s in tuning_grid()] == [s.spec for s in tuning_grid()] and trained_grid("ollama:x") == []
     asked = ("ask", "연차는 며칠인가요?", "--json")
+    assert run("index", "docs", "--quiet")[0] == 0
     for line in json.loads((decided / "out/decide/results.json").read_text(encoding="utf-8"))["strategies"]:
         split = parse_strategy(line).split
         assert run("index", "docs", "--strategy", line, "--index", "asked", "--force", "--quiet")[0] == 0
