@@ -197,14 +197,15 @@ def _lines(runs: Mapping[str, Run], own: Sequence[Strategy], trained: Sequence[S
            peers: Mapping[str, Sequence[Strategy]]) -> list[DecisionLine]:
     "All lines, in the order of the table, with their tests against ragnb."
     mine = [runs[s.name] for s in own]
+    has_halves = len(mine[0].evaluation.rows) > 1     # A choice by halves needs two questions
     out = [_line("ragnb", "ragnb", mine[0], _settings_of(mine[0].strategy))]
     out += [_line(f"ragnb, {s.embed}", "ragnb", runs[s.name], _settings_of(s)) for s in trained]
-    out += [_tuned_line("ragnb", "ragnb", mine)] if len(mine) > 1 else []
+    out += [_tuned_line("ragnb", "ragnb", mine)] if len(mine) > 1 and has_halves else []
     out += [_line(name, "the design documents", runs[name], DESIGNS.get(name, "")) for name in designs]
     for name, grid in peers.items():
         tried = [runs[s.name] for s in grid]
         out.append(_line(name, "other libraries", tried[0], "as documented"))
-        out += [_tuned_line(name, "other libraries", tried)] if len(tried) > 1 else []
+        out += [_tuned_line(name, "other libraries", tried)] if len(tried) > 1 and has_halves else []
     default, tuned = (next((x for x in out if x.name == name), None) for name in ("ragnb", "ragnb, tuned"))
     tests: dict[str, PairedTest] = {}
     for line in out:

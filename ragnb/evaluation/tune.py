@@ -425,7 +425,7 @@ class Tuned:
     def notes(self) -> list[str]:
         "What to keep in mind: where the questions are from, how few they are, what was left out."
         n = len(self.dataset.questions)
-        few = say("{questions} show only large differences", questions=said_count(n, "question"))
+        few = say("with {questions}, only large differences are visible", questions=said_count(n, "question"))
         size = sum(map(len, self.dataset.texts.values()))
         budget = max(self.winner.evaluation.budgets, default=0)
         whole = say("{budget:,} characters are {share:.0%} of all text: at this budget every strategy reads nearly all",

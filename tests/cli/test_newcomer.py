@@ -50,6 +50,14 @@ def test_decide_leaves_out_peers_that_are_not_installed_and_says_so_first(run, f
     assert "articles-before" in out and "| llamaindex" not in out and Path(".ragnb-tuned/ragnb.toml").is_file()
 
 
+def test_decide_with_one_question_chooses_without_halves(run, folder):
+    """An error after all was measured → a table without tuned lines, which need two questions."""
+    Path("one.jsonl").write_text(QUESTIONS.splitlines()[0], encoding="utf-8")
+    options = ("--peers", "none", "--strategy", "multi-scale", "--strategy", "bm25", "--budgets", "60", "--quiet")
+    code, out, _ = run("decide", "docs", "one.jsonl", *options)
+    assert code == 0 and "| ragnb |" in out and "tuned" not in out and "with 1 question, only large differences are visible" in out
+
+
 @pytest.mark.parametrize("words", [
     ("eval", "docs", "q.jsonl", "--strategy", "peer:llamaindex-fusion"), ("tune", "docs", "q.jsonl", "--strategy", "peer:llamaindex-bm25"),
     ("eval", "docs", "q.jsonl", "--strategy", "peer:llamaindex-prev-next:retriever=hybrid"),
