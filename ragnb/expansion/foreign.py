@@ -203,6 +203,8 @@ class ForeignIndex:
                 answer = method(**otherwise)
             return getattr(answer, "body", answer)      # Elasticsearch's client wraps its answers
         except Exception as error:                      # each client has errors of its own
+            if getattr(error, "status_code", None) == 404:
+                raise RagnbError(f"the search server has no index {self.index_name!r}") from error
             line = (str(error).strip().splitlines() or [""])[0][:300]
             told = f"{type(error).__name__}: {line}"
             raise RagnbError(f"the index {self.index_name!r} cannot be read: {told}") from error

@@ -10,6 +10,7 @@ from unittest.mock import MagicMock
 import pytest
 from hypothesis import given, strategies as st
 from llama_index.core.schema import NodeWithScore, TextNode
+from opensearchpy import NotFoundError
 from search_server import SearchServer
 from strategies import examples
 
@@ -298,6 +299,7 @@ def test_a_shard_that_is_taken_over_is_asked_again(policy, kind, failure):
 
 @pytest.mark.parametrize("failure, told", [
     (ConnectionError("connection refused\nmore"), "ConnectionError: connection refused"),
+    (NotFoundError(404, "index_not_found_exception", {}), "the search server has no index 'rag'"),
     ({"error": {"type": "search_phase", "reason": "all shards failed"}}, "all shards failed"),
     ({"timed_out": True, "_shards": {"total": 5, "failed": 2}, "hits": {"total": 0, "hits": []}}, "2 of 5 shards did not answer"),
 ])
@@ -321,7 +323,7 @@ def test_a_server_that_fails(failure, told):
 
 @pytest.mark.cluster
 def test_an_index_that_is_not_there(opensearch_client):
-    with pytest.raises(RagnbError, match="'no-such-index'.*NotFoundError"):
+    with pytest.raises(RagnbError, match="^the search server has no index 'no-such-index'$"):
         NeighborChunkExpander(opensearch_client, "no-such-index", on_error="raise").expand([hit(1, 5)])
 
 
