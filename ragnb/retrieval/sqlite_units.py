@@ -244,6 +244,7 @@ class HeldUnits:
         self.firsts[list(own)] = np.cumsum([0, *self.sizes.values()])[:-1]           # position of its first unit, place
         self.ranks[sorted(self.ids, key=self.ids.__getitem__)] = np.arange(len(own))   # of its id
         self.words: Mapping[str, int] | None = None     # And how many units contain each: read when first asked for
+        self.postings = dict[int, tuple[np.ndarray, np.ndarray]]()    # Of frequent words that were asked for last
 
     def document(self, n: int) -> HeldDocument:
         "What is kept of a document: parts of the arrays."
@@ -354,6 +355,7 @@ class SqliteState(UnitSource):
 # %% ../../nbs/40_retrieval/12_sqlite_units.ipynb #d9344eb7
 _WORTH = 20_000   # Postings that are left: fewer are simply read
 _LOOKED = 25      # Reading the tokens of one unit costs as much as reading so many postings
+_FREQUENT, _HELD = 4_096, 3_000_000   # Postings of a word that is kept in memory, at least; of all such words, at most
 
 
 class WordSearch(SqliteState):
@@ -364,7 +366,8 @@ class WordSearch(SqliteState):
         held, times = self.held, Counter(terms)
         words = sorted((known.units_with[w], known.numbers[w], times[w]) for w in times if known.units_with.get(w))
         weights = {number: n * lucene_idf(with_it, known.n_units) for with_it, number, n in words}
-        scores, left = np.zeros(len(held.keys)), sum(n for n, *_ in words)
+        held_now = held.postings.keys() & weights
+        scores, left = np.zeros(len(held.keys)), sum(n for n, number, _ in words if number not in held_now)
         may = None if allowed is None else np.isin(held.keys, allowed)
         for done, (with_it, number, _) in enumerate(words):
             if left > _WORTH and done:
@@ -378,14 +381,28 @@ class WordSearch(SqliteState):
                         counts = np.bincount(where[str(n)], minlength=len(units.keys))[rows]
                         scores[found] += weights[n] * saturated(counts, held.lengths[found], known.mean_length)
                     return held.best(found, scores[found], k)
-            sql = "SELECT group_concat(doc) FROM unit_terms WHERE term = ?"
-            keys = self.database.numbers(sql, str(number))
-            at = np.flatnonzero(np.diff(keys, prepend=-1))
-            rows, counts = held.rows_of(keys[at]), np.diff(at, append=len(keys))
+            rows, counts = self._postings(number)
             scores[rows] += weights[number] * saturated(counts, held.lengths[rows], known.mean_length)
-            left -= with_it
+            left -= 0 if number in held_now else with_it
         found = np.flatnonzero(scores > 0 if may is None else (scores > 0) & may)
         return held.best(found, scores[found], k)
+
+    def _postings(self, number: int) -> tuple[np.ndarray, np.ndarray]:
+        "Read in which units a word occurs, and how often; keep those of frequent words."
+        held = self.held
+        with self._lock:
+            if found := held.postings.pop(number, None):
+                held.postings[number] = found     # The last one asked for
+                return found
+        keys = self.database.numbers("SELECT group_concat(doc) FROM unit_terms WHERE term = ?", str(number))
+        at = np.flatnonzero(np.diff(keys, prepend=-1))
+        found = held.rows_of(keys[at]).astype(np.int32), np.diff(at, append=len(keys)).astype(np.int32)
+        with self._lock:
+            if len(at) >= _FREQUENT:
+                held.postings[number] = found
+            while sum(len(rows) for rows, _ in held.postings.values()) > _HELD:
+                del held.postings[next(iter(held.postings))]
+        return found
 
     def _above(self, scores: np.ndarray, may: np.ndarray | None, k: int, rest: float) -> np.ndarray | None:
         "Units that can be among the k best when every word that is left adds at most `rest`; None when not yet known."

@@ -79,14 +79,31 @@ def test_sqlite_gives_what_looking_at_every_unit_gives(documents, terms, dense, 
     agree(filled(documents, dense=dense), BruteUnits(documents, dense), terms, dense, candidates)
 
 
-@given(world, question, st.integers(0, 40))
+@given(world, question, st.integers(0, 40), st.integers(0, 12))
 @examples(60)
-def test_a_search_that_stops_early_finds_the_same(documents, terms, least):
+def test_a_search_that_stops_early_or_keeps_postings_finds_the_same(documents, terms, least, kept):
     source, brute = filled(documents), BruteUnits(documents)
     with pytest.MonkeyPatch.context() as small:
         small.setattr(sqlite_units, "_WORTH", least)
         small.setattr(sqlite_units, "_LOOKED", 0)
-        agree(source, brute, terms, True, 3)
+        small.setattr(sqlite_units, "_FREQUENT", 1)
+        small.setattr(sqlite_units, "_HELD", kept)
+        for _ in range(2):      # The second time some words are in memory
+            agree(source, brute, terms, True, 3)
+        assert sum(len(rows) for rows, _ in source.held.postings.values()) <= kept
+
+
+def test_postings_of_frequent_words_are_read_once_for_each_state(monkeypatch):
+    source = filled({"a.md": ("", [("", ["sun rain", "sun", "sun moon"])], False), "d": ("", [("", ["sun"])], False)})
+    monkeypatch.setattr(sqlite_units, "_FREQUENT", 3)
+    read, real = [], source.database.numbers
+    monkeypatch.setattr(source.database, "numbers", lambda sql, value: read.append(value) or real(sql, value))
+    for _ in range(3):
+        source.best_by_words(["sun", "rain"], 2, source.counts(["sun", "rain"]))
+    assert len(read) == 1 + 3       # rain is too rare to be kept
+    UnitWriter(source).remove(["d"])
+    source.best_by_words(["sun"], 2, source.counts(["sun"]))
+    assert len(read) == 5
 
 
 @given(world, st.lists(st.tuples(st.sampled_from(["a.md", "b/c.md", "d", "e", "규정.md"]), document | st.none()), max_size=6), question)
