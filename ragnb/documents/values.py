@@ -70,17 +70,13 @@ def _is_whole(value: Any) -> bool:
     number = type(value) is int or isinstance(value, Integral) and not isinstance(value, bool)
     return number and -2**63 <= value < 2**63
 
-def _is_finite(value: Any) -> bool:
-    return _is_whole(value) or isinstance(value, Real) and not isinstance(value, Integral) and math.isfinite(value)
-
-def _is_row(value: object) -> bool:
-    return isinstance(value, Sequence) and not isinstance(value, (str, bytes))
-
 _TESTS: dict[Any, Callable[[Any], bool]] = {
-    int: _is_whole, float: _is_finite, list: _is_row, tuple: _is_row, Sequence: _is_row, Callable: callable,
+    int: _is_whole, Callable: callable, dict: lambda value: isinstance(value, Mapping),
+    float: lambda value: _is_whole(value) or isinstance(value, Real) and not isinstance(value, Integral)
+    and math.isfinite(value),
     bool: lambda value: isinstance(value, bool) or type(value).__name__ in ("bool_", "bool"),   # NumPy's
-    dict: lambda value: isinstance(value, Mapping),
-}
+} | dict.fromkeys((list, tuple, Sequence), lambda value: isinstance(value, Sequence)
+                  and not isinstance(value, (str, bytes)))
 
 # %% ../../nbs/00_documents/20_values.ipynb #926d2fa7
 def fits(

@@ -33,7 +33,7 @@ from ragnb.retrieval.unit_source import (
     units_by_document, UnitSource
 )
 from ragnb.retrieval.unit_vectors import (
-    code_dots, code_steps, different_signs, node_vectors, signs_of, to_codes, window_norms
+    code_dots, code_steps, different_signs, node_vectors, sign_dots, signs_of, to_codes, window_norms
 )
 
 # %% ../../nbs/40_retrieval/12_sqlite_units.ipynb #e462e05b
@@ -489,7 +489,9 @@ class SqliteUnits(WordSearch):
         rows = np.arange(len(held.keys)) if allowed is None else np.flatnonzero(np.isin(held.keys, allowed))
         if held.keeps[1] and len(rows) > (most := max(8_192, 64 * k)):
             apart = different_signs(held.signs if allowed is None else held.signs[rows], signs_of(vector[None])[0])
-            rows = rows[apart <= int(np.searchsorted(np.cumsum(np.bincount(apart)), most))]
+            rows = rows[apart <= int(np.searchsorted(np.cumsum(np.bincount(apart)), 2 * most))]
+            near = sign_dots(held.signs[rows], vector)
+            rows = np.sort(rows[np.argpartition(near, -most // 2)[-most // 2:]])
         if held.keeps[0]:
             return held.best(rows, code_dots(held.codes, vector, rows, held.steps), k, 6)
         return held.best(rows, code_dots(self.codes_of(held.keys[rows]), vector, np.arange(len(rows))), k, 6)

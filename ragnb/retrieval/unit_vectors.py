@@ -13,7 +13,7 @@ from llama_index.core.schema import TextNode
 
 # %% auto #0
 __all__ = ['N_SIGNS', 'node_vectors', 'to_codes', 'from_codes', 'code_steps', 'code_dots', 'window_norms', 'signs_of',
-           'different_signs']
+           'different_signs', 'sign_dots']
 
 # %% ../../nbs/40_retrieval/11_unit_vectors.ipynb #df09dbdf
 from ..documents.span import InputError
@@ -148,4 +148,21 @@ def different_signs(
         counts = bits.view(np.uint64)[:, 0]                                     # eight counts in one number
         pairs = (counts & _LANES) + ((counts >> _EIGHT) & _LANES)
         out[at:at + 16_384] = (pairs * _ONES) >> _LAST                          # their sum, in the highest lane
+    return out
+
+# %% ../../nbs/40_retrieval/11_unit_vectors.ipynb #b2a0983e
+@lru_cache(maxsize=1)
+def _sides() -> np.ndarray:
+    "The eight signs of every byte, 1 or -1."
+    return np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1).astype(np.float32) * 2 - 1
+
+
+def sign_dots(
+    signs: np.ndarray,     # Shape (units, 8), from `signs_of`
+    query: np.ndarray,     # Shape (dims,), float32
+) -> np.ndarray:           # Shape (units,), float32; the larger, the nearer
+    "Compare a question with units by the units' signs and the question's distances from the dividing planes."
+    sides, out = signs.view(np.uint8), np.zeros(len(signs), np.float32)
+    for i, far in enumerate((query @ _directions(len(query))).reshape(-1, 8)):
+        out += (_sides() @ far)[sides[:, i]]
     return out
