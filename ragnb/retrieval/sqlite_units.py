@@ -355,7 +355,7 @@ class SqliteState(UnitSource):
 # %% ../../nbs/40_retrieval/12_sqlite_units.ipynb #d9344eb7
 _WORTH = 20_000   # Postings that are left: fewer are simply read
 _LOOKED = 25      # Reading the tokens of one unit costs as much as reading so many postings
-_FREQUENT, _HELD = 4_096, 3_000_000   # Postings of a word that is kept in memory, at least; of all such words, at most
+_FREQUENT, _HELD = 4_096, 8_000_000   # Postings of a word that is kept in memory, at least; of all such words, at most
 
 
 class WordSearch(SqliteState):
