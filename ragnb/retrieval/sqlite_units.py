@@ -431,6 +431,7 @@ class WordSearch(SqliteState):
 
 # %% ../../nbs/40_retrieval/12_sqlite_units.ipynb #df8a5116
 _COUNTED = 32_768   # A pair of words is counted when the rarer one occurs in no more units; otherwise estimated
+_COMPARED = 4_096    # Vectors that signs choose, at least
 
 
 class SqliteUnits(WordSearch):
@@ -487,11 +488,11 @@ class SqliteUnits(WordSearch):
     def nearest(self, vector: np.ndarray, k: int, allowed: np.ndarray | None = None) -> np.ndarray:
         held = self.held
         rows = np.arange(len(held.keys)) if allowed is None else np.flatnonzero(np.isin(held.keys, allowed))
-        if held.keeps[1] and len(rows) > (most := max(8_192, 64 * k)):
+        if held.keeps[1] and len(rows) > 2 * (most := max(_COMPARED, 32 * k)):
             apart = different_signs(held.signs if allowed is None else held.signs[rows], signs_of(vector[None])[0])
-            rows = rows[apart <= int(np.searchsorted(np.cumsum(np.bincount(apart)), 2 * most))]
+            rows = rows[apart <= int(np.searchsorted(np.cumsum(np.bincount(apart)), 4 * most))]
             near = sign_dots(held.signs[rows], vector)
-            rows = np.sort(rows[np.argpartition(near, -most // 2)[-most // 2:]])
+            rows = np.sort(rows[np.argpartition(near, -most)[-most:]])
         if held.keeps[0]:
             return held.best(rows, code_dots(held.codes, vector, rows, held.steps), k, 6)
         return held.best(rows, code_dots(self.codes_of(held.keys[rows]), vector, np.arange(len(rows))), k, 6)

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import random
 import signal
 import sqlite3
@@ -16,7 +17,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from llama_index.core.schema import Document
 from strategies import examples
-from unit_worlds import BruteUnits, document, question, tokens, vector, world, written
+from unit_worlds import BruteUnits, document, question, tokens, vector, WORDS, world, written
 
 from ragnb import Index, index_documents, InputError, MissingChunkError, Pipeline, Span
 from ragnb.agent.library import Library
@@ -77,6 +78,21 @@ def agree(source, brute, terms, dense, candidates) -> None:
 @examples(100)
 def test_sqlite_gives_what_looking_at_every_unit_gives(documents, terms, dense, candidates):
     agree(filled(documents, dense=dense), BruteUnits(documents, dense), terms, dense, candidates)
+
+
+def test_signs_choose_the_vectors_that_are_compared(monkeypatch):
+    """A unit near the question is among the 32 of 1,000 that signs choose, and only those are read."""
+    units = [f"{a} {b} {i}" for i, (a, b) in enumerate(itertools.islice(itertools.cycle(itertools.permutations(WORDS, 2)), 1_000))]
+    source = filled({"d": ("", [("", units)], False)})
+    for name, value in (("FEW", 10), ("KEPT", 10)):
+        monkeypatch.setattr(sqlite_units, name, value)
+    monkeypatch.setattr(sqlite_units, "_COMPARED", 32)
+    source, read = SqliteUnits(source.database, tokenizer=tokens), []
+    real = source.codes_of
+    monkeypatch.setattr(source, "codes_of", lambda keys: read.append(len(keys)) or real(keys))
+    for i in range(0, 1_000, 100):
+        assert source.nearest(vector(units[i]).astype(np.float32), 1).tolist() == [(1 << SHIFT) + i]
+    assert read == [32] * 10
 
 
 @given(world, question, st.integers(0, 40), st.integers(0, 12))
