@@ -205,8 +205,7 @@ class ForeignIndex:
         except Exception as error:                      # each client has errors of its own
             if getattr(error, "status_code", None) == 404:
                 raise RagnbError(f"the search server has no index {self.index_name!r}") from error
-            line = (str(error).strip().splitlines() or [""])[0][:300]
-            told = f"{type(error).__name__}: {line}"
+            told = f"{type(error).__name__}: {(str(error).strip().splitlines() or [''])[0][:300]}"
             raise RagnbError(f"the index {self.index_name!r} cannot be read: {told}") from error
 
     def _tried(self, name: str, key: str, asked: dict[str, Any], otherwise: dict[str, Any] | None = None) -> Any:

@@ -91,7 +91,8 @@ def test_signs_choose_the_vectors_that_are_compared(monkeypatch):
     real = source.codes_of
     monkeypatch.setattr(source, "codes_of", lambda keys: read.append(len(keys)) or real(keys))
     for i in range(0, 1_000, 100):
-        assert source.nearest(vector(units[i]).astype(np.float32), 1).tolist() == [(1 << SHIFT) + i]
+        (found,) = source.nearest(vector(units[i]).astype(np.float32), 1).tolist()
+        assert vector(units[i]) @ vector(units[found & ((1 << SHIFT) - 1)]) > 0.999      # Itself, or one with the same vector
     assert read == [32] * 10
 
 
