@@ -25,7 +25,7 @@ __all__ = ['MODEL_STEPS', 'StateEvent', 'Begin', 'Routing', 'Planning', 'Searchi
 # %% ../../nbs/85_agent/05_flow.ipynb #f18a7d93
 from ..documents.arguments import checked
 from ..documents.markup import counted
-from ..documents.messages import say
+from ..documents.messages import for_question, in_both, say
 from ..documents.span import InputError
 from ..models.llm import error_event, resolve_llm, shorten
 from ..retrieval.arguments import check_counts
@@ -130,6 +130,7 @@ def offered(
 
 # %% ../../nbs/85_agent/05_flow.ipynb #9abb5d01
 MODEL_STEPS: tuple[str, ...] = ("rewrite", "route", "plan", "grade", "answer", "judge")
+_UNREAD = in_both("문서를 읽지 못했습니다.", "The documents could not be read.")
 
 
 def _where(state: AgentState) -> list[dict[str, Any]] | None:
@@ -190,7 +191,8 @@ class AgentParts:
 
     def shown(self, state: AgentState) -> Answer:
         "What the model that answers is shown: what was read, within its window."
-        return for_window(self.read(state), self.models["answer"], self.library.reader.builder, self.prompt)
+        prompt = for_question(self.prompt, state.question)
+        return for_window(self.read(state), self.models["answer"], self.library.reader.builder, prompt)
 
     async def retrieve(self, state: AgentState) -> None:
         "Search every query in every collection at once, and put what is new before what was there."
@@ -242,8 +244,8 @@ class AgentParts:
             return False
         state.calls += 1
         try:
-            asked = whole_question(state)
-            said = await stream_answer(llm, self.prompt, read.context.text, asked, emit, self.step_timeout)
+            prompt, asked = for_question(self.prompt, state.question), whole_question(state)
+            said = await stream_answer(llm, prompt, read.context.text, asked, emit, self.step_timeout)
         except Exception as raised:
             said, error = "", error_event(raised, state.calls)
         if error or not said or is_refusal(said):
@@ -265,7 +267,7 @@ class AgentParts:
             state.answer = self.read(state).text if state.hits else ""
         except Exception as error:
             state.record("failed", "failed", f"{type(error).__name__}: {error}")
-        state.answer = state.answer or "문서를 읽지 못했습니다."
+        state.answer = state.answer or for_question(_UNREAD, state.question)
 
 # %% ../../nbs/85_agent/05_flow.ipynb #d59237d9
 def _next(ctx: RunContext, state: AgentState, kind: type[_E]) -> _E:
@@ -281,7 +283,7 @@ def _again(state: AgentState, status: Status) -> type[Planning] | type[Finished]
         return Planning
     state.status = status
     if status == "not_in_documents":
-        state.answer = f"{NOT_IN_DOCUMENTS}."
+        state.answer = f"{for_question(NOT_IN_DOCUMENTS, state.question)}."
     return Finished
 
 # %% ../../nbs/85_agent/05_flow.ipynb #ac43c915
@@ -316,7 +318,7 @@ class AgentFlow(Workflow):
         chosen = await choose_route(state, parts.routes, parts.models["route"], parts.step_timeout)
         if chosen.retrieve:
             return _next(ctx, state, Planning)
-        state.answer, state.status = chosen.reply, "answered"
+        state.answer, state.status = for_question(chosen.reply, state.question), "answered"
         return _next(ctx, state, Finished)
 
     @step

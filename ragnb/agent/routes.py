@@ -18,6 +18,7 @@ __all__ = ['DEFAULT_ROUTES', 'AgentRoute', 'check_routes', 'read_routes', 'route
 # %% ../../nbs/85_agent/02_routes.ipynb #51f06a7f
 from ..documents.forms import plain_text
 from ..documents.halves import replace_halves_in
+from ..documents.messages import in_both
 from ..documents.span import InputError
 from ..models.llm import json_values
 
@@ -44,14 +45,19 @@ class AgentRoute(BaseModel, frozen=True, extra="forbid"):
 
 # %% ../../nbs/85_agent/02_routes.ipynb #7460c2c5
 DEFAULT_ROUTES: tuple[AgentRoute, ...] = (
-    AgentRoute(name="chat", description="인사나 감사처럼 문서가 필요 없는 말", longest=12, retrieve=False,
-               words=("안녕", "반갑", "고마", "고맙", "감사합니다", "hello", "thank"), reply="안녕하세요. 문서에 대해 물어보세요."),
-    AgentRoute(name="setup", description="장비의 설치, 초기 설정, 켜는 절차", doc_types=("manual",),
-               words=("설치", "셋업", "초기 설정", "install", "setup"), templates=("{query} 설치 절차",)),
-    AgentRoute(name="troubleshooting", description="알람, 고장, 이상 증상의 원인과 조치",
-               doc_types=("manual", "gcb", "myservice"), templates=("{query} 원인과 조치",),
+    AgentRoute(name="chat", longest=12, retrieve=False,
+               description=in_both("인사나 감사처럼 문서가 필요 없는 말", "greetings and thanks, which need no document"),
+               words=("안녕", "반갑", "고마", "고맙", "감사합니다", "hello", "thank"),
+               reply=in_both("안녕하세요. 문서에 대해 물어보세요.", "Glad to help. Ask a question about the documents.")),
+    AgentRoute(name="setup", doc_types=("manual",),
+               description=in_both("장비의 설치, 초기 설정, 켜는 절차", "installing, setting up and starting equipment"),
+               words=("설치", "셋업", "초기 설정", "install", "setup"),
+               templates=(in_both("{query} 설치 절차", "{query} installation procedure"),)),
+    AgentRoute(name="troubleshooting", doc_types=("manual", "gcb", "myservice"),
+               description=in_both("알람, 고장, 이상 증상의 원인과 조치", "causes and remedies of alarms and faults"),
+               templates=(in_both("{query} 원인과 조치", "{query} cause and remedy"),),
                words=("알람", "고장", "오류", "에러", "이상", "누설", "조치", "alarm", "error", "fault")),
-    AgentRoute(name="general", description="그 밖의 모든 질문"),
+    AgentRoute(name="general", description=in_both("그 밖의 모든 질문", "all other questions")),
 )
 
 # %% ../../nbs/85_agent/02_routes.ipynb #babd617d

@@ -16,6 +16,7 @@ __all__ = ['QUESTION_TYPES', 'TYPE_PROMPT', 'question_type', 'ask_question_type'
 
 # %% ../../nbs/60_context/04_question_kinds.ipynb #51f447eb
 from ..documents.forms import plain_text
+from ..documents.messages import for_question, in_both
 from ..models.guards import guard_marks
 from ..models.llm import strip_thinking, within
 
@@ -51,12 +52,18 @@ def question_type(
     return "analysis" if _ANALYSES.search(question) and not _COUNTS.search(question) else "fact"
 
 # %% ../../nbs/60_context/04_question_kinds.ipynb #a9030a72
-TYPE_PROMPT: str = """다음 질문이 어떤 질문인지 한 단어로만 답하세요.
+TYPE_PROMPT: str = in_both("""다음 질문이 어떤 질문인지 한 단어로만 답하세요.
 fact: 하나의 사실·수치·이름을 묻는다. comparison: 둘 이상을 견준다. analysis: 이유·과정·영향을 묻는다.
 <질문>
 {question}
 </질문>
-답: """
+답: """, """What kind of question is this? Answer with one word only.
+fact: it asks for one fact, number or name. comparison: it compares two or more things.
+analysis: it asks for reasons, a process or effects.
+<question>
+{question}
+</question>
+Answer: """)
 
 
 def ask_question_type(
@@ -66,7 +73,9 @@ def ask_question_type(
 ) -> str:                              # By rule when the model does not say one kind
     "Let a model tell the kind of a question."
     try:
-        prompt = TYPE_PROMPT.replace("{question}", guard_marks(question, "질문"))
+        prompt = for_question(TYPE_PROMPT, question)
+        mark = "질문" if prompt == TYPE_PROMPT else "question"
+        prompt = prompt.replace("{question}", guard_marks(question, mark))
         said = strip_thinking(within(timeout, lambda: llm.complete(prompt).text)).lower()
     except Exception:   # of any model: the rules decide
         return question_type(question)

@@ -20,7 +20,7 @@ from .values import InputError
 
 # %% auto #0
 __all__ = ['LANGUAGES', 'use_language', 'language', 'accepted_language', 'korean', 'with_particles', 'say', 'translated',
-           'warn_caller']
+           'in_both', 'for_question', 'warn_caller']
 
 # %% ../../nbs/00_documents/19_messages.ipynb #d937e75f
 LANGUAGES: tuple[str, ...] = ("en", "ko")
@@ -139,6 +139,29 @@ def translated(
     if language() == "en":
         return message
     return _of_system().sub(lambda found: korean()[found[1]], _from_table(message))
+
+# %% ../../nbs/00_documents/19_messages.ipynb #d3c82939
+_ENGLISH: dict[str, str] = {}    # Korean prompt or reply -> the English one
+
+
+def in_both(
+    korean: str,
+    english: str,  # With the same fields in braces
+) -> str:          # The Korean text
+    "Store the English form of a Korean prompt or reply."
+    _ENGLISH[korean] = english
+    return korean
+
+# %% ../../nbs/00_documents/19_messages.ipynb #5b9fa0b6
+_HANGUL = re.compile(r"[\u1100-\u11ff\u3130-\u318f\ua960-\ua97f\uac00-\ud7ff\uffa0-\uffdc]")
+
+
+def for_question(
+    text: str,      # A prompt or reply
+    question: str,  # An empty one counts as Korean
+) -> str:
+    "Choose the language of a built-in prompt or reply by the question."
+    return text if not question or _HANGUL.search(question) else _ENGLISH.get(text, text)
 
 # %% ../../nbs/00_documents/19_messages.ipynb #5910d961
 def warn_caller(message: str) -> None:

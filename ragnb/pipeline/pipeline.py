@@ -25,7 +25,7 @@ __all__ = ['fills', 'read_hits', 'with_earlier', 'is_earlier', 'within_share', '
 from ..documents.catalogue import Catalogue
 from ..documents.halves import replace_halves
 from ..documents.markup import card
-from ..documents.messages import say, translated
+from ..documents.messages import for_question, say, translated
 from ..documents.provisions import missing_citations
 from ..documents.span import check_fields, InputError, Passage, Why
 from ..documents.text import article_tokens, tokenizer as tokenizer_of
@@ -220,7 +220,7 @@ def for_window(
         room = llm.prompt_room
     except Exception:  # no server: the call of the model will fail
         return answer
-    room -= llm.count_tokens(prompt + answer.question)
+    room -= llm.count_tokens(for_question(prompt, answer.question) + answer.question)
 
     def fits(text: str) -> float:
         return max(0.02, room / llm.count_tokens(text))

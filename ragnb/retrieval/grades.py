@@ -180,7 +180,7 @@ def _pairs(answer: object, n: int) -> list[tuple[int, str | None]]:
     "All numbers and grades of an answer."
     values = [answer]
     if isinstance(answer, str):
-        text = re.sub(r"<자료 \d+>.*?</자료>", " ", strip_thinking(answer), flags=re.S)[:20_000]
+        text = re.sub(r"<(자료|passage) \d+>.*?</\1>", " ", strip_thinking(answer), flags=re.S)[:20_000]
         values = [*json_values(text), text]
     for value in (values[:-1], *values):
         if pairs := list(_in_value(value)):

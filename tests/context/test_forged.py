@@ -96,7 +96,7 @@ def guards_seen(text: str) -> list[int]:
 @examples(150)
 @given(forgeries())
 def test_no_text_leaves_its_mark(text):
-    for filled in (prompt_template().format(context_str=text, query_str="?"), fill_prompt("<자료>\n{x}\n</자료>", x=text)):
+    for filled in (prompt_template().format(context_str=text, query_str="연차?"), fill_prompt("<자료>\n{x}\n</자료>", x=text)):
         for seen in (filled, plain(filled)):
             assert sum(x != y for x, y in zip(guard_marks(seen, "자료"), seen)) == 2   # the two that are ours
             assert seen.count("<자료>") == seen.count("</자료>") == 1
