@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import Annotated, Any, get_type_hints, Literal, NamedTuple, TextIO, TYPE_CHECKING
 
 from typer import Argument, BadParameter, Context, Exit, Option, Typer
+from typer.core import TyperCommand
 from typer.main import get_command
 
 if TYPE_CHECKING:
@@ -119,7 +120,9 @@ def _failed(error: Exception) -> int:
         told = "; ".join(e["msg"].removeprefix("Value error, ") for e in errors())
     if isinstance(error, _UsageError):
         called = error.ctx.command_path if error.ctx else called
-        told = translated(" ".join(error.format_message().split()).rstrip("."))
+        told = " ".join(error.format_message().split()).rstrip(".")
+        told += "; put a question in quotes" * told.startswith("Got unexpected extra argument")
+        told = translated(told)
         if getattr(error, "option_name", "") == "--split":
             told = say("{told}; eval, tune and decide take --strategy 'split=fixed:300'", told=told)
         told = say("{told} (see {command} --help)", told=told, command=called)
@@ -201,6 +204,9 @@ _Help = Annotated[bool, Option("-h", "--help", is_eager=True, callback=_print_he
 # %% ../nbs/99_cli/01_cli.ipynb #53e72781
 def _checked(ctx: Context, given: dict[str, Any]) -> dict[str, Any]:
     "Refuse options and paths without a value, and hide the logins in addresses."
+    typed = [name for name in given if getattr(ctx.get_parameter_source(name), "name", "") == "COMMANDLINE"]
+    if {"over", "index"} <= {*typed}:
+        raise InputError("--over takes the place of --index: leave one of them out")
     for param in ctx.command.params:
         value = given.get(param.name)
         is_option = param.param_type_name == "option"
@@ -302,6 +308,20 @@ def _language_first(given: Sequence[str]) -> list[str]:
     return [*words[at:at + 2], *words[:at], *words[at + 2:]]
 
 # %% ../nbs/99_cli/01_cli.ipynb #82e1e600
+class _OneValue(TyperCommand):
+    "A command that refuses a second value of an option that takes one."
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        "Count the options, then read them."
+        _, _, order = self.make_parser(ctx).parse_args(args=[*args])
+        counts = Counter(param.opts[-1] for param in order if param.param_type_name == "option"
+                         and not (param.multiple or param.is_flag))
+        for option, n in counts.items():
+            if n > 1 and not ctx.resilient_parsing:
+                raise _UsageError(f"{option} takes one value, and was given {n} times", ctx)
+        return super().parse_args(ctx, args)
+
+
 def command_line(words: Sequence[str]) -> Any:
     "Make typer's command line, with one command if the first word names it, else with all."
     app = Typer(rich_markup_mode=None)
@@ -309,7 +329,8 @@ def command_line(words: Sequence[str]) -> Any:
     named = words[2:3] if words[:1] == ["--lang"] else words[:1]
     for word in _COMMANDS.keys() & named or _COMMANDS:
         command = _COMMANDS[word]
-        app.command(word, help=command.function.__doc__, epilog=say("example: {command}", command=command.example),
+        example = say("example: {command}", command=command.example)
+        app.command(word, cls=_OneValue, help=command.function.__doc__, epilog=example,
                     add_help_option=False)(command.callback())
     return _in_language(get_command(app))
 
@@ -677,8 +698,8 @@ class _Source(_Index, _Embedding, _Model, _Wait, _Settings):
     "Documents, and how they are indexed."
     is_filled = True
     path: Annotated[str, Argument(help="Folder or file: .md, .txt, .jsonl, .pdf, .csv; with the extra files also "
-        ".html, .docx, .pptx, .xlsx, .hwp, .hwpx. Text is UTF-8, UTF-16 or CP949. Scanned pages, pictures and "
-        "encrypted files are listed and skipped.")]
+        ".html, .docx, .pptx, .xlsx, .hwp, .hwpx. Text is UTF-8, UTF-16, CP949 or Windows-1252. Scanned pages, pictures "
+        "and encrypted files are listed and skipped.")]
     embed: Annotated[str | None, Option(help="ngram, e5, fastembed:NAME, ollama:MODEL, openai-like:MODEL or "
         "onnx:FOLDER (default: that of the index, ngram for a new one).")] = None
     split: Annotated[str | None, Option(help=f"{_SPLITTERS} (default: that of the index, units for a new one).")] = None

@@ -25,7 +25,11 @@ def write_atomically(
 ) -> None:
     "Write a file so that it is either the old one or the new one."
     temporary = path.with_suffix(".tmp")
-    temporary.write_bytes(content.encode("utf-8") if isinstance(content, str) else content)
+    try:
+        temporary.write_bytes(content.encode("utf-8") if isinstance(content, str) else content)
+    except OSError as error:
+        error.filename = str(path)      # the reader knows this name
+        raise
     for n in range(8):
         try:
             os.replace(temporary, path)

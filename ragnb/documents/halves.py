@@ -14,8 +14,8 @@ from typing import Any
 from .span import InputError
 
 # %% auto #0
-__all__ = ['CP949_NOTE', 'UTF16_NOTE', 'LARGEST_DOUBT', 'replace_halves', 'replace_halves_in', 'read_json', 'HalfJoiner',
-           'composed', 'decode_text', 'decode_lines', 'read_text']
+__all__ = ['CP949_NOTE', 'UTF16_NOTE', 'CP1252_NOTE', 'LARGEST_DOUBT', 'replace_halves', 'replace_halves_in', 'read_json',
+           'HalfJoiner', 'composed', 'decode_text', 'decode_lines', 'read_text']
 
 # %% ../../nbs/00_documents/05_halves.ipynb #43cdfd7d
 def replace_halves(text: str) -> str:  # `text` itself where nothing is wrong
@@ -112,18 +112,56 @@ def _utf16(data: bytes) -> str:
     share, text = max(found, default=(0.0, ""))
     return text if share > 0.5 and (is_marked or min(found)[0] < 0.1) else ""
 
+# %% ../../nbs/00_documents/05_halves.ipynb #f707bceb
+_MARKS = "‘’“”„–—…\xa0«»"
+_APART = rf"(?<![^\0-\x7f{_MARKS}])(?:%s)(?![^\0-\x7f{_MARKS}])"
+_WESTERN = re.compile("|".join((
+    _APART % "[ß-öø-ÿœšž]{1,2}|(?<![a-z])[À-ÖØ-ÞŒŠŽŸ]",
+    _APART % "(?<![A-Za-z])[€£¥¢§©°±×÷½¼¾¡¿µ¶•†]|[®™°²³¹ªº·](?![A-Za-z])",
+    r"(?<![^\0-\x7f])[‘’–—…\xa0]|[‘’–—…\xa0](?![^\0-\x7f])",
+    r"(?<![A-Za-z\x80-\uffff])[“”„«»]|[“”„«»](?![A-Za-z\x80-\uffff])")))
+_TORN = re.compile(rb"\xe2[\x80-\xbf]|(?<!\d)(?<!\d )\x80[\x80-\xbf]")
+
+def _western_share(data: bytes) -> float:
+    "Share of the bytes beyond ASCII that are where Western text in Windows-1252 has them; 0 where there are many."
+    n_high = len(data.translate(None, _ASCII))
+    if 3 * n_high > len(data) or _TORN.search(data):
+        return 0.0
+    return sum(map(len, _WESTERN.findall(data.decode("cp1252", errors="replace")))) / max(1, n_high)
+
 # %% ../../nbs/00_documents/05_halves.ipynb #08169faf
 CP949_NOTE: str = "is not UTF-8, and was read as CP949"
 UTF16_NOTE: str = "is not UTF-8, and was read as UTF-16"
+CP1252_NOTE: str = "is not UTF-8, and was read as Windows-1252"
 LARGEST_DOUBT: float = 0.67   # Of UTF-8 share and rare share together; beyond it a file is not taken for CP949
 
 
+def _older_text(
+    data: bytes,
+    place: int,                  # Of the first byte that is not UTF-8
+) -> tuple[str, str, int]:       # ('', '', the first byte that is not CP949) where that is not clear
+    "Text and note of a file in CP949 or Windows-1252."
+    share = _utf8_share(data)
+    try:
+        text = data.decode("cp949")
+        if share + _rare_share(text) <= LARGEST_DOUBT:
+            return text, CP949_NOTE, place
+    except UnicodeDecodeError as error:
+        place = error.start
+    try:
+        if share <= 0.5 and _western_share(data) > 0.95:
+            return data.decode("cp1252"), CP1252_NOTE, place
+    except UnicodeDecodeError:
+        pass
+    return "", "", place
+
+# %% ../../nbs/00_documents/05_halves.ipynb #915919c2
 def decode_text(
     data: bytes,     # Of a whole file
     name: str,       # For messages
     notes: list[str] | None = None,   # A line is added for another encoding than UTF-8
 ) -> str:            # Line ends as they are; `InputError` names the byte that is wrong
-    "Decode UTF-8, UTF-16 or CP949."
+    "Decode UTF-8, UTF-16, CP949 or Windows-1252."
     notes = [] if notes is None else notes
     if data[:2] in (b"\xff\xfe", b"\xfe\xff") or b"\0" in data:
         if text := _utf16(data):
@@ -132,22 +170,16 @@ def decode_text(
         at = f": it holds NUL bytes, the first at offset {data.index(0)}" if b"\0" in data else " in UTF-16"
         raise InputError(f"{name} is not a text file{at}")
     body = data.removeprefix(b"\xef\xbb\xbf")
-    bad, doubt = 0, 0.0
     try:
         return body.decode("utf-8")
     except UnicodeDecodeError as error:
         bad = error.start + len(data) - len(body)
-    try:
-        text = data.decode("cp949")
-        doubt = _utf8_share(data) + _rare_share(text)
-    except UnicodeDecodeError as error:
-        doubt = _utf8_share(data)
-        if doubt <= 0.5:
-            raise InputError(f"{name} is neither UTF-8 nor CP949 text: {_place(data, error.start)}") from None
-        text = ""
-    if not text or doubt > LARGEST_DOUBT:
+    text, note, place = _older_text(data, bad)
+    if not text and (len(body) < len(data) or _utf8_share(data) > 0.5):
         raise InputError(f"{name} is damaged UTF-8: {_place(data, bad)}")
-    notes.append(CP949_NOTE)
+    if not text:
+        raise InputError(f"{name} is neither UTF-8 nor CP949 text: {_place(data, place)}; save it as UTF-8")
+    notes.append(note)
     return text
 
 # %% ../../nbs/00_documents/05_halves.ipynb #258b7021
@@ -162,9 +194,11 @@ def decode_lines(
     except InputError:
         if b"\0" in data or data[:2] in (b"\xff\xfe", b"\xfe\xff"):
             raise
-    encoding, lines = "utf-8" if _utf8_share(data) > 0.5 else "cp949", []
-    if notes is not None and encoding == "cp949":
-        notes.append(CP949_NOTE)
+    kinds = (("utf-8", "", _utf8_share), ("cp1252", CP1252_NOTE, _western_share), ("cp949", CP949_NOTE, lambda _: 1.0))
+    encoding, note = next((name, note) for name, note, share in kinds if share(data) > 0.5)
+    if notes is not None and note:
+        notes.append(note)
+    lines: list[tuple[str, str]] = []
     for line in data.removeprefix(b"\xef\xbb\xbf").split(b"\n"):
         try:
             lines.append((line.decode(encoding), ""))
@@ -175,8 +209,8 @@ def decode_lines(
 
 # %% ../../nbs/00_documents/05_halves.ipynb #e6a6b7a2
 def read_text(
-    path: Path,  # A text file; `InputError` when it is neither UTF-8 nor UTF-16 nor CP949
+    path: Path,  # A text file; `InputError` when its encoding is not clear
     notes: list[str] | None = None,   # A line is added for another encoding than UTF-8
 ) -> str:        # Line ends as they are in the file; a byte order mark is dropped
-    "Read a text file in UTF-8, UTF-16 or CP949."
+    "Read a text file in UTF-8, UTF-16, CP949 or Windows-1252."
     return decode_text(path.read_bytes(), path.name, notes)

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import errno
 import json
+import os
 import re
 import sqlite3
 import tempfile
@@ -629,6 +631,9 @@ def open_file(
     "Open the file of an index."
     check_there(folder)
     file = Path(folder) / FILE
+    if not os.access(file, os.R_OK):
+        denied = PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(file))
+        raise InputError(f"the index in {str(folder)!r} cannot be read: {denied.strerror}") from denied
     database = Database(file, schema=TABLES, read_only=True)
     check_sum(database)
     if not read_only:

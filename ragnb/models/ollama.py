@@ -132,6 +132,12 @@ class _Server:
             remedy = f" (`ollama pull {self.model}`)" if missing else ""
             reply = " ".join(error.error.split())[:300]
             return ResponseError(f"{reply}{remedy}, says the Ollama server at {self.url}", error.status_code)
+        if isinstance(error, ConnectionError) and isinstance(error.__cause__, httpx.TransportError):
+            return error               # converted already
+        if self.client._client.reached and isinstance(error, httpx.TransportError) and not isinstance(
+                error, httpx.ConnectError):
+            return ConnectionError(f"the connection was lost in the middle of the answer of the Ollama server at "
+                                   f"{self.url}: ask again")
         if isinstance(error, (ConnectionError, httpx.TransportError)):
             refused = isinstance(error, (ConnectionError, httpx.ConnectError)) and not self.client._client.reached
             lost = "nobody is there" if refused else "the connection was lost"

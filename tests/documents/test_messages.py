@@ -33,7 +33,7 @@ BY_TYPER = {"Missing argument '{name}'": ["ask"], "No such command '{name}'": ["
             "No such option: {name} (Possible options: {others})": ["ask", "x", "--polcy", "none"],
             "Invalid value for '{name}': {told}": ["ask", "x", "--top-k", "y"],
             "Option '{name}' requires an argument": ["ask", "x", "--index"],
-            "Got unexpected extra argument(s) ({name})": ["ask", "x", "y", "z"]}
+            "Got unexpected extra argument(s) ({name}); put a question in quotes": ["ask", "x", "y", "z"]}
 
 
 @pytest.fixture(autouse=True)

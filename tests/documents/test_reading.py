@@ -16,7 +16,7 @@ from strategies import documents, examples
 
 from ragnb import InputError, ParentChildNodeParser, Pipeline, read_documents, update_index
 from ragnb.documents.files import find_files, LONGEST_HEADER, n_skipped, Problem, read_yaml_header, record_to_document
-from ragnb.documents.halves import CP949_NOTE, decode_lines, decode_text
+from ragnb.documents.halves import CP1252_NOTE, CP949_NOTE, decode_lines, decode_text
 
 
 def test_cp949_is_told_of_every_kind_of_text_and_an_older_format_of_its_heir(tmp_path):
@@ -207,11 +207,7 @@ def test_no_damaged_utf8_is_read_as_wrong_korean():
         except InputError as error:
             assert f"at offset {bad}, line" in str(error) or "neither" in str(error)
             continue
-        try:
-            data.decode("cp949")
-            fooled += 1
-        except UnicodeDecodeError:
-            raise AssertionError("read in no encoding") from None
+        fooled += any("가" <= c <= "힣" for c in text)   # one strange byte in ASCII can be Windows-1252
     assert tried > 1_500 and fooled == 0
 
 
@@ -226,6 +222,51 @@ def test_every_sound_cp949_text_is_read():
             assert decode_text(data, "x.md") == wanted
             read += 1
     assert read > 300
+
+
+SYLLABLES = [bytes((a, b)).decode("cp949") for a in range(0xB0, 0xC9) for b in range(0xA1, 0xFF)]
+KOREAN_AND_ASCII = st.lists(st.text(st.sampled_from(SYLLABLES), min_size=1, max_size=4) | st.sampled_from("·“”「」→①")
+                            | st.text(st.characters(min_codepoint=32, max_codepoint=126), max_size=30), min_size=1).map("".join)
+WESTERN = ("Café Müller’s “good” supplier – the façade naïve garçon élève œuvre größe Straße señor €6.20 £100 5°C m² Acme® "
+           "«été» Ünal créée L’École the price of all parts").split()
+
+
+def encoding_note(data: bytes) -> str:
+    """The note of a text that is read; '' for UTF-8 and for what is refused."""
+    notes: list[str] = []
+    with contextlib.suppress(InputError):
+        decode_text(data, "x.txt", notes)
+    return "".join(notes)
+
+
+@given(st.lists(st.sampled_from(WESTERN), min_size=1))
+def test_western_text_of_windows_1252_is_read(words):
+    text = "To the café managers of all depots: " + " ".join(words) + ", 3 – 5 May."
+    assert encoding_note(text.encode("cp1252")) == CP1252_NOTE and decode_text(text.encode("cp1252"), "x.txt") == text
+    assert decode_lines(text.encode("cp1252") + b"\n\x81", "x")[0] == (text, "")
+
+
+@given(KOREAN_AND_ASCII)
+def test_no_korean_in_cp949_is_read_as_windows_1252(text):
+    assert encoding_note(text.encode("cp949")) != CP1252_NOTE
+
+
+@given(KOREAN_AND_ASCII.filter(lambda text: sum("가" <= c <= "힣" for c in text) > 1), st.data())
+def test_no_damaged_korean_in_utf8_is_read_as_windows_1252(text, data):
+    raw = bytearray(text.encode())
+    at = data.draw(st.sampled_from([i for i, byte in enumerate(raw) if byte > 127]))
+    raw[at:at + 1] = data.draw(st.binary(max_size=2).filter(lambda new: all(byte > 127 for byte in new)))
+    assert encoding_note(bytes(raw)) != CP1252_NOTE
+
+
+def test_a_file_in_windows_1252_is_read_with_a_note_and_another_names_the_way_out(tmp_path):
+    write(tmp_path, {"a.txt": b"Caf\xe9 M\xfcller \x96 catering", "b.txt": b"The supplier\x92s price list",
+                     "c.csv": b"part,maker\nL-4,M\xfcller\n", "d.jsonl": b'{"id": "r1", "text": "the Caf\xe9 list"}', "e.txt": b"a\x80\x81"})
+    documents, problems = read(tmp_path)
+    assert documents["a.txt"] == "Café Müller – catering" and documents["b.txt"] == "The supplier’s price list"
+    assert "Müller" in documents["c.csv"] and documents["r1"] == "the Café list"
+    assert sorted(problems) == [*(f"{name}: {CP1252_NOTE}" for name in ("a.txt", "b.txt", "c.csv", "d.jsonl")),
+                                "e.txt: is neither UTF-8 nor CP949 text: byte 0x80 at offset 1, line 1; save it as UTF-8"]
 
 
 @pytest.mark.parametrize(("data", "told"), [
