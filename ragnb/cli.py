@@ -20,6 +20,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
 from inspect import Parameter, Signature
 from pathlib import Path
+from shutil import which
 from typing import Annotated, Any, get_type_hints, Literal, NamedTuple, TextIO, TYPE_CHECKING
 
 from typer import Argument, BadParameter, Context, Exit, Option, Typer
@@ -276,7 +277,7 @@ def _start(ctx: Context, version: Annotated[bool, Option("--version", help="Prin
         raise Exit()
     if ctx.invoked_subcommand is not None:
         return
-    rows = [(_COMMANDS[word].example, say(_COMMANDS[word].function.__doc__)) for word in _FIRST]
+    rows = [(say(_COMMANDS[word].example), say(_COMMANDS[word].function.__doc__)) for word in _FIRST]
     width, rest = max(display_width(example) for example, _ in rows), [w for w in _COMMANDS if w not in _FIRST]
     _say("\n".join([
         f"ragnb {__version__}: " + say("Find small, read as much as is needed."), "",
@@ -329,7 +330,7 @@ def command_line(words: Sequence[str]) -> Any:
     named = words[2:3] if words[:1] == ["--lang"] else words[:1]
     for word in _COMMANDS.keys() & named or _COMMANDS:
         command = _COMMANDS[word]
-        example = say("example: {command}", command=command.example)
+        example = say("example: {command}", command=say(command.example))
         app.command(word, cls=_OneValue, help=command.function.__doc__, epilog=example,
                     add_help_option=False)(command.callback())
     return _in_language(get_command(app))
@@ -562,8 +563,10 @@ def _embed_url(args: Any) -> str | None:
 
 # %% ../nbs/99_cli/01_cli.ipynb #91320d01
 def _typed(*words: str) -> str:
-    "Write a command as it can be typed."
-    return shlex.join(["ragnb", *words])
+    "Write a command as it can be typed, with the path of ragnb that was typed."
+    own = Path(sys.argv[0])
+    is_path = own.stem == "ragnb" and len(own.parts) > 1 and own.resolve() != Path(which("ragnb") or "").resolve()
+    return shlex.join([str(own) if is_path else "ragnb", *words])
 
 def _told(problem: Problem) -> str:
     "Write a problem in the language of the reader; some messages begin with the name of the file."
@@ -1042,7 +1045,7 @@ def _print_answer(answer: Answer, shown: bool = False) -> None:
                 _say(say("[{n}] is cited, but the context does not have it", n=mark.number), err=True)
 
 # %% ../nbs/99_cli/01_cli.ipynb #79c5e116
-@_command(_Asking, 'ragnb ask "2년차 연차는 며칠인가요?"')
+@_command(_Asking, 'ragnb ask "how many days of leave?"')
 def _ask(args: _Asking) -> None:
     "Answer a question."
     pipeline, history = _pipeline(args), _conversation(args)
@@ -1061,7 +1064,7 @@ def _ask(args: _Asking) -> None:
         raise error
 
 # %% ../nbs/99_cli/01_cli.ipynb #866e4861
-@_command(_Asking, 'ragnb trace "반차는 몇 시간인가요?" --html why.html')
+@_command(_Asking, 'ragnb trace "how long is half a day?" --html why.html')
 def _trace(args: _Asking) -> None:
     "Explain why each chunk is in the answer."
     from ragnb.pipeline.trace_data import trace
@@ -1576,6 +1579,8 @@ def _print_set(tuned: Tuned) -> None:
     values = ", ".join(f"{key} = {json.dumps(value, ensure_ascii=False)}" for key, value in tuned.settings.items())
     _say(say("it sets {values}", values=values) if values else
          say("the defaults won: it contains only comments, and you need to set nothing"))
+    if tuned.budget_reason:
+        _say(f"({tuned.budget_reason})")
 
 def _measured(args: _Tuning, measure: Callable[..., Any], **more: Any) -> Any:
     "Call `tune` or `decide` with the arguments, and list the files that cannot be read."

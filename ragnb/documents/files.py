@@ -358,6 +358,14 @@ def _title(text: str, default: str) -> str:
         first = "" if end.end() == len(first) or first[end.start() - 1] in "다요" else first[:end.start()]
     return first if 0 < len(first) <= 60 and not first.startswith("|") else default
 
+_UNCLOSED = re.compile(r"---[ \t]*\r?\n[\w-]+:\s")      # A header, if three more dashes follow
+_HEADING = re.compile(r"^#{1,6}[ \t]+(\S.*)", re.M)
+
+def _title_below(text: str, default: str) -> str:
+    "The first heading below a header that is not read, else a default."
+    found = _HEADING.search(text, _header(text)[1])
+    return found[1].strip() if found else default
+
 def _file_record(path: Path, notes: list[str]) -> dict[str, Any]:
     "What one file holds, as a record."
     if path.suffix.lower() in CONVERTERS:
@@ -367,14 +375,18 @@ def _file_record(path: Path, notes: list[str]) -> dict[str, Any]:
     if path.suffix.lower() not in SUFFIXES:   # asked for: code, tables, logs
         return {"text": read_text(path, notes), "title": path.name}
     text = read_text(path, notes)
-    values, end = {}, 0
+    values, end, title_of = {}, 0, _title
     try:
         values, end = read_yaml_header(text)
     except InputError as error:
+        title_of = _title_below
         notes.append(str(error))
     text = text[end:]
+    if _UNCLOSED.match(text) and not _header(text)[1]:
+        title_of = _title_below
     named = (values.get(key) for key in ("title", "제목", "법령명"))
-    title = next((str(t) for t in named if t not in (None, "") and not isinstance(t, list)), _title(text, path.stem))
+    title = next((str(t) for t in named if t not in (None, "") and not isinstance(t, list)), None)
+    title = title_of(text, path.stem) if title is None else title
     own = {k: v for k, v in values.items() if k not in ("pages", "metadata", *TEXT_KEYS, *ID_KEYS)}
     return own | {"text": text, "title": title}
 

@@ -147,7 +147,8 @@ class Decision:
 
     def to_markdown(self) -> str:
         "The table as text."
-        head = ["", *(f"{b:,}" for b in self.budgets), say("mean"), say("difference"), "p (Holm)", "", "ms"]
+        head = [say("strategy"), *(f"{b:,}" for b in self.budgets), say("mean"), say("difference"), "p (Holm)",
+                say("compared with ragnb"), "ms"]
         rows = [[line.shown, *self.cells(line)] for line in self.lines]
         return "\n".join("| " + " | ".join(row) + " |" for row in (head, ["---"] * len(head), *rows))
 

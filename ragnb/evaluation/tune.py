@@ -401,12 +401,22 @@ class Tuned:
         "The choice as keys of a settings file; `InputError` for a peer."
         return strategy_settings(*self._shown, self.embed)
 
+    @property
+    def budget_reason(self) -> str:
+        "Why the settings have this budget; '' where they have none."
+        e, budget = self.winner.evaluation, self._shown[1]
+        if not budget:
+            return ""
+        return say("budget = {budget}: the smallest of the sizes tried with a recall within .01 of the best "
+                   "({recall:.3f}, the best is {best:.3f})", budget=budget, recall=e.mean(budget=budget),
+                   best=max(e.mean(budget=b) for b in e.budgets))
+
     def save(
         self,
         place: str | Path = "",   # Folder of an index, or a `.toml` file; '' for the folder that the commands name
     ) -> Path:                    # The file
         "Write the choice where `ragnb ask`, `chat`, `serve` and the others read it."
-        note = f"ragnb tune {self.source}: {self.choice.headline}\n{self.choice.reason}"
+        note = "\n".join([f"ragnb tune {self.source}: {self.choice.headline}", self.choice.reason, self.budget_reason])
         return write_settings(place or _folder(self._shown[0], self.index_folder), self.settings, note)
 
     @property

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import count
@@ -407,6 +407,21 @@ def _store_of(*sources: object) -> ChunkReader | None:
                 return store
     return None
 
+# %% ../../nbs/80_pipeline/08_trace_data.ipynb #2aa99f5e
+def _whole_words(
+    texts: Mapping[Span, str],   # Text around passages
+    passages: Sequence[Span],    # Of the same document
+    end: int,                    # Characters of the document
+) -> dict[Span, str]:
+    "Leave out the torn words at the outer ends of the text around passages."
+    starts, ends, out = {s.start for s in passages} | {end}, {s.end for s in passages} | {0}, {}
+    for span, text in texts.items():
+        a = 0 if span.start in ends or text[:1].isspace() else len(text.split(maxsplit=1)[0])
+        b = len(text) if span.end in starts or text[-1:].isspace() else len(text) - len(text.rsplit(maxsplit=1)[-1])
+        if a < b:
+            out[Span(span.start + a, span.start + b)] = text[a:b]
+    return out
+
 # %% ../../nbs/80_pipeline/08_trace_data.ipynb #f99a9e0c
 def trace(
     source: Any,
@@ -465,5 +480,8 @@ def trace(
             held, end = [p.span for p in kept["passages"] if p.doc_id == doc_id], outline.n_characters
             wide = [Span(max(0, s.start - around), max(s.end, min(end, s.end + around))) for s in held]
             edges[doc_id] = [part for near in union(wide) for part in uncovered(near, held)]
-        kept["around"] = read_spans(store, kept["outlines"], edges)
+        texts = read_spans(store, kept["outlines"], edges)
+        kept["around"] = {doc_id: _whole_words(found, [p.span for p in kept["passages"] if p.doc_id == doc_id],
+                                               kept["outlines"][doc_id].n_characters)
+                          for doc_id, found in texts.items()}
     return Trace(**kept, evidence=tuple(evidence))

@@ -107,8 +107,9 @@ def _map(size: int, passages: Mapping[int, Span], chunks: Sequence[Chunk], gold:
     rects += [rect(c.span, *((9, 14, "hitl") if c.role == "hit" else (13, 6, "citedl")), translated(c.role))
               for c in pins]
     rects += [rect(m.span, 0, 6, "gold", m.label) for m in gold]
-    label = say("map of {size:,} characters; passages: {passages}, strong hits and citations: {pins}, "
-                "evidence: {gold}", size=size, passages=len(passages), pins=len(pins), gold=len(gold))
+    label = say("map of {size:,} characters; passages: {passages}, strong hits and citations: {pins}", size=size,
+                passages=len(passages), pins=len(pins))
+    label += (", " + say("evidence: {n}", n=len(gold))) if gold else ""
     return {"rects": rects, "label": label}
 
 # %% ../../nbs/80_pipeline/09_trace_page.ipynb #e6124fc9

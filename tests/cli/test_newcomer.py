@@ -183,8 +183,12 @@ def test_a_saved_choice_says_what_it_sets(run, folder):
     for words in (("decide", "--peers", "none", "--strategy", "multi-scale", "--strategy", "bm25"), ("tune", "--strategy", "multi-scale", "--strategy", "bm25")):
         out = run(words[0], "docs", *more, *words[1:])[1]
         assert "the defaults won: it contains only comments, and you need to set nothing" in out, out
+        assert "smallest of the sizes" not in out
+        assert words[0] == "tune" or re.search(r"^\| strategy \| 60 \| .* \| compared with ragnb \| ms \|$", out, re.M), out
     out = run("tune", "docs", *more, "--strategy", "bm25")[1]
     assert 'it sets split = "parent-child", retrieve = "bm25"' in out, out
+    reason = "budget = 60: the smallest of the sizes tried with a recall within .01 of the best"
+    assert f"({reason}" in out and f"# {reason}" in (folder / ".ragnb-tuned/ragnb.toml").read_text(encoding="utf-8")
 
 
 def test_help_of_ask_names_the_schema_of_its_json(run):

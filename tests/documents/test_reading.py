@@ -160,6 +160,13 @@ def test_front_matter_becomes_metadata(tmp_path):
     assert [(p.where, p.n) for p in problems] == [("damaged.md", 0), ("only.md", 1)] and "stays text" in problems[0].what
 
 
+def test_a_header_that_is_not_read_is_no_title(tmp_path):
+    write(tmp_path, {"bad.md": "---\ndoc_type: [a\n---\n# Valves\n\nThe valve is blue.", "open.md": "---\ndoc_type: manual\n\n# Pumps\n\nBlue.",
+                     "none.md": "---\ndoc_type: [a\n---\nThe valve is blue.", "rule.md": "---\r\ndoc_type: [a\r\n---\r\n## Doors\r\n"})
+    titles = {d.id_: d.metadata["title"] for d in read_documents(tmp_path, [])}
+    assert titles == {"bad.md": "Valves", "open.md": "Pumps", "none.md": "none", "rule.md": "Doors"}
+
+
 def test_one_bad_byte_costs_a_line_of_jsonl_and_names_its_place_elsewhere(tmp_path):
     lines = [jsonl({"id": f"r{n}", "text": f"{n}번째 휴가 규정"}).strip().encode() for n in range(4)]
     lines[1] = lines[1].replace("휴".encode(), b"\xed\x9c")

@@ -338,13 +338,16 @@ def test_around_is_the_text_of_the_document(answer):
     assert not trace(pipeline, "연차", around=0).around and not trace(found).around
     for doc_id, pieces in told.around.items():
         assert all(texts[doc_id][s.start:s.end] == t for s, t in pieces.items())
+        held = [p.span for p in told.passages if p.doc_id == doc_id]
+        free = {x for s in pieces for x in (s.start, s.end)} - {0, len(texts[doc_id])} - {x for s in held for x in (s.start, s.end)}
+        assert all(texts[doc_id][x - 1].isspace() or texts[doc_id][x].isspace() for x in free), "no word is torn"
         spans = sorted([*pieces] + [p.span for p in told.passages if p.doc_id == doc_id])
         assert all(a.end <= b.start for a, b in zip(spans, spans[1:]))
     page = check_page(told)
     assert sorted("".join(t.split()) for t in page.around) == sorted(
         "".join(visible(t).split()) for ts in told.around.values() for t in ts.values()
     )
-    assert told.rows() == trace(told.answer).rows()
+    assert told.rows() == trace(told.answer).rows() and "evidence: " not in told.page()
 
 
 def test_what_was_brought_from_elsewhere():
@@ -387,7 +390,7 @@ def test_evidence_is_followed():
     page = check_page(told)
     marked = {label: a["class"] for _, a in page.tags for label in a.get("data-k", "").split(" · ") if label.startswith("evidence")}
     assert set(marked) == {f"evidence {n}" for n in (1, 2, 3, 4)} and all("gold" in c.split() for c in marked.values())
-    assert page.around[-1] == "<b>없다"
+    assert page.around[-1] == "<b>없다" and "evidence: 3" in told.page()
 
 
 def test_what_was_dropped_has_a_row_and_a_reason():
