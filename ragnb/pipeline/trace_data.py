@@ -481,7 +481,6 @@ def trace(
             wide = [Span(max(0, s.start - around), max(s.end, min(end, s.end + around))) for s in held]
             edges[doc_id] = [part for near in union(wide) for part in uncovered(near, held)]
         texts = read_spans(store, kept["outlines"], edges)
-        kept["around"] = {doc_id: _whole_words(found, [p.span for p in kept["passages"] if p.doc_id == doc_id],
-                                               kept["outlines"][doc_id].n_characters)
-                          for doc_id, found in texts.items()}
+        kept["around"] = {d: _whole_words(found, [p.span for p in kept["passages"] if p.doc_id == d],
+                                          kept["outlines"][d].n_characters) for d, found in texts.items()}
     return Trace(**kept, evidence=tuple(evidence))
