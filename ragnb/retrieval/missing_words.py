@@ -9,6 +9,7 @@ import re
 from collections import ChainMap, Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from difflib import SequenceMatcher
 from functools import partial
 from itertools import chain, pairwise
 from typing import Any, NamedTuple
@@ -17,9 +18,9 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 # %% auto #0
-__all__ = ['CODED', 'SMALL', 'codes_in', 'content_words', 'code_forms', 'spelled_alike', 'IndexWords', 'index_words', 'Note',
-           'QuestionWords', 'missing_words', 'code_match', 'readable_question', 'words_as_written', 'question_for',
-           'Common', 'common_words']
+__all__ = ['CODED', 'SMALL', 'codes_in', 'content_words', 'code_forms', 'without_asking', 'spelled_alike', 'IndexWords',
+           'index_words', 'Note', 'QuestionWords', 'missing_words', 'code_match', 'readable_question',
+           'words_as_written', 'question_for', 'Common', 'common_words']
 
 # %% ../../nbs/40_retrieval/16_missing_words.ipynb #28e7d990
 from ..documents.forms import plain_text
@@ -34,9 +35,14 @@ from .unit_source import Units, UnitSource
 _FUNCTION = frozenset((
     "a about after all also am an and any are as at be been before between but by can compare could did do does during "
     "each for from get give had has have he her his how i if in into is it its long make many may me more most much "
-    "must my no not of on one or other our out over shall she should so some such tell than that the their "
-    "them then there these they this those through to under up us use was we were what when where which while "
-    "who whom whose why will with would you your "
+    "must my no not of on one or other our out over say says section shall she should so some such tell than that the "
+    "their them then there these they this those through to under up us use was we were what when where which while who "
+    "whom whose why will with would you your "
+).split())
+_ASKING = frozenset((      # Ask, help a verb or stand for a noun
+    "what which who whom whose when where why how am is are was were be been being do does did done doing have has had "
+    "having can could might must shall should will would i me my mine we our you your he him his she her its they them "
+    "their there here"
 ).split())
 _NOUNS = frozenset(("NNG", "NNP", "NNB"))
 _QUESTION_NOUNS = frozenset("경우 때 것 수 무엇 누구 언제 어디 얼마 얼마나 이유 방법 내용 설명 정도 관련 대하 어떻 여부 며칠 비교 차이 차이점 요약".split())
@@ -45,15 +51,23 @@ _HANGUL = re.compile("[가-힣]")
 _RUN = re.compile(r"[a-z]+|[0-9]+")
 _CODE = re.compile(r"[A-Za-z0-9]+(?:-[A-Za-z0-9]+)*")  # E-03, with a letter and a digit
 
-CODED = re.compile(r"[A-Za-z]-?\d|\d-?[A-Za-z]")         # A text with a code
+_SECTION = re.compile(r"(?:\b(?:section|sec\.|clause|article|paragraph|chapter)|§)\s{0,2}(\d+(?:\.\d+)+)"
+                      r"|(?<![\d.])(\d+(?:\.\d+)+)\s?[절항장]", re.IGNORECASE)
+
+CODED = re.compile(r"[A-Za-z]-?\d|\d-?[A-Za-z]|\d\.\d")   # A text that may have a code
+
+
+def _sections(text: str) -> list[str]:
+    "Find the numbers of sections: 4.2 for section 4.2 and 4.2절."
+    return [a or b for a, b in _SECTION.findall(text)]
 
 
 def codes_in(
     text: str,
-) -> list[str]:   # In order
-    "Find the codes of a text, such as HB-300: letters and digits together."
+) -> list[str]:   # Numbers of sections, then the others, in order
+    "Find the codes of a text: letters and digits together (HB-300), and the number of a section (4.2)."
     codes = [m[0] for m in _CODE.finditer(text)]
-    return [c for c in codes if any(map(str.isdigit, c)) and any(map(str.isalpha, c))]
+    return _sections(text) + [c for c in codes if any(map(str.isdigit, c)) and any(map(str.isalpha, c))]
 
 
 def content_words(
@@ -62,8 +76,8 @@ def content_words(
     "Find the words of content: no question words, particles or function words."
     question = plain_text(question)
     if not _HANGUL.search(question):
-        found = [m[0] for m in _LATIN.finditer(question) if m[0].lower() not in _FUNCTION]
-        return list(dict.fromkeys(word for word in found if len(word) > 1))
+        found = [m[0] for m in _LATIN.finditer(question) if re.split("['’]", m[0].lower())[0] not in _FUNCTION]
+        return list(dict.fromkeys(_sections(question) + [word for word in found if len(word) > 1]))
     out = codes_in(question) if CODED.search(question) else []
     morphemes = load_kiwi().tokenize(question)
     for a, b in pairwise(morphemes):    # 일비, read as 일 and 비 in some sentences
@@ -87,7 +101,20 @@ def code_forms(
     parts = _RUN.findall(word.lower())
     if len(parts) < 2 or not any(map(str.isdigit, parts)) or _HANGUL.search(word):
         return []
+    if all(map(str.isdigit, parts)):     # 4.2: never 42
+        return [parts]
     return [[re.sub(r"[\W_]", "", word.lower())], *([tokens] if len(tokens) > 1 else []), parts]
+
+# %% ../../nbs/40_retrieval/16_missing_words.ipynb #6749499d
+def without_asking(
+    question: str,
+) -> str:   # The question itself where nothing else is left
+    "Remove English words that only ask, help a verb or stand for a noun."
+    def kept(found: re.Match) -> str:
+        is_name = len(found[0]) > 1 and found[0].isupper()
+        return found[0] if is_name or re.split("['’]", found[0].lower())[0] not in _ASKING else " "
+    left = " ".join(_LATIN.sub(kept, question).split())
+    return left if re.search(r"\w", left) else question
 
 # %% ../../nbs/40_retrieval/16_missing_words.ipynb #07b72591
 def _pairs(word: str) -> set[str]:
@@ -99,14 +126,14 @@ def spelled_alike(
     words: Iterable[str],    # Of the documents, each once
 ) -> list[str]:              # At most three, most alike first; none for a short word, or one with digits
     "Find words that are spelled almost like another one."
-    if len(word) < 4 or any(map(str.isdigit, word)):
+    if len(word) < 4 + word.isascii() or any(map(str.isdigit, word)):
         return []
     own, found = _pairs(word.lower()), []
     first = word[0].lower() if word.isascii() else ""      # an English word with another first letter is another word
     for other in (w for w in words if abs(len(w) - len(word)) <= len(word) // 3 + 1 and w.startswith(first)):
         theirs = _pairs(other)
         dice = 2 * len(own & theirs) / max(1, len(own) + len(theirs))
-        if dice >= 0.5:
+        if dice >= 0.5 and (not first or SequenceMatcher(None, word.lower(), other).ratio() >= 0.75):
             found.append((-dice, other))
     return [other for _, other in sorted(found)[:3]]
 
@@ -177,8 +204,9 @@ class IndexWords:
         if not (tokens := self.tokens(word)):
             return True
         if forms := code_forms(word, tokens):
-            return (forms[0][0] in self.counts or any(map(self.in_a_row, forms[1:]))
-                    or not surely and any(map(self.in_one_text, forms[1:])))
+            rows, is_word = [f for f in forms if len(f) > 1], len(forms) > 1
+            return (is_word and forms[0][0] in self.counts or any(map(self.in_a_row, rows))
+                    or is_word and not surely and any(map(self.in_one_text, rows)))
         if all(t in self.counts for t in tokens) or any(word in other for other in self.others(word)):
             return True
         if surely or not _HANGUL.search(word) or len(word) < 3:
@@ -224,12 +252,15 @@ def _begins(word: str, text: str) -> bool:
 def _is_in(word: str, text: str) -> bool:
     "Check that a text contains a word, a code in any spelling: E-03, E 03 and E03."
     forms = code_forms(word)
-    return _has_parts(forms[-1], text) if forms else word.lower() in text.lower()
+    return _has_parts(forms[-1], text, "[^a-z0-9가-힣]{0,2}") if forms else word.lower() in text.lower()
 
 
-def _has_parts(parts: Sequence[str], text: str, between: str = "[^a-z0-9가-힣]{0,2}") -> bool:
-    "Check that a text contains the parts of a code, given as patterns."
-    return re.search(rf"(?<![a-z0-9]){between.join(parts)}(?![a-z0-9])", text.lower()) is not None
+def _has_parts(parts: Sequence[str], text: str, between: str) -> bool:
+    "Check that a text contains the parts of a code, given as patterns; a point stays between the numbers of a section."
+    before = "(?<![a-z0-9])"
+    if all(p.isdigit() or p == "[0-9]+" for p in parts):
+        before, between = "(?<![a-z0-9.])", "[.]"
+    return re.search(rf"{before}{between.join(parts)}(?![a-z0-9])", text.lower()) is not None
 
 
 def missing_words(
@@ -316,7 +347,10 @@ def question_for(
 ) -> str:               # To be embedded; '' for nothing that a reader may know of
     "Return a question as its embedding may see it."
     store, model = retriever.store, retriever.embed_model
-    if not (isinstance(store, FilteredStore) and hasattr(model, "fit")):
+    if not hasattr(model, "fit"):
+        return question
+    question = without_asking(question)
+    if not isinstance(store, FilteredStore):
         return question
     allowed = store.matching()
     if (words := index_words(retriever, allowed)) is None:

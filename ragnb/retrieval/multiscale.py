@@ -16,9 +16,10 @@ from llama_index.core.callbacks import CallbackManager
 from llama_index.core.schema import NodeRelationship, NodeWithScore, QueryBundle, RelatedNodeInfo, TextNode
 
 # %% auto #0
-__all__ = ['QUESTION_WORDS', 'HEADER', 'SAME_LINE', 'BY_NAME', 'BY_ID', 'WITH_FIRST', 'query_terms', 'Piece', 'pieces_by_score',
-           'cut_pieces', 'take_units', 'with_headers', 'UnitReader', 'take_readable', 'KnownPlace', 'places_apart',
-           'MultiScaleRanking', 'put_first', 'known_places', 'own_code_first', 'extended', 'MultiScaleRetriever']
+__all__ = ['QUESTION_WORDS', 'HEADER', 'SAME_LINE', 'BY_NAME', 'BY_ID', 'WITH_FIRST', 'query_terms', 'code_terms', 'Piece',
+           'pieces_by_score', 'cut_pieces', 'take_units', 'with_headers', 'UnitReader', 'take_readable', 'KnownPlace',
+           'places_apart', 'MultiScaleRanking', 'put_first', 'known_places', 'own_code_first', 'extended',
+           'MultiScaleRetriever']
 
 # %% ../../nbs/40_retrieval/07_multiscale.ipynb #d1e85e12
 from ..documents.arguments import checked
@@ -35,7 +36,7 @@ from ..storage.filtered import filtered_store, FilteredStore
 from ..storage.store import ChunkReader
 from .arguments import check_counts, is_number, StoreRetriever
 from ragnb.retrieval.missing_words import (
-    code_match, CODED, codes_in, Common, common_words, IndexWords, missing_words, question_for
+    code_forms, code_match, CODED, codes_in, Common, common_words, IndexWords, missing_words, question_for, without_asking
 )
 from .hybrid import check_question, Hits, HitsRetriever, question_bundle
 from .scoring import question_vector, score_units, Signs, UnitScores
@@ -51,8 +52,25 @@ def query_terms(
     tokenizer: Callable[[Iterable[str]], Iterable[Sequence[str]]] = word_tokens_batch,  # Texts -> token lists
 ) -> list[str]:  # All tokens when only question words are there
     "The tokens of a question that say what it is about."
-    tokens = list(next(iter(tokenizer([question])), ()))
+    tokens = list(next(iter(tokenizer([without_asking(question)])), ()))
     return [t for t in tokens if t not in QUESTION_WORDS] or tokens
+
+# %% ../../nbs/40_retrieval/07_multiscale.ipynb #221c39c0
+def code_terms(
+    terms: Sequence[str],    # Of `query_terms`
+    question: str,
+    known: Collection[str],  # Words of the documents
+) -> list[str]:
+    "Write the codes of a question as the documents do."
+    out = list(terms)
+    for joined, *_, parts in (forms for forms in map(code_forms, codes_in(question)) if len(forms) > 1):
+        word = joined[0]
+        if word in known:
+            out += [word] if word not in out else []
+        elif word in out:
+            at = out.index(word)
+            out[at:at + 1] = parts
+    return out
 
 # %% ../../nbs/40_retrieval/07_multiscale.ipynb #f35fb1ff
 class Piece(NamedTuple):
@@ -572,12 +590,19 @@ def own_code_first(
     pieces: Sequence[Piece],   # Best first
     question: str,
 ) -> list[Piece]:              # Each once, scores still falling
-    "Put units that are named by another code of a series behind those that are named by the code of the question."
+    """Put units that are named by another code of a series behind those that are named by the code of the question.
+
+    The units of a section whose number the question gives come first.
+    """
     units, keys, codes = reader.units, [p.key for p in pieces[:_NAMED]], codes_in(question)
     if reader.fill:
         reader.read_units(keys)
     outlines, parts = reader.read_outlines(keys), units.table["part"][units.rows_of(np.array(keys, np.int64))].tolist()
     names = [_names(outlines[units.ids[key >> SHIFT]], part) for key, part in zip(keys, parts)]
+    if sections := [code for code in codes if "." in code]:
+        asked = {key for key, own in zip(keys, names) if code_match(sections, own["heading"]) > 0}
+        return [*(p._replace(score=pieces[0].score) for p in pieces if p.key in asked),
+                *(p for p in pieces if p.key not in asked)]
     match = [{kind: found for kind, name in own.items() if (found := code_match(codes, name))} for own in names]
     kinds = {kind for own in match for kind, found in own.items() if found > 0}
     nearest = [next((found for kind, found in own.items() if kind in kinds), 0) for own in match]
@@ -726,13 +751,15 @@ class MultiScaleRetriever(StoreRetriever, HitsRetriever):
             embedding = model.get_query_embedding(shown)
         with self.store.snapshot(), source.snapshot():      # all from one state
             allowed, terms = self._allowed(), query_terms(text, source.tokenizer)
+            words = self.words_within()
+            terms = code_terms(terms, text, words.counts) if CODED.search(text) else terms
             vector, named = question_vector(embedding, source.dims), self.leads(text) if self.leads else ()
             if source.looks_ahead:
                 cited = self.follow(*named[0][:2]) if named and self.follow and named[0][1].end < ANYWHERE else ()
                 source.foresee([place[:2] for place in (*named, *cited)], text)
             scores = score_units(source, terms, vector, self.candidates, self.grow, self.whole, allowed)
             units = extended(source, scores.units, scores.keys, [place[:2] for place in named])
-            words, pieces = self.words_within(), pieces_by_score(scores)
+            pieces = pieces_by_score(scores)
             reader = UnitReader(units, self.store, fill=source.fill if source.looks_ahead else None)
             common = common_words(text, source, words, units, scores.keys, allowed, lambda: [
                 unit.text for unit in reader.read_units(scores.keys.tolist())])
