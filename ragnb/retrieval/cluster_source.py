@@ -584,8 +584,8 @@ class _ClusterFinds(_ClusterReads):
         held, asked = self._question(), content_words(question)
         held.named, held.content = places, {}
         for word, tokens in zip(asked, self.tokenizer(asked)):
-            whole, *parts = code_forms(word, tokens) or [[]]
-            held.content[word] = [*tokens, *whole, *map(tuple, parts)]
+            forms = code_forms(word, tokens)
+            held.content[word] = [*tokens, *(form[0] if len(form) == 1 else tuple(form) for form in forms)]
 
     def expect(self, terms: Sequence[str], vector: np.ndarray | None, k: int | None,
                allowed: np.ndarray | None = None) -> None:

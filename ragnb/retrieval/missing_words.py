@@ -36,8 +36,8 @@ _FUNCTION = frozenset((
     "a about after all also am an and any are as at be been before between but by can compare could did do does during "
     "each for from get give had has have he her his how i if in into is it its long make many may me more most much "
     "must my no not of on one or other our out over say says section shall she should so some such tell than that the "
-    "their them then there these they this those through to under up us use was we were what when where which while who "
-    "whom whose why will with would you your "
+    "their them then there these they this those through to under up us use was we were what when where which while "
+    "who whom whose why will with would you your "
 ).split())
 _ASKING = frozenset((      # Ask, help a verb or stand for a noun
     "what which who whom whose when where why how am is are was were be been being do does did done doing have has had "
@@ -101,7 +101,7 @@ def code_forms(
     parts = _RUN.findall(word.lower())
     if len(parts) < 2 or not any(map(str.isdigit, parts)) or _HANGUL.search(word):
         return []
-    if all(map(str.isdigit, parts)):     # 4.2: never 42
+    if "." in word and all(map(str.isdigit, parts)):     # 4.2: never 42
         return [parts]
     return [[re.sub(r"[\W_]", "", word.lower())], *([tokens] if len(tokens) > 1 else []), parts]
 
@@ -252,14 +252,13 @@ def _begins(word: str, text: str) -> bool:
 def _is_in(word: str, text: str) -> bool:
     "Check that a text contains a word, a code in any spelling: E-03, E 03 and E03."
     forms = code_forms(word)
-    return _has_parts(forms[-1], text, "[^a-z0-9가-힣]{0,2}") if forms else word.lower() in text.lower()
+    between = "[^a-z0-9가-힣]{0,2}" if len(forms) > 1 else "[.]"
+    return _has_parts(forms[-1], text, between) if forms else word.lower() in text.lower()
 
 
 def _has_parts(parts: Sequence[str], text: str, between: str) -> bool:
-    "Check that a text contains the parts of a code, given as patterns; a point stays between the numbers of a section."
-    before = "(?<![a-z0-9])"
-    if all(p.isdigit() or p == "[0-9]+" for p in parts):
-        before, between = "(?<![a-z0-9.])", "[.]"
+    "Check that a text contains the parts of a code, given as patterns."
+    before = "(?<![a-z0-9.])" if between == "[.]" else "(?<![a-z0-9])"
     return re.search(rf"{before}{between.join(parts)}(?![a-z0-9])", text.lower()) is not None
 
 
@@ -307,10 +306,10 @@ def code_match(
     "Compare the codes of a question with the names of a text."
     if any(_is_in(code, names) for code in codes):
         return 1
-    for *_, parts in filter(None, map(code_forms, codes)):
+    for *words, parts in filter(None, map(code_forms, codes)):
         number = len(parts) - (1 if parts[-1].isdigit() else 2)     # the last one; behind it is at most a suffix
         for n, other in {number: "[0-9]+", len(parts) - 1: "[0-9]+" if parts[-1].isdigit() else "[a-z]{1,2}"}.items():
-            if n and _has_parts([*parts[:n], other, *parts[n + 1:]], names, "[-_ ]?"):
+            if n and _has_parts([*parts[:n], other, *parts[n + 1:]], names, "[-_ ]?" if words else "[.]"):
                 return -1
     return 0
 

@@ -36,7 +36,8 @@ from ..storage.filtered import filtered_store, FilteredStore
 from ..storage.store import ChunkReader
 from .arguments import check_counts, is_number, StoreRetriever
 from ragnb.retrieval.missing_words import (
-    code_forms, code_match, CODED, codes_in, Common, common_words, IndexWords, missing_words, question_for, without_asking
+    code_forms, code_match, CODED, codes_in, Common, common_words, IndexWords, missing_words, question_for,
+    without_asking
 )
 from .hybrid import check_question, Hits, HitsRetriever, question_bundle
 from .scoring import question_vector, score_units, Signs, UnitScores
@@ -63,11 +64,8 @@ def code_terms(
 ) -> list[str]:
     "Write the codes of a question as the documents do."
     out = list(terms)
-    for joined, *_, parts in (forms for forms in map(code_forms, codes_in(question)) if len(forms) > 1):
-        word = joined[0]
-        if word in known:
-            out += [word] if word not in out else []
-        elif word in out:
+    for *joined, parts in map(code_forms, codes_in(question)):
+        if joined and (word := joined[0][0]) in out and word not in known:
             at = out.index(word)
             out[at:at + 1] = parts
     return out
@@ -750,16 +748,14 @@ class MultiScaleRetriever(StoreRetriever, HitsRetriever):
         if embedding is None and model is not None and source.dims > 0 and (shown := question_for(text, self)):
             embedding = model.get_query_embedding(shown)
         with self.store.snapshot(), source.snapshot():      # all from one state
-            allowed, terms = self._allowed(), query_terms(text, source.tokenizer)
-            words = self.words_within()
+            allowed, words, terms = self._allowed(), self.words_within(), query_terms(text, source.tokenizer)
             terms = code_terms(terms, text, words.counts) if CODED.search(text) else terms
             vector, named = question_vector(embedding, source.dims), self.leads(text) if self.leads else ()
             if source.looks_ahead:
                 cited = self.follow(*named[0][:2]) if named and self.follow and named[0][1].end < ANYWHERE else ()
                 source.foresee([place[:2] for place in (*named, *cited)], text)
             scores = score_units(source, terms, vector, self.candidates, self.grow, self.whole, allowed)
-            units = extended(source, scores.units, scores.keys, [place[:2] for place in named])
-            pieces = pieces_by_score(scores)
+            units, pieces = extended(source, scores.units, scores.keys, [p[:2] for p in named]), pieces_by_score(scores)
             reader = UnitReader(units, self.store, fill=source.fill if source.looks_ahead else None)
             common = common_words(text, source, words, units, scores.keys, allowed, lambda: [
                 unit.text for unit in reader.read_units(scores.keys.tolist())])

@@ -82,6 +82,12 @@ def test_numbers_of_sections():
     assert [code_match(["4.2"], name) for name in names] == [1, 1, -1, 0, 0, 0, 0]
 
 
+def test_a_large_number_is_no_section(tmp_path):
+    write(tmp_path, {"docs/tax.md": "세율은 1,400만원까지 6퍼센트이고, 4,000만원까지 15퍼센트이다."})
+    index, _ = update_index(tmp_path / "docs", tmp_path / "index", show_progress=False)
+    assert Pipeline.from_index(index).ask("1,400만원까지 세율과 4,000만원까지 세율").note == ""
+
+
 @given(st.text())
 def test_a_question_keeps_something_and_its_korean(text: str):
     left = without_asking(text)
