@@ -39,7 +39,7 @@ _FUNCTION = frozenset((
     "their them then there these they this those through to under up us use was we were what when where which while "
     "who whom whose why will with would you your "
 ).split())
-_ASKING = frozenset((      # Ask, help a verb or stand for a noun
+_ASKING = frozenset((      # Ask, help a verb or replace a noun
     "what which who whom whose when where why how am is are was were be been being do does did done doing have has had "
     "having can could might must shall should will would i me my mine we our you your he him his she her its they them "
     "their there here"
@@ -109,7 +109,7 @@ def code_forms(
 def without_asking(
     question: str,
 ) -> str:   # The question itself where nothing else is left
-    "Remove English words that only ask, help a verb or stand for a noun."
+    "Remove English words that only ask, help a verb or replace a noun."
     def kept(found: re.Match) -> str:
         is_name = len(found[0]) > 1 and found[0].isupper()
         return found[0] if is_name or re.split("['’]", found[0].lower())[0] not in _ASKING else " "
