@@ -58,7 +58,7 @@ def test_a_file_answers_as_the_options_do(run, index, settings, options):
     pipeline = Pipeline.from_index(index, **read_settings(index))
     assert pipeline.ask(QUESTION).context.text == json.loads(read[1])["context"]
     assert run(*asked, "--settings", "none") == plain
-    assert run(*asked, "--index", index, "--settings", index / "ragnb.toml") == read
+    assert run(*asked, "--settings", index / "ragnb.toml") == read
 
 
 def test_what_is_typed_wins_over_the_file(run, index):
