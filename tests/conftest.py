@@ -30,6 +30,14 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return mark not in collection_path.read_text(encoding="utf-8") or None
 
 
+@pytest.fixture(autouse=True)
+def _english():
+    """The language that a test chooses, also by `--lang`, ends with it."""
+    yield
+    from ragnb.documents.messages import use_language
+    use_language("")
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
     """A test that is a coroutine runs in its own loop."""

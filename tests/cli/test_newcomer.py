@@ -36,12 +36,6 @@ def without_bm25(monkeypatch) -> None:
     monkeypatch.setitem(sys.modules, "llama_index.retrievers.bm25", None)
 
 
-@pytest.fixture(autouse=True)
-def english():
-    yield
-    use_language("")
-
-
 def test_decide_leaves_out_peers_that_are_not_installed_and_says_so_first(run, folder, without_bm25):
     """An error after minutes → a first line with the peers that are left out and the command that installs them."""
     code, out, err = run("decide", "docs", "q.jsonl", "--strategy", "bm25", "--budgets", "60", "--save", "--quiet")

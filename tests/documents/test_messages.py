@@ -36,12 +36,6 @@ BY_TYPER = {"Missing argument '{name}'": ["ask"], "No such command '{name}'": ["
             "Got unexpected extra argument(s) ({name}); put a question in quotes": ["ask", "x", "y", "z"]}
 
 
-@pytest.fixture(autouse=True)
-def english():
-    yield
-    use_language("")
-
-
 def said(tree: ast.AST) -> set[str]:
     """The texts of all calls of `say` in a module; a choice between two texts counts as both."""
     calls = [n for n in ast.walk(tree) if isinstance(n, ast.Call) and getattr(n.func, "id", "") == "say"]

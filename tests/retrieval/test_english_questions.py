@@ -7,7 +7,6 @@ from conftest import write
 from hypothesis import given, strategies as st
 
 from ragnb import Pipeline, update_index
-from ragnb.documents.messages import use_language
 from ragnb.retrieval.missing_words import code_match, codes_in, content_words, spelled_alike, without_asking
 
 FAQ = """{"doc_id": "faq-3", "title": "How long is the warranty?", "text": "Q: How long is the warranty?\\nA: 36 months for pumps, from the day of delivery."}
@@ -44,13 +43,6 @@ Liability ends at the yearly fee.
 Neither side answers for floods.
 """
 TRAVEL = "# Travel policy\n\n## 4. Costs\n\n### 4.1 Meals\n\nMeals are paid up to 58 euros.\n\n### 4.2 Receipts\n\nReceipts are needed above 15 euros.\n"
-
-
-@pytest.fixture(autouse=True)
-def english():
-    use_language("en")
-    yield
-    use_language("")
 
 
 @pytest.fixture(scope="module")
