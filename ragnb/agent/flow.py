@@ -334,8 +334,11 @@ class AgentFlow(Workflow):
     @step
     async def retrieve(self, ctx: RunContext, ev: Searching) -> Grading | Planning | Finished:
         "Search all queries at once."
-        await self.parts.retrieve(ev.state)
-        return _next(ctx, ev.state, Grading if ev.state.hits else _again(ev.state, "not_in_documents"))
+        state = ev.state
+        await self.parts.retrieve(state)
+        if not state.hits:
+            state.note = (await asyncio.to_thread(self.parts.read, state)).note
+        return _next(ctx, state, Grading if state.hits else _again(state, "not_in_documents"))
 
     @step
     async def grade(self, ctx: RunContext, ev: Grading) -> Asking | Planning:

@@ -6,7 +6,8 @@ import pytest
 from conftest import write
 from hypothesis import given, strategies as st
 
-from ragnb import Pipeline, update_index
+from ragnb import Agent, Pipeline, update_index
+from ragnb.agent.library import Library
 from ragnb.retrieval.missing_words import code_match, codes_in, content_words, spelled_alike, without_asking
 
 FAQ = """{"doc_id": "faq-3", "title": "How long is the warranty?", "text": "Q: How long is the warranty?\\nA: 36 months for pumps, from the day of delivery."}
@@ -105,3 +106,10 @@ def test_english_words_that_are_not_spelled_alike():
     for word, other in (("money", "month"), ("fast", "fa"), ("cancel", "can"), ("cancel", "cell"), ("section", "station"), ("food", "foot"), ("heavy", "heard")):
         assert spelled_alike(word, [other]) == [], word
     assert spelled_alike("recieve", ["receive"]) == ["receive"] and spelled_alike("secuirty", ["secur"]) == ["secur"]
+
+
+def test_the_agent_notes_words_that_are_in_no_document_when_it_finds_nothing(index):
+    library = Library({"": Pipeline.from_index(index, where="file_name=travel.md")})
+    state = Agent(library).ask("Where is the sextant?")
+    assert (len(state.hits), state.answer) == (0, "Not in the documents.")
+    assert state.note == "no document that may be read contains any word of the question (sextant)"
