@@ -598,9 +598,11 @@ def own_code_first(
     outlines, parts = reader.read_outlines(keys), units.table["part"][units.rows_of(np.array(keys, np.int64))].tolist()
     names = [_names(outlines[units.ids[key >> SHIFT]], part) for key, part in zip(keys, parts)]
     if sections := [code for code in codes if "." in code]:
-        asked = {key for key, own in zip(keys, names) if code_match(sections, own["heading"]) > 0}
-        return [*(p._replace(score=pieces[0].score) for p in pieces if p.key in asked),
-                *(p for p in pieces if p.key not in asked)]
+        asked = [code_match(sections, own["heading"]) > 0 for own in names]
+        first = [p._replace(score=pieces[0].score) for p, is_asked in zip(pieces, asked) if is_asked]
+        pieces = [*first, *(p for p, is_asked in zip(pieces, asked) if not is_asked), *pieces[len(keys):]]
+        order = sorted(range(len(keys)), key=lambda i: not asked[i])
+        keys, names, codes = [keys[i] for i in order], [names[i] for i in order], [c for c in codes if "." not in c]
     match = [{kind: found for kind, name in own.items() if (found := code_match(codes, name))} for own in names]
     kinds = {kind for own in match for kind, found in own.items() if found > 0}
     nearest = [next((found for kind, found in own.items() if kind in kinds), 0) for own in match]

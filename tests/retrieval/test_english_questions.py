@@ -71,6 +71,15 @@ def test_a_section_that_the_question_numbers_comes_first(index, question, wanted
     assert wanted in first(index, question), first(index, question)
 
 
+def test_a_section_is_that_of_the_product_named(tmp_path):
+    manual = "# {} manual\n\n## 4. Care\n\n### 4.1 Storage\n\nKeep it dry.\n\n### 4.2 {}\n\n{}\n"
+    write(tmp_path, {"docs/hb300.md": manual.format("HB-300", "Battery", "Charge it once a month."),
+                     "docs/hb500.md": manual.format("HB-500", "Cleaning", "Cleaning: read section 4.2 first. The HB-300 is cleaned with oil, the HB-500 with water.")})
+    index = update_index(tmp_path / "docs", tmp_path / "index", show_progress=False)[0]
+    for question, wanted in (("HB-300 section 4.2", "once a month"), ("HB-500 section 4.2", "with water"), ("What is in section 4.2 of the HB-300, about cleaning?", "once a month")):
+        assert wanted in first(index, question, 150), question
+
+
 def test_a_section_that_is_not_there_is_named(index):
     note = Pipeline.from_index(index, budget=300).ask("What does section 7.3 of the service contract say?").note
     assert "no document contains these words of the question: 7.3" in note and "Section" not in note and "say" not in note
