@@ -11,8 +11,7 @@ from test_raw_hits import Every, TEXT
 
 from ragnb import (
     adaptive, AdaptiveChunkExpander, Address, by_doc_type, Conversation, expand_dicts, Expander, InputError,
-    MemoryStore, NeighborChunkExpander, NoopChunkExpander, Outline, Passage, RankedContextBuilder, siblings, Span,
-)
+    MemoryStore, NeighborChunkExpander, NoopChunkExpander, Outline, Passage, RankedContextBuilder, siblings, Span)
 from ragnb.context.budgets import budget_for
 from ragnb.context.builders import BUILDERS, cut_passage, cut_to_sentences, PassageRanking, resolve_builder
 from ragnb.context.compress import compress_passages

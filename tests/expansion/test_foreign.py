@@ -192,8 +192,7 @@ def test_a_policy_that_needs_outlines_reads_what_it_reads_of_the_documents(make,
     ({"window": -1}, "window .*-1"), ({"window": 2.5}, "window .*2.5"), ({"window": "neighbours"}, "'neighbours'"), ({"max_results": 0}, "max_results"),
     ({"on_error": "print"}, "on_error .*'print'"), ({"order": "best"}, "order .*'best'"),
     ({"fields": {"chunk": "n"}}, "'chunk'"), ({"index_name": None}, "index_name .*None"),
-    ({"expand_top_k": -1}, "expand_top_k"),
-])
+    ({"expand_top_k": -1}, "expand_top_k")])
 def test_bad_options(options, message):
     with pytest.raises(InputError, match=message):
         NeighborChunkExpander(SearchServer([]), **({"index_name": "rag"} | options))

@@ -9,8 +9,7 @@ from conftest import SAMPLE
 from hypothesis import given, strategies as st
 from llama_index.core import StorageContext, VectorStoreIndex
 from llama_index.core.node_parser import (
-    MarkdownNodeParser, SentenceSplitter, SentenceWindowNodeParser, TokenTextSplitter,
-)
+    MarkdownNodeParser, SentenceSplitter, SentenceWindowNodeParser, TokenTextSplitter)
 from llama_index.core.schema import Document, MetadataMode, NodeWithScore, TextNode
 from llama_index.core.vector_stores import SimpleVectorStore
 from llama_index.vector_stores.chroma import ChromaVectorStore

@@ -16,10 +16,8 @@ from test_expand import check, chunks_of, Counting, fill, hit, outline_of, row, 
 from ragnb.documents.span import Address, InputError, MissingChunkError, Outline, parse_address, Span
 from ragnb.expansion.expander import Expander, ExpandPostprocessor, merge_by_document
 from ragnb.expansion.fetch import expand_dicts, fetch_chunks, fetch_doc_chunks, fetch_doc_pages, fetch_pages
-from ragnb.expansion.policies import (
-    adaptive, auto_merge, by_doc_type, llm_window, pages, read_windows, resolve_policy, section, whole_document,
-    with_citations,
-)
+from ragnb.expansion.policies import (adaptive, auto_merge, by_doc_type, llm_window, pages, read_windows,
+                                      resolve_policy, section, whole_document, with_citations)
 from ragnb.expansion.policy import neighbors, Place, policy_name
 from ragnb.expansion.segments import best_runs, best_segments, word_relevance
 from ragnb.retrieval.sqlite_store import SqliteStore
@@ -123,8 +121,7 @@ def test_holes_are_never_glued_over_whatever_the_policy(situation, data):
         dropped = Expander(store, make(spec, list(texts)), len(hits), 10_000, "drop").expand(hits)
         assert {a for p in dropped.passages for a in p.hits} == kept
         assert dropped.stats.reads <= 2 and all(
-            p.text == texts[p.doc_id][p.span.start : p.span.end] for p in dropped.passages
-        )
+            p.text == texts[p.doc_id][p.span.start : p.span.end] for p in dropped.passages)
 
 
 @pytest.mark.parametrize("bad, message", [
@@ -135,8 +132,7 @@ def test_holes_are_never_glued_over_whatever_the_policy(situation, data):
     ("neighbors:1.5", "unknown policy"), ("none:1", "unknown policy"),
     ("neighbors:-1", "window must be >= 0, got -1"), ("doc_type:x", "unknown policy"),
     ("doc_type:0", "max_chunks must be >= 1"), ("document:", "unknown policy"), ("llm", "needs a model"),
-    ("citations", "needs a catalogue"),
-])
+    ("citations", "needs a catalogue")])
 def test_bad_arguments_are_named(bad, message):
     with pytest.raises(InputError, match=message):
         resolve_policy(bad)
@@ -150,30 +146,17 @@ def test_the_prose_of_the_design_can_be_had():
             adaptive(**bad)
 
 PAGES = even(40, 10, pages=[(n + 1, Span(40 * n, 40 * n + 40)) for n in range(10)])
+LARGE = Outline("d", 100, {"c": [Span(0, 35), Span(35, 90), Span(90, 100)]}, pages=[(n + 1, Span(10 * n, 10 * n + 10)) for n in range(10)])
+ODD = even(3, 10, pages=[(1, Span(0, 10)), (2, Span(10, 10)), (3, Span(10, 20)), (7, Span(20, 30))])
 
 
-def test_pages_that_cannot_be_are_never_asked_for():
-    assert pages(2)(PAGES, at(0)) == Span(0, 120)
-    assert pages(2)(PAGES, at(39)) == Span(280, 400)
-    assert pages(0)(PAGES, at(5)) == Span(40, 80)
-    assert pages(2)(even(), at(20)) == neighbors()(even(), at(20)) and pages(2, "none")(even(), at(20)) == Span(
-        2_000, 2_100
-    )
-
-
-def test_a_chunk_on_several_pages_keeps_them_all():
-    outline = Outline("d", 100, {"c": [Span(0, 35), Span(35, 90), Span(90, 100)]},
-                      pages=[(n + 1, Span(10 * n, 10 * n + 10)) for n in range(10)])
-    assert outline.pages_of(Span(35, 90)) == (4, 5, 6, 7, 8, 9)
-    assert pages(1)(outline, at(1)) == Span(20, 100) and pages(0)(outline, at(1)) == Span(30, 90)
-
-
-def test_empty_pages_and_other_numbers():
-    outline = Outline("d", 30, {"c": [Span(0, 10), Span(10, 20), Span(20, 30)]},
-                      pages=[(1, Span(0, 10)), (2, Span(10, 10)), (3, Span(10, 20)), (7, Span(20, 30))])
-    assert pages(1)(outline, at(1)) == Span(10, 20)    # page 2 holds nothing, there is no page 4
-    assert pages(2)(outline, at(1)) == Span(0, 20)
-    assert pages(4)(outline, at(2)) == Span(10, 30)
+@pytest.mark.parametrize("outline, n, i, expected", [
+    (PAGES, 2, 0, Span(0, 120)), (PAGES, 2, 39, Span(280, 400)), (PAGES, 0, 5, Span(40, 80)),    # no page that cannot be
+    (LARGE, 1, 1, Span(20, 100)), (LARGE, 0, 1, Span(30, 90)),                                 # a chunk on pages 4 to 9
+    (ODD, 1, 1, Span(10, 20)), (ODD, 2, 1, Span(0, 20)), (ODD, 4, 2, Span(10, 30))])   # page 2 holds nothing, there is no page 4
+def test_pages_at_the_edges(outline, n, i, expected):
+    assert pages(n)(outline, at(i)) == expected and LARGE.pages_of(Span(35, 90)) == (4, 5, 6, 7, 8, 9)
+    assert pages(2)(even(), at(20)) == neighbors()(even(), at(20)) and pages(2, "none")(even(), at(20)) == Span(2_000, 2_100)
 
 
 def test_each_document_is_asked_its_own_type():
@@ -221,8 +204,7 @@ def test_auto_merge_takes_more_than_its_share():
 def test_hits_that_are_not_expanded_count_too():
     store = MemoryStore()
     nodes = fill(
-        store, "d", "가나다라" * 8, {"c": [Span(4 * i, 4 * i + 4) for i in range(8)], "p": [Span(0, 16), Span(16, 32)]}
-    )
+        store, "d", "가나다라" * 8, {"c": [Span(4 * i, 4 * i + 4) for i in range(8)], "p": [Span(0, 16), Span(16, 32)]})
     expansion = Expander(store, auto_merge(), expand_top_k=1).expand([hit(nodes[f"d#c{i}"]) for i in (0, 2, 3, 5)])
     assert spans_of(expansion) == [Span(0, 16), Span(20, 24)] and expansion.stats.merged == 2
 
@@ -237,15 +219,13 @@ def test_children_of_two_overlapping_parents_belong_to_the_last():
 
 BOOK = even(10, 10, sections=[
     ("A", Span(10, 20)), ("A > B", Span(20, 40)), ("A > B > C", Span(40, 60)), ("A > D", Span(60, 70)),
-    ("E", Span(70, 80)), ("E", Span(80, 100)),
-])
+    ("E", Span(70, 80)), ("E", Span(80, 100))])
 
 
 @pytest.mark.parametrize("i, smallest, outermost", [
     (0, Span(0, 10), Span(0, 10)), (1, Span(10, 20), Span(10, 70)), (2, Span(20, 40), Span(10, 70)),
     (5, Span(40, 60), Span(10, 70)), (6, Span(60, 70), Span(10, 70)), (7, Span(70, 80), Span(70, 80)),
-    (9, Span(80, 100), Span(80, 100)),
-])
+    (9, Span(80, 100), Span(80, 100))])
 def test_sections(i, smallest, outermost):
     assert section()(BOOK, at(i)) == smallest and section(1)(BOOK, at(i)) == outermost
 
@@ -255,14 +235,12 @@ def test_sections_of_a_level_and_their_cap():
     assert section(1, longest=40)(BOOK, at(5)) == Span(20, 60) and section(1, longest=10)(BOOK, at(5)) == Span(50, 60)
     assert section(longest=15)(BOOK, at(3)) == Span(30, 40)    # cut to whole chunks around the hit
     assert section()(even(), at(3)) == neighbors()(even(), at(3)) and section(otherwise="none")(even(), at(3)) == Span(
-        300, 400
-    )
+        300, 400)
     implied = even(10, 10, sections=[("A > B > C", Span(10, 20)), ("A > B > D", Span(20, 40)), ("A > E", Span(40, 60)),
                                      ("AB > F", Span(60, 100))])  # 장 without text of its own
     assert [[section(k)(implied, at(i)) for k in (1, 2, 3)] for i in (1, 3, 5, 6)] == [
         [Span(10, 60), Span(10, 40), Span(10, 20)], [Span(10, 60), Span(10, 40), Span(20, 40)],
-        [Span(10, 60), Span(40, 60), Span(40, 60)], 3 * [Span(60, 100)],
-    ]
+        [Span(10, 60), Span(40, 60), Span(40, 60)], 3 * [Span(60, 100)]]
     across = Outline("d", 100, {"c": [Span(0, 25), Span(25, 45), Span(45, 75), Span(75, 100)]}, sections=BOOK.sections)
     assert section()(across, at(1)) == Span(20, 60)    # from B into C: B with what is below it holds both
     assert section()(across, at(2)) == Span(40, 75)    # from C into E: no section holds both
@@ -271,8 +249,7 @@ def test_sections_of_a_level_and_their_cap():
 @pytest.mark.parametrize("answer, expected", [
     ("[1, 0, 5]", [1, 0, 5]), ("답: [1,0,99] 입니다", [1, 0, 10]), ("[a] 그리고 [2, 2, 2]", [2, 2, 2]),
     ("```json\n[0, 0, 0]\n```", [0, 0, 0]), ("[1, 2]", None), ("[1, 2, 3, 4]", None), ("[-1, 0, 1]", None),
-    ("[true, 1, 1]", None), ("[1.5, 1, 1]", None), ("", None), ("[[1, 2, 3", None), ("{\"1\": 2}", None),
-])
+    ("[true, 1, 1]", None), ("[1.5, 1, 1]", None), ("", None), ("[[1, 2, 3", None), ("{\"1\": 2}", None)])
 def test_windows_are_read_strictly(answer, expected):
     if expected is None:
         with pytest.raises(ValueError, match="no list of 3"):
@@ -310,8 +287,7 @@ def test_segments_go_beyond_the_last_retrieved_chunk():
     def relevance(question, chunks): return [0.9 if a.index in good else 0.0 for a in chunks]
     expansion = Expander(store, best_segments(relevance=relevance)).expand([hit(nodes["d#c5"])], "?")
     assert [(p.hits, p.neighbors) for p in expansion.passages] == [
-        (("d#c5",), ("d#c3", "d#c4", "d#c6")), ((), ("d#c17", "d#c18")),
-    ]
+        (("d#c5",), ("d#c3", "d#c4", "d#c6")), ((), ("d#c17", "d#c18"))]
     assert "segment, mean value 0.90 (rank 1)" in str(expansion.passages[1].why["d#c17"])
 
 
@@ -352,8 +328,7 @@ def test_references_follow_citations_to_a_depth_and_each_once():
         expansion = Expander(store, with_citations(cite, depth)).expand([hit(chunks_of(store)["a#c5"], 0.9)])
         found[depth] = [(p.doc_id, p.hits or p.neighbors) for p in expansion.passages]
         assert len(store.asked) == 2 and all(
-            p.text == texts[p.doc_id][p.span.start : p.span.end] for p in expansion.passages
-        )
+            p.text == texts[p.doc_id][p.span.start : p.span.end] for p in expansion.passages)
     assert found[1] == [("a", ("a#c5",)), ("b", ("b#c3",)), ("a", ("a#c12",))]
     assert found[2] == [*found[1], ("c", ("c#c0",))] and found[3] == [*found[2], ("c", ("c#c9",))]
     limited = Expander(store, with_citations(cite, 3, most=2)).expand([hit(chunks_of(store)["a#c5"])])
@@ -372,8 +347,7 @@ def test_a_node_that_does_not_say_where_it_stands_brings_what_is_at_hand():
     policy = with_citations(lambda d, s: [Place("b", spans[2]), Place("a", spans[12])])
     expansion = Expander(store, policy).expand([hit(node)])
     assert [p.doc_id for p in expansion.passages] == ["a", "a"] and list(expansion.dropped.values()) == [
-        "its document is not in the index"
-    ]
+        "its document is not in the index"]
     assert len(store.asked) == 2
 
 
@@ -383,8 +357,7 @@ def test_a_catalogue_of_statutes_cites():
 
     text = "휴가법\n[시행 2020. 1. 1.]\n\n" + "\n\n".join(f"제{i}조({t}) {b}" for i, (t, b) in enumerate(
         [("목적", "이 법은 휴가를 정한다."), ("정의", "휴가란 쉬는 날을 말한다."), ("기간", "휴가는 15일로 한다."), ("예외", "제2조에 따른 휴가가 아닌 날은 제외한다.")],
-        1,
-    ))
+        1))
     document = Document(text=text, id_="휴가법", metadata={"title": "휴가법"})
     nodes, outline = RecordNodeParser(kind="statute", min_size=1).parse(document)
     for n in nodes:
@@ -403,8 +376,7 @@ def test_pages_are_fetched_in_two_reads_for_any_number_of_documents():
         paged(store, f"d{d}")
     found = fetch_pages(store, {f"d{d}": [None, -1, 0, 2, 99] for d in range(41)})
     assert (
-        [k for k, _ in store.asked] == ["outlines", "chunks"] and found.missing == ("d40",) and len(found.found) == 40
-    )
+        [k for k, _ in store.asked] == ["outlines", "chunks"] and found.missing == ("d40",) and len(found.found) == 40)
     assert [n.metadata["index"] for n in found.found["d7"]] == [4, 5, 6, 7]
     assert fetch_pages(store, {}) == ({}, ()) and len(store.asked) == 2
 
@@ -428,8 +400,7 @@ def test_documents_are_fetched_whole_or_around_a_chunk():
     for d in range(10):
         row(store, f"e{d}")
     assert {len(v) for v in fetch_chunks(store, {f"e{d}": 10 for d in range(10)}, 5).found.values()} == {5} and len(
-        store.asked
-    ) == 2
+        store.asked) == 2
 
 
 def expanded(
@@ -455,8 +426,7 @@ def places(chunks: list[dict]) -> list[tuple]:
 
 @pytest.mark.parametrize("odd", [
     {"_id": "a"}, {"_id": "a", "_source": None}, raw(1, -1, "a"), raw(1, 4.5, "a"), raw(1, None, "a"),
-    raw(None, 3, "a"), raw("", 3, "a"), raw(1, 99, "a"), raw("unknown", 3, "a"), raw(1, "x", "a"), {},
-])
+    raw(None, 3, "a"), raw("", 3, "a"), raw(1, 99, "a"), raw("unknown", 3, "a"), raw(1, "x", "a"), {}])
 def test_odd_hits_are_kept_as_they_are(odd):
     ours, _ = expanded([odd, raw(1, 5, "c1")], 1)
     assert ours[0] == {**odd, "is_neighbor": False} and places(ours[1:]) == [(1, 4), (1, 5), (1, 6)]

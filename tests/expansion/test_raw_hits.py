@@ -10,8 +10,7 @@ from llama_index.core.schema import Document, NodeWithScore, TextNode
 from strategies import examples
 
 from ragnb import (
-    expand_dicts, Expander, ExpandPostprocessor, InputError, MemoryStore, MissingChunkError, neighbors, Span,
-)
+    expand_dicts, Expander, ExpandPostprocessor, InputError, MemoryStore, MissingChunkError, neighbors, Span)
 from ragnb.chunking.base import SpanNodeParser
 from ragnb.expansion.policies import resolve_policy
 from ragnb.expansion.raw_hits import dict_passages, FIELDS, raw_hit
