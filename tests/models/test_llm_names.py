@@ -6,10 +6,8 @@ from conftest import write
 from llama_index.core.schema import Document, NodeWithScore, TextNode
 from ollama_server import OllamaServer
 
-from ragnb import (
-    Agent, HydeRetriever, Index, InputError, LlmContextNodeParser, LLMReranker, MultiQueryRetriever,
-    ParentChildNodeParser, Pipeline, update_index,
-)
+from ragnb import (Agent, HydeRetriever, Index, InputError, LlmContextNodeParser, LLMReranker, MultiQueryRetriever,
+                   ParentChildNodeParser, Pipeline, update_index)
 from ragnb.agent.library import Library, library_pipeline
 from ragnb.chunking.parsers import with_contexts
 from ragnb.chunking.summaries import summarise_sections
