@@ -24,8 +24,7 @@ with warnings.catch_warnings():
 
 _CATEGORY = {
     "CATEGORY_SPACE": " ", "CATEGORY_DIGIT": "1", "CATEGORY_WORD": "a", "CATEGORY_NOT_SPACE": "a", "CATEGORY_NOT_DIGIT": "a",
-    "CATEGORY_NOT_WORD": "-",
-}
+    "CATEGORY_NOT_WORD": "-"}
 _SPARE = "a가1 \n-<(「.,|#*"    # What a negated class or a dot is tried with
 
 

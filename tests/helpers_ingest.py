@@ -14,10 +14,8 @@ from llama_index.core.schema import MetadataMode
 from ollama_server import toy_vector
 
 import ragnb.documents.text
-from ragnb import (
-    HybridRetriever, Index, MultiScaleRetriever, NgramEmbedding, ParentChildNodeParser, read_documents, update_index,
-    VectorRetriever,
-)
+from ragnb import (HybridRetriever, Index, MultiScaleRetriever, NgramEmbedding, ParentChildNodeParser, read_documents,
+                   update_index, VectorRetriever)
 from ragnb.chunking.base import SpanNodeParser
 from ragnb.retrieval import sqlite_units
 from ragnb.retrieval.hybrid import WordRetriever
@@ -74,21 +72,18 @@ def state(index: Index) -> dict[str, Any]:
     members = {"bm25": WordRetriever(index.store), "vector": VectorRetriever(index.store, index.embed_model)}
     answers = {q: [[h.node_id, round(h.score, 6)] for h in HybridRetriever(members).retrieve(q)] for q in QUESTIONS}
     ranked = (
-        MultiScaleRetriever(index.multiscale, index.store, index.embed_model) if index.multiscale is not None else None
-    )
+        MultiScaleRetriever(index.multiscale, index.store, index.embed_model) if index.multiscale is not None else None)
     held = {
         "passages": (
             {q: [[p.id, p.text, round(p.score, 3)] for p in ranked.rank(q).at(300)] for q in QUESTIONS} if ranked
-            else {}
-        ),
+            else {}),
         "documents": {i: [e["hash"], e["file"], e["characters"]] for i, e in index.manifest.documents.items()},
         "stale": [i for i, e in index.manifest.documents.items() if e["embedding"] != index.manifest.embedding_folder],
         "outlines": {i: [o.n_characters, o.metadata] for i, o in outlines.items()},
         "chunks": {i: [n.text, n.metadata, n.start_char_idx] for i, n in chunks.items()}, "vectors": vectors(index),
         "bm25": sorted(index.store.matching()),
         "scores": {q: [[h.node_id, round(h.score, 6)] for h in index.store.search_words(q.split(), 50)] for q in ("연차 병가", "travel leave")},
-        "answers": answers,
-    }
+        "answers": answers}
     return json.loads(json.dumps(held, sort_keys=True))
 
 

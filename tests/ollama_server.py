@@ -89,8 +89,7 @@ class OllamaServer:
         self.stopped = threading.Event()
         self.routes: dict[str, Callable[[dict[str, Any]], Reply]] = {
             "/api/embed": self.embed, "/api/chat": self.chat, "/api/show": self.show, "/api/tags": self.tags,
-            "/api/ps": self.ps, "/api/version": lambda body: {"version": "0.0.0-test"},
-        }
+            "/api/ps": self.ps, "/api/version": lambda body: {"version": "0.0.0-test"}}
 
     def asked(self, path: str) -> list[dict[str, Any]]:
         """The requests to one end point."""

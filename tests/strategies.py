@@ -16,8 +16,7 @@ def examples(quick: int = 100, slow: int | None = None) -> settings:
     """Settings of a property test: a fifth of `quick` is drawn; with RAGNB_SLOW=1 `slow`, or 20 times `quick`."""
     return settings(
         max_examples=(slow or 20 * quick) if SLOW else max(5, quick // 5), derandomize=not SLOW, database=None,
-        deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
-    )
+        deadline=None, print_blob=True, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 
 
 KOREAN = ["연차는 15일입니다.", "2년차부터는 16일로 증가합니다.", "반차는 4시간이다.", "세정장비의 배기 압력이 기준보다 낮으면 경보가 울린다",
@@ -29,8 +28,7 @@ ENGLISH = [
 ]
 STATUTE = [
     "제1조(목적)", "제43조의2(연차 유급휴가)", "제3조 삭제 <2018. 3. 20.>", "① 사용자는 다음 각 호를 따른다.", "②이 규정은 〈개정 2018. 3. 20.〉 다음과 같다.",
-    "1. 연차", "1의2. 반차", "가. 본인의 결혼", "(1) 세부 사항", "부칙", "제2장 근로시간", "[본조신설 2020. 1. 1.]", "【질의】", "삭제", "제1항제2호에 따라",
-]
+    "1. 연차", "1의2. 반차", "가. 본인의 결혼", "(1) 세부 사항", "부칙", "제2장 근로시간", "[본조신설 2020. 1. 1.]", "【질의】", "삭제", "제1항제2호에 따라"]
 MARKDOWN = [
     "# 휴가규정", "### Leave policy", "- 항목 하나", "* item", "| 구분 | 일수 |", "|---|---|", "| 연차 | 15 |", "> 인용문", "```python\nx = 1  # 주석\n```", "**굵게** _기울임_",
 ]
@@ -80,8 +78,7 @@ huge = _one_line()
 
 doc_ids = st.one_of(
     st.sampled_from(["hr/leave.md", "hr/C#교육.md", "a#c1", "#", "#c0", "줄\n바꿈", "a b", "d\u2028e", "👩🏽\u200d💻", unicodedata.normalize("NFD", "문서")]),
-    st.text(alphabet=st.characters(codec="utf-8"), min_size=1, max_size=20),
-)
+    st.text(alphabet=st.characters(codec="utf-8"), min_size=1, max_size=20))
 
 
 @st.composite

@@ -36,8 +36,7 @@ TEXT = "Leave is 15 days.\n\nSick leave is 60 days."
 NAN, INF, HUGE = float("nan"), float("inf"), 10**30
 WRONG: dict[type, list[Any]] = {
     int: [-1, NAN, INF, HUGE, 2.5, "", "many", b"1", [1], True], float: [-1, NAN, INF, "", "much", b"1", [1.0], True],
-    str: [0, NAN, b"text", ["text"], object()], bool: ["", "no", 2, NAN, []], object: [0, NAN, "", "\x00", object()],
-}
+    str: [0, NAN, b"text", ["text"], object()], bool: ["", "no", 2, NAN, []], object: [0, NAN, "", "\x00", object()]}
 NEGATIVE = {"score"}                       # Numbers that may be below 0
 AT_LEAST_ONE = set("""article_size budget candidates depth dims document_share history_share k korean_size max_attempts max_chunks max_document max_fit
 max_length max_results max_size max_tokens most_characters most_passages most_turns n_columns n_documents n_queries n_sections passage_size

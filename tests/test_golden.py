@@ -19,8 +19,7 @@ BENCHMARKS = ROOT / "benchmarks"
 LINES: dict[str, dict[str, Any]] = {
     "sample/hr-001": {"spans": "leave.md 0-44 76-90", "label": ["[1] (Leave)", "[2] (Leave)"], "note": "no document contains 공룡", "recall": 1.0, "recall@500": 0.5, "recall@4000": 1.0},
     "sample/hr-002": {"spans": "travel.md 5-9", "label": ["[1] (Travel)"], "recall": 0.5, "recall@500": 0.0, "recall@4000": 1.0},
-    "ragnb ask --index nowhere": {"exit": 2, "error": "ragnb: no index in 'nowhere'"},
-}
+    "ragnb ask --index nowhere": {"exit": 2, "error": "ragnb: no index in 'nowhere'"}}
 Run = Callable[..., tuple[int, str]]
 
 
@@ -75,8 +74,7 @@ def test_nothing_differs(run: Run) -> None:
     ("sample/hr-002", {"label": ["[1] (Journeys)"]}, "label"),
     ("sample/hr-002", {"text": ["not that of the document"]}, "text"),
     ("sample/hr-002", {"source": ["1 travel.md@5-9"]}, "source"), ("ragnb ask --index nowhere", {"exit": 0}, "exit"),
-    ("ragnb ask --index nowhere", {"error": "ragnb: nothing there"}, "error"),
-])
+    ("ragnb ask --index nowhere", {"error": "ragnb: nothing there"}, "error")])
 def test_each_kind_of_difference_is_found(run: Run, name: str, values: dict[str, Any], kind: str) -> None:
     code, out = run("compare", found=changed(name, **values))
     assert code == 1 and f"{kind} 1" in out and name in out

@@ -108,8 +108,7 @@ def test_every_way_to_ask_a_pipeline(folder: Path) -> None:
         "passages": lambda: [p.text for p in plain.passages(ASKED)],
         "answer": lambda: [a := pipeline.answer(ASKED, plain.find(ASKED).hits), a.question, a.text][1:],
         "stream": lambda: [s := pipeline.stream(ASKED), "".join(s), s.answer.text, s.answer.question][1:], "astream": lambda: asyncio.run(streamed()),
-        "trace": lambda: trace(pipeline.ask(ASKED)).page(), "conversation": conversation,
-    }) == {}
+        "trace": lambda: trace(pipeline.ask(ASKED)).page(), "conversation": conversation}) == {}
     said = f"경보 {ALARM} 연차는 15일 \ufffd입니다 [1]. \ufffd"
     assert "".join(pipeline.stream(ASKED)) == asyncio.run(streamed()) == said == pipeline.ask(ASKED).text, "two halves in a row are one emoji"
 

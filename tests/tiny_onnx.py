@@ -49,8 +49,7 @@ def write_model(path: Path, doubled: bool = False) -> None:
         node("Equal", ["down", "across"], "same"), node("Cast", ["same"], "shared", FLOAT),
         node("Unsqueeze", ["asked", "one"], "row"), node("Unsqueeze", ["inside", "two"], "column"),
         node("MatMul", ["row", "shared"], "found"), node("MatMul", ["found", "column"], "sum"),
-        node("Squeeze", ["sum", "two"], "yes"),
-    ]
+        node("Squeeze", ["sum", "two"], "yes")]
     if doubled:
         axis = field(5, field(1, "axis") + field(20, 2) + field(3, 1))
         ops += [node("Neg", ["yes"], "no"), node("Concat", ["no", "yes"], "logits") + axis]

@@ -11,9 +11,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from llama_index.core import Document
 from llama_index.core.embeddings import MockEmbedding
-from llama_index.core.node_parser import (
-    HierarchicalNodeParser, HTMLNodeParser, MarkdownNodeParser, NodeParser, SentenceSplitter, SentenceWindowNodeParser, TokenTextSplitter,
-)
+from llama_index.core.node_parser import (HierarchicalNodeParser, HTMLNodeParser, MarkdownNodeParser, NodeParser,
+                                          SentenceSplitter, SentenceWindowNodeParser, TokenTextSplitter)
 from llama_index.core.schema import NodeRelationship, RelatedNodeInfo, TextNode
 from strategies import examples
 

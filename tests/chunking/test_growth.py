@@ -9,10 +9,8 @@ from typing import Any
 import pytest
 from llama_index.core.schema import Document
 
-from ragnb import (
-    ContextualNodeParser, HeadingNodeParser, ParentChildNodeParser, QANodeParser, RecordNodeParser, RoutedNodeParser,
-    SentenceWindowNodeParser, TableNodeParser, TextNodeParser, UnitNodeParser,
-)
+from ragnb import (ContextualNodeParser, HeadingNodeParser, ParentChildNodeParser, QANodeParser, RecordNodeParser,
+                   RoutedNodeParser, SentenceWindowNodeParser, TableNodeParser, TextNodeParser, UnitNodeParser)
 from ragnb.chunking.rules import DEFAULT_RULES, parse_rules
 
 SMALL = re.sub(r"(size|threshold) = (\d+)00\b", r"\1 = \2", DEFAULT_RULES.replace("overlap = 200", "overlap = 5"))
@@ -23,8 +21,7 @@ PARSERS = {
     "qa": QANodeParser(sentences="rule", size=200, overlap=0), "units": UnitNodeParser(sentences="rule"),
     "headings": ContextualNodeParser(parser=HeadingNodeParser(sentences="rule", size=200, overlap=0)),
     "records": RecordNodeParser(sentences="rule", size=200, parent_size=800),
-    "routed": RoutedNodeParser(sentences="rule", rules=parse_rules(SMALL)),
-}
+    "routed": RoutedNodeParser(sentences="rule", rules=parse_rules(SMALL))}
 
 
 def articles(n: int, same: bool = False) -> str:
@@ -40,8 +37,7 @@ DOCUMENTS: dict[str, Callable[[int], str]] = {
     "rows without a name": lambda n: "| 가 | 나 |\n|---|---|\n" + "\n".join(f"| | {i}번째 값 |" for i in range(4 * n)),
     "headings and tables": lambda n: "\n\n".join(f"## {i}\n\n| 가 | 나 |\n|---|---|\n| {i} | {'값 ' * 9}|" for i in range(n)),
     "questions": lambda n: "\n\n".join(f"질의 : {i}일은?\n\n회시 : 뺄 수 없음." for i in range(n)),
-    "one line": lambda n: "연차는 열다섯 날이다 " * 3 * n, "blank lines": lambda n: "글이다." + "\n" * 20 * n + "끝이다.",
-}
+    "one line": lambda n: "연차는 열다섯 날이다 " * 3 * n, "blank lines": lambda n: "글이다." + "\n" * 20 * n + "끝이다."}
 
 
 def steps(work: Callable[[], Any]) -> int:

@@ -13,8 +13,7 @@ from llama_index.core.storage.docstore import SimpleDocumentStore
 
 from ragnb import (
     ChromaStore, ContextualNodeParser, HeadingNodeParser, MemoryStore, ParentChildNodeParser, QANodeParser,
-    RecordNodeParser, RoutedNodeParser, SentenceWindowNodeParser, TableNodeParser, TextNodeParser,
-)
+    RecordNodeParser, RoutedNodeParser, SentenceWindowNodeParser, TableNodeParser, TextNodeParser)
 from ragnb.chunking.base import SpanNodeParser
 from ragnb.chunking.parsers import describe_parser, parser_from, resolve_parser, SPLITTERS
 from ragnb.documents.files import record_to_document

@@ -35,16 +35,14 @@ def parent_child(draw: st.DrawFn, largest: int = 300) -> ParentChildNodeParser:
     levels = draw(st.sampled_from([("p", "c"), ("p", "c"), ("p", "c"), ("c",), ("p",)]))
     return ParentChildNodeParser(
         parent_size=parent, parent_overlap=draw(st.integers(0, parent - 1)), child_size=child,
-        child_overlap=draw(st.integers(0, child - 1)), sentences=draw(st.sampled_from(METHODS)), levels=levels,
-    )
+        child_overlap=draw(st.integers(0, child - 1)), sentences=draw(st.sampled_from(METHODS)), levels=levels)
 
 
 @st.composite
 def sentence_window(draw: st.DrawFn) -> SentenceWindowNodeParser:
     return SentenceWindowNodeParser(
         window_size=draw(st.integers(0, 4)), store_window=draw(st.booleans()),
-        max_size=draw(st.one_of(st.integers(1, 12), st.integers(1, 300))), sentences=draw(st.sampled_from(METHODS)),
-    )
+        max_size=draw(st.one_of(st.integers(1, 12), st.integers(1, 300))), sentences=draw(st.sampled_from(METHODS)))
 
 
 @st.composite

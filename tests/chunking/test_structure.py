@@ -10,16 +10,13 @@ import pytest
 from conftest import SAMPLE, shared_data
 from hypothesis import given, strategies as st
 from llama_index.core.schema import Document, MetadataMode
-from strategies import (
-    BLANKS, cluster_length, doc_ids, documents, examples, huge, joins_previous, KOREAN, MARKDOWN, PIECES,
-    scalar_metadata, STATUTE,
-)
+from strategies import (BLANKS, cluster_length, doc_ids, documents, examples, huge, joins_previous, KOREAN, MARKDOWN,
+                        PIECES, scalar_metadata, STATUTE)
 from test_split import check_level, check_pages, check_stitch, pages
 
 from ragnb.chunking.rules import load_rules, parse_rules, RoutedNodeParser, Rule, RULE_SPLITTERS
 from ragnb.chunking.structure import (
-    HeadingNodeParser, QANodeParser, RecordNodeParser, StructureNodeParser, TableNodeParser, TextNodeParser,
-)
+    HeadingNodeParser, QANodeParser, RecordNodeParser, StructureNodeParser, TableNodeParser, TextNodeParser)
 from ragnb.documents.files import SCALARS
 from ragnb.documents.markdown import find_headings, find_tables
 from ragnb.documents.span import InputError, Outline, parse_address, Span
@@ -28,8 +25,7 @@ TABLE_LINES = [
     "| 구분 | 일수 |", "|---|---|", "| - | :-: |", "| 연차 | 15 |", "|  | 16 |", "구분 | 일수", "--- | ---", "연차 | 15",
     "> | 가 | 나 |", "> |---|---|", "- | 가 | 나 |", "  |---|---|", "    | 가 | 나 |", "\t| 다 | 라 |",
     "| 가 | 첫 줄<br>둘째 줄 |", "| 열린 칸 | 첫 줄", "둘째 줄 |", "- 하나 |", "||", "|", "\\|", "| a \\|", "| " + "긴 칸 " * 40 + "|",
-    "```", "# 제목", "## 둘째", "#### 넷째", "제목\n===", "소제목\n---", "---", "> # 인용", "<div>", "1. 항목",
-]
+    "```", "# 제목", "## 둘째", "#### 넷째", "제목\n===", "소제목\n---", "---", "> # 인용", "<div>", "1. 항목"]
 QA_LINES = ["질의 : 되나요?", "회시 : 됩니다.", "[질의]", "【회시】", "회답：", "재질의", "질의1：", "종전 질의회시 : 455", "Q. ", "A. ", "문 1. 무엇?",
             "답 1. 그것.", "질의요지", "2. 회답", "이유", "【판시사항】", "【판결요지】", "【판례내용】", "주문", "부칙", "[별표 1]"]
 
@@ -209,8 +205,7 @@ CASES = {
     "two tables": ("| a | b |\n|---|---|\n| 1 | 2 |\n\n| c | d |\n|---|---|\n| 3 | 4 |", ["| 1 | 2 |", "| 3 | 4 |"]),
     "setext is no table": ("제목 | 둘\n======", []), "code": ("```\n| a | b |\n|---|---|\n| 1 | 2 |\n```", []),
     "behind a stray fence": ("```\n글\n\n| a | b |\n|---|---|\n| 1 | 2 |", ["| 1 | 2 |"]),
-    "a pipe in text": ("A | B 중 하나를 고른다.", []),
-}
+    "a pipe in text": ("A | B 중 하나를 고른다.", [])}
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -455,8 +450,7 @@ def test_a_document_is_routed_by_name_type_and_kind() -> None:
     ("[a]\n[b]\nsize = 9\noverlap = 9", r"rule \[b\]: .*overlap=9, size=9"),
     ("[a]\nthreshold = -1", "threshold"), ("[a]\nchunk = 3", r"rule \[a\]: chunk: Extra"),
     ("[a]\nsize = 5\nsize = 6", "size"), ("[a]\n[a]", "already exists"), ("[a]\nkind = poem", "kind"),
-    ("[a]\nmatch =", r"rule \[a\]: match: "),
-])
+    ("[a]\nmatch =", r"rule \[a\]: match: ")])
 def test_bad_rules_are_named(tmp_path, text: str, message: str) -> None:
     file = tmp_path / "rules.ini"
     file.write_text(text, encoding="utf-8")

@@ -11,10 +11,8 @@ from llama_index.core.schema import Document
 from strategies import documents, examples
 from test_growth import articles
 
-from ragnb import (
-    HeadingNodeParser, InputError, ParentChildNodeParser, QANodeParser, RecordNodeParser, RoutedNodeParser,
-    SentenceWindowNodeParser, Span, TableNodeParser, TextNodeParser, UnitNodeParser,
-)
+from ragnb import (HeadingNodeParser, InputError, ParentChildNodeParser, QANodeParser, RecordNodeParser,
+                   RoutedNodeParser, SentenceWindowNodeParser, Span, TableNodeParser, TextNodeParser, UnitNodeParser)
 from ragnb.chunking.parsers import describe_parser, parser_from, resolve_parser
 from ragnb.chunking.rules import parse_rules
 from ragnb.chunking.structure import StructureNodeParser
@@ -145,8 +143,7 @@ MEASURED = {
     "records": RecordNodeParser(size=60, min_size=20, tokenizer="cl100k_base", sentences="rule"),
     "headings": HeadingNodeParser(size=60, min_size=20, overlap=0, tokenizer="cl100k_base", sentences="rule"),
     "units": UnitNodeParser(korean_size=60, tokenizer="cl100k_base", sentences="rule"),
-    "parent-child": ParentChildNodeParser(parent_size=240, child_size=60, tokenizer="cl100k_base", sentences="rule"),
-}
+    "parent-child": ParentChildNodeParser(parent_size=240, child_size=60, tokenizer="cl100k_base", sentences="rule")}
 
 
 @pytest.mark.parametrize("kind", LONG)

@@ -99,8 +99,7 @@ def ask(said, size: int = 60, items: list[Passage] | None = None):
 @pytest.mark.parametrize("said", [
     "연차는 15일이 아니다.", "- 연차는 15일이 아니다.", "1. 연차는 15일이 아니다.", "[1] 연차는 15일이 아니다.", '"연차는 15일이 아니다."', "연차는\t15일이\n",
     "  연차는   15일이  아니다. ", '["연차는 15일이 아니다."]', '{"sentences": ["연차는 15일이 아니다."]}',
-    "```json\n[\"연차는 15일이 아니다.\"]\n```", "<think>음 30일?</think>연차는 15일이 아니다.", "연차는 15일이",
-])
+    "```json\n[\"연차는 15일이 아니다.\"]\n```", "<think>음 30일?</think>연차는 15일이 아니다.", "연차는 15일이"])
 def test_a_sentence_is_kept_in_the_documents_words(said):
     out = ask(said)
     assert [p.text for p in out.passages] == ["연차는 15일이 아니다."]
@@ -109,8 +108,7 @@ def test_a_sentence_is_kept_in_the_documents_words(said):
 
 @pytest.mark.parametrize(("said", "dropped"), [
     ("연차는 15일이다.", 1), ("연차는 30일입니다.\n병가는 61일까지다.", 2), ("연차", 1), ("다.", 1), ("연 차 는 1 5 일", 1),
-    ("답변을 드리겠습니다", 1), ("", 0), ("없음", 0), ("[1, 2, 3]", 1), ("<think>계속 생각", 0), ("﻿\x00", 1),
-])
+    ("답변을 드리겠습니다", 1), ("", 0), ("없음", 0), ("[1, 2, 3]", 1), ("<think>계속 생각", 0), ("﻿\x00", 1)])
 def test_what_is_not_in_the_source_is_dropped_and_the_rules_do_the_work(said, dropped):
     out = ask(said)
     assert out.extractive and out.dropped == dropped and out.kept == 0 and len(out.events) == 1

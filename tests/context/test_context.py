@@ -15,8 +15,7 @@ from ragnb.context.budgets import budget_for, model_window
 from ragnb.context.builders import (
     BUILDERS, ContextBuilder, cut_passage, cut_to_sentences, DebugContextBuilder, DetailedContextBuilder, Excerpt,
     fill_context, own_parts, passage_labels, PassageRanking, QuestionContextBuilder, RankedContextBuilder,
-    reorder_for_attention, resolve_builder, SimpleContextBuilder, TableContextBuilder,
-)
+    reorder_for_attention, resolve_builder, SimpleContextBuilder, TableContextBuilder)
 from ragnb.context.labels import passage_article
 from ragnb.context.question_kinds import ask_question_type, question_type
 from ragnb.context.reorder import LongContextReorderPostprocessor
@@ -78,8 +77,7 @@ def test_the_inside_of_a_passage_is_never_touched(items):
 # --- budget ----------------------------------------------------------------------------------------------------------
 builders = st.sampled_from([
     ContextBuilder, SimpleContextBuilder, RankedContextBuilder, partial(RankedContextBuilder, reorder=False),
-    partial(RankedContextBuilder, include_score=True),
-])
+    partial(RankedContextBuilder, include_score=True)])
 
 
 @examples(150)
@@ -260,19 +258,15 @@ KINDS = {
         "취업규칙 제15조", "How many days of leave are there?", "When does the contract end?", "Who approves travel?",
         "How long is sick leave?", "What is the exhaust pressure?", "", "???", "인사평가 기간은 언제부터인가?", "다음 회의 장소는 어디인가?",
         "whoever", "다르푸르에 파견된 부대의 수는?", "인도차이나의 수도는?", "전투는 어느 쪽의 승리로 끝났는가?",
-        "What language other than English is used?",
-    ],
+        "What language other than English is used?"],
     "comparison": [
         "연차와 반차의 차이는?", "연차와 병가를 비교해줘", "정규직과 계약직은 무엇이 다른가?", "GN300과 GN500 중 어느 것이 유리한가?", "1년차와 2년차 연차는 각각 며칠인가?",
         "두 제도의 장단점은?", "What is the difference between annual and sick leave?", "Compare GN300 and GN500",
-        "Is annual leave longer than sick leave?", "GN300 vs GN500", "Which is better, A or B?",
-    ],
+        "Is annual leave longer than sick leave?", "GN300 vs GN500", "Which is better, A or B?"],
     "analysis": [
         "배기 압력 경보는 왜 울리나?", "매출이 줄어든 원인을 분석해줘", "퇴직 절차를 설명해줘", "개정이 근로자에게 미치는 영향은?", "펌프를 어떻게 교체하나?", "규정을 요약해줘",
         "Why does the alarm ring?", "Explain the appeal procedure", "How do I reset the pump?",
-        "What caused the failure and what was its impact?",
-    ],
-}
+        "What caused the failure and what was its impact?"]}
 
 
 @pytest.mark.parametrize(("kind", "question"), [(k, q) for k, qs in KINDS.items() for q in qs])
@@ -283,8 +277,7 @@ def test_kinds_of_question(kind, question):
 @pytest.mark.parametrize(("said", "kind"), [
     ("comparison", "comparison"), ("답: **Analysis**.", "analysis"),
     ("<think>fact? comparison?</think>analysis", "analysis"), ("fact or comparison", "fact"), ("", "fact"),
-    ("모르겠습니다", "fact"), ("사실", "fact"),
-])
+    ("모르겠습니다", "fact"), ("사실", "fact")])
 def test_a_model_may_tell_the_kind(said, kind):
     assert ask_question_type("연차는 며칠?", ScriptedLLM(lambda p: said)) == kind
 
@@ -306,8 +299,7 @@ def test_the_article_is_that_of_the_hit():
     ("gpt-4o-mini", 128_000), ("gpt-4", 8_192), ("gpt-4-0613", 8_192), ("GPT-4.1-mini", 1_047_576),
     ("openai:gpt-4o", 128_000), ("ollama:qwen3:8b", 32_768), ("meta-llama/Llama-3.1-8B-Instruct", 131_072),
     ("llama3:8b", 8_192), ("gemma3:1b", 32_768), ("gemma3:4b", 131_072), ("claude-3-5-sonnet-latest", 200_000),
-    ("claude-sonnet-4-5", 200_000), ("gpt-45", None), ("llama3.9", None), ("my-model", None), ("", None),
-])
+    ("claude-sonnet-4-5", 200_000), ("gpt-45", None), ("llama3.9", None), ("my-model", None), ("", None)])
 def test_windows_of_names(name, window):
     assert model_window(name) == window
 
@@ -339,8 +331,7 @@ def test_shares(recwarn):
     ("15일이다[1].", [1]), ("[2][1] [2]", [2, 1]), ("[1, 3]", [1, 3]), ("[1-3]", [1, 2, 3]), ("【2】 ［3］", [2, 3]),
     ("[자료 2] [출처: 1번]", [2, 1]), ("[source 3]", [3]), ("[1, 2-3]", [1, 2, 3]), ("[9]", [9]), ("[0]", [0]),
     ("[1-999999]", [1, 999_999]), ("(1) 제1조 [별표 1] [a] [] [1.5] [2018. 3. 20.]", []),
-    ("<think>[3]</think>[1]", [1]), ("", []),
-])
+    ("<think>[3]</think>[1]", [1]), ("", [])])
 def test_numbers_of_an_answer(answer, numbers):
     context = SimpleContextBuilder().build([passage(1), passage(2), passage(3)])
     found = read_marks(answer, context)

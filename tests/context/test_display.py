@@ -11,10 +11,8 @@ from hypothesis import given, strategies as st
 from llama_index.core.schema import Document, NodeWithScore
 from strategies import examples, KOREAN, PIECES
 
-from ragnb import (
-    by_doc_type, Conversation, Expander, InputError, MemoryStore, ParentChildNodeParser, Passage,
-    RankedContextBuilder, Span, UnitNodeParser,
-)
+from ragnb import (by_doc_type, Conversation, Expander, InputError, MemoryStore, ParentChildNodeParser, Passage,
+                   RankedContextBuilder, Span, UnitNodeParser)
 from ragnb.context.compress import compress_passages
 from ragnb.context.page_images import page_image
 from ragnb.context.sources import answer_refs, display_docs

@@ -56,8 +56,7 @@ def pipeline(tmp_path_factory) -> Pipeline:
 
 @pytest.mark.parametrize(("question", "label", "text"), [
     ("시험법 제1조", "제1조", "이 법은 시험의 공정한"), ("시험법 부칙 제1조", "부칙 제1조", "공포 후 9개월"), ("제1조", "제1조", "이 법은 시험의 공정한"),
-    ("부칙 제2조", "부칙 제2조", "이 법 시행 당시"), ("시험법 별표 1", "[별표 1]", "역학"), ("시험법 제3조", "제3조", "해마다 1월"),
-])
+    ("부칙 제2조", "부칙 제2조", "이 법 시행 당시"), ("시험법 별표 1", "[별표 1]", "역학"), ("시험법 제3조", "제3조", "해마다 1월")])
 def test_the_first_passage_is_what_was_named_and_says_so(pipeline, question, label, text):
     first = pipeline.ask(question).passages[0]
     assert text in first.text and passage_article(first).split("~")[0] == label and label in place_label(first)

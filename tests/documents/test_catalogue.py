@@ -25,11 +25,9 @@ def garden() -> tuple[Catalogue, dict[str, str]]:
 def test_paths(garden) -> None:
     spans = garden[0].holdings["act"].spans
     assert list(spans)[:11] == [
-        "1", "2", "2/1", "2/2", "2/2/1", "2/2/1-2", "2/2/2", "2/2/2/가", "2/2/2/나", "2/2/2/다", "2/3",
-    ]
+        "1", "2", "2/1", "2/2", "2/2/1", "2/2/1-2", "2/2/2", "2/2/2/가", "2/2/2/나", "2/2/2/다", "2/3"]
     assert [p for p in spans if p.startswith("부칙")] == [
-        "부칙29001", "부칙29001:1", "부칙29001:2", "부칙30001", "부칙30001:1", "부칙30001:2",
-    ]
+        "부칙29001", "부칙29001:1", "부칙29001:2", "부칙30001", "부칙30001:1", "부칙30001:2"]
     assert "별표" in garden[0].holdings["decree"].spans
     assert garden[0].holdings["decree"].titles["2"] == "나무의 종류"
 
@@ -67,8 +65,7 @@ def test_documents_come_and_go(garden) -> None:
     assert list(catalogue.holdings) == ["decree"]
     catalogue.remove("decree")
     assert len(catalogue) == 0 and not (
-        catalogue.index.by_name or catalogue.index.by_number or catalogue.index.by_title
-    )
+        catalogue.index.by_name or catalogue.index.by_number or catalogue.index.by_title)
 
 
 def test_names_and_aliases() -> None:
@@ -102,8 +99,7 @@ def test_place(garden) -> None:
         return catalogue.place("act", ACT.index(quote))
 
     assert (at("이름이 없는"), at("전항에도"), at("전조와"), at("이동, 종전"), at("[시행"), at("경과조치")) == (
-        "2/2/2/나", "2/3", "5", "5", "", "부칙29001:2",
-    )
+        "2/2/2/나", "2/3", "5", "5", "", "부칙29001:2")
     assert catalogue.place("act", 10**9) == catalogue.place("nobody", 3) == ""
     assert [
         provision_label(p) for p in ("2/2/2/나", "5-2", "3//2", "부칙29001:2", "부칙29001", "별표1-2", "별표", "별지2", "")
@@ -122,8 +118,7 @@ ROBOT, WORKSHOP, RULES = "law_common/care_robot_act.txt", "law_common/shared_wor
     ("정원관리법 제3조부터 제5조의2까지", ["act:3", "act:4", "act:5", "act:5-2"]), ("정원관리법 시행령 별표", ["decree:별표"]),
     ("정원관리법 제4조", ["act:4"]), ("정원관리법 제3조제1항제1호", ["act:3"]), ("정원관리법 제2조제9항", ["act:2"]),
     ("정원관리법 부칙 제1조", ["act:부칙30001:1", "act:부칙29001:1"]), ("정원관리법 부칙 <제29001호> 제1조", ["act:부칙29001:1"]),
-    ("정원관리법 제9조부터 제12조까지", []), ("정원관리법 제2조제3항부터 제1항까지", ["act:2/3", "act:2"]),
-])
+    ("정원관리법 제9조부터 제12조까지", []), ("정원관리법 제2조제3항부터 제1항까지", ["act:2/3", "act:2"])])
 def test_look_up(garden, text: str, wanted: list[str]) -> None:
     assert heads(garden[0], text) == wanted
 
@@ -136,8 +131,7 @@ def test_look_up(garden, text: str, wanted: list[str]) -> None:
     ("부칙 제1조", "부칙29001:2", ["부칙29001:1"]), ("부칙 제1조", "3", ["부칙30001:1", "부칙29001:1"]),
     ("제2항", "2", ["2/2", "2"]), ("전조제1항", "3", ["2/1", "2"]), ("다음 2조", "2", ["3", "4"]),
     ("전호나목", "2/2/2", ["2/2/1-2", "2"]), ("전조", "1", []), ("전항", "2/1", []), ("전항", "3", []), ("전호", "2/2", []),
-    ("다음 조", "5-2", []),
-])
+    ("다음 조", "5-2", [])])
 def test_look_up_from_a_place(garden, text: str, place: str, wanted: list[str]) -> None:
     assert heads(garden[0], text, "act", place) == [f"act:{p}" for p in wanted]
 
@@ -177,8 +171,7 @@ def test_cited_spans(garden) -> None:
     assert reach("decree", "2/1", whole=False) == ["act:2/1", "decree:별표"]
     assert reach("act", "5", whole=False) == ["act:4", "act:3//2"]
     assert [why for *_, why in cited_spans("decree", Span(*catalogue.holdings["decree"].spans["2"]), catalogue)][
-        0
-    ] == "법 제2조제1항, cited in 제2조제1항"
+        0] == "법 제2조제1항, cited in 제2조제1항"
     assert cited_spans("nobody", Span(0, 5), catalogue) == [] == cited_spans("act", Span(0, 0), catalogue)
 
 
@@ -227,8 +220,7 @@ def test_sample_data(sample) -> None:
         found = look_up_question(row["query"], catalogue)
         if found:
             assert any(e["text"] in s.of(texts[d]) for e in row["evidence"] for d, s in found if d == e["doc_id"]), row[
-                "query"
-            ]
+                "query"]
     assert all(look_up(r, catalogue, WORKSHOP, catalogue.place(WORKSHOP, r.span.start))
                for r in catalogue.cited_by(WORKSHOP, Span(0, len(texts[WORKSHOP]))) if r.law not in ("형법",))
 
@@ -238,8 +230,7 @@ def test_gold_of_real_statutes() -> None:
     folder = shared_data("ko_statutes")
     rows = [json.loads(line) for line in (folder / "corpus.jsonl").read_text(encoding="utf-8").splitlines()]
     catalogue = Catalogue.from_documents(
-        Document(id_=r["doc_id"], text=r["text"], metadata={"title": r["title"]}) for r in rows
-    )
+        Document(id_=r["doc_id"], text=r["text"], metadata={"title": r["title"]}) for r in rows)
     right, n = 0, 0
     for row in map(json.loads, (folder / "queries.jsonl").read_text(encoding="utf-8").splitlines()):
         found, gold = look_up_question(row["query"], catalogue), row["evidence"][0]

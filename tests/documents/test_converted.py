@@ -109,8 +109,7 @@ def office(tmp_path_factory: pytest.TempPathFactory) -> Path:
         make(folder / name)
     write(folder, {
         "f.html": "<html><head><title>공지 사항</title><style>b{}</style></head><body><h1>휴가</h1><p>연차는&nbsp;15일<script>x()</script></body>".encode("cp949"),
-        "g.csv": "직급;일비\n부장;\"3;0\"\n".encode("cp949"), "h.md": "# 본문\n연차는 15일이다.",
-    })
+        "g.csv": "직급;일비\n부장;\"3;0\"\n".encode("cp949"), "h.md": "# 본문\n연차는 15일이다."})
     return folder
 
 
@@ -214,8 +213,7 @@ SHAPES = {  # Name -> page, what must stay, what must go
               "<div role='contentinfo'>주소</div>", ["연차"], ["처음", "로고", "주소"]),
     "nothing but a menu": ("<nav><a href='a'>처음</a></nav>", ["처음"], []),
     "scripts": ("<p>연차</p><script>let menu = 1</script><noscript>켜 주세요</noscript><style>nav{}</style>",
-                ["연차"], ["let", "켜 주", "nav"]),
-}
+                ["연차"], ["let", "켜 주", "nav"])}
 
 
 @pytest.mark.parametrize("shape", SHAPES)

@@ -28,8 +28,7 @@ FORMS: dict[str, Callable[[str], str]] = {   # One character -> how it is stored
     "zero-width between words": lambda c: {" ": "\u200b \u2060", "\n": "\n\ufeff"}.get(c, c),
     "zero-width in words": lambda c: c + "\u200c" if "가" <= c <= "힣" else c,
     "line separators": lambda c: "\u2028" if c == "\n" else c,
-    "all": lambda c: {" ": "\u3000\u200b", "\n": "\n\u200e"}.get(c, unicodedata.normalize("NFD", c)),
-}
+    "all": lambda c: {" ": "\u3000\u200b", "\n": "\n\u200e"}.get(c, unicodedata.normalize("NFD", c))}
 
 
 @lru_cache(maxsize=1)
@@ -85,8 +84,7 @@ READERS: dict[str, Callable[[Document], object]] = {
     "pairs": lambda d: qa_pairs(d.text), "tables": lambda d: find_tables(d.text),
     "headings": lambda d: [(Span(h.start, h.start + 1), h.path, h.depth) for h in find_headings(d.text)],
     "citations": lambda d: find_citations(d.text), "catalogue": holding,
-    "sentences": lambda d: sentence_spans(d.text), "words": lambda d: word_tokens(d.text),
-}
+    "sentences": lambda d: sentence_spans(d.text), "words": lambda d: word_tokens(d.text)}
 
 
 def differences(document: Document, form: str, reader: str) -> list[str]:

@@ -39,8 +39,7 @@ def test_unfinished_lines_are_followed_by_references(ending: str) -> None:
     ("제5조 ① 한다.", "5", ""), ("제5조① 한다.", "5", ""), ("  제5조(등록) 한다.", "5", "등록"),
     ("### 제5조(등록)\n\n한다.", "5", "등록"), ("##### 제5조 (등록)\n**①** 한다.", "5", "등록"), ("**제5조(등록)** 한다.", "5", "등록"),
     ("##### 제5조\n\n한다.", "5", ""), ("제5조(이의신청) 이 법에", "5", "이의신청"), ("제5조(「물결법」의 준용) 준용한다.", "5", "「물결법」의 준용"),
-    ("제５조(등록) 한다.", "5", "등록"),
-])
+    ("제５조(등록) 한다.", "5", "등록")])
 def test_forms_of_headings(heading: str, number: str, title: str) -> None:
     article = parse_statute(f"가온법\n\n제1조(목적) 목적이다.\n\n제4조(정의) 뜻이다.\n\n{heading}\n\n제9조(벌칙) 벌한다.").articles[2]
     assert (article.number, article.title) == (number, title)
@@ -50,8 +49,7 @@ def test_forms_of_headings(heading: str, number: str, title: str) -> None:
     ("제10조 삭제 <2020. 1. 1.>", "10", "10"), ("제10조 삭제<2020. 1. 1.>", "10", "10"),
     ("제10조(등록) 삭제 <2020. 1. 1.>", "10", "10"), ("제10조 및 제11조 삭제 <2020. 1. 1.>", "10", "11"),
     ("제10조부터 제12조까지 삭제 <2020. 1. 1.>", "10", "12"), ("제10조 내지 제12조 삭제", "10", "12"), ("제10조ㆍ제11조 삭제", "10", "11"),
-    ("제10조의2 및 제10조의3 삭제", "10-2", "10-3"), ("제10조(가) 및 제11조(나) 삭제 <2020. 1. 1.>", "10", "11"),
-])
+    ("제10조의2 및 제10조의3 삭제", "10-2", "10-3"), ("제10조(가) 및 제11조(나) 삭제 <2020. 1. 1.>", "10", "11")])
 def test_deleted(line: str, number: str, last: str) -> None:
     article = parse_statute(f"제1조(목적) 목적이다.\n{line}\n제13조(벌칙) 벌한다.").articles[1]
     assert (article.number, article.last, article.deleted) == (number, last, True)
@@ -87,8 +85,7 @@ def test_headings_and_paths() -> None:
     statute = parse_statute(text)
     assert [a.path for a in statute.articles] == [("제1편 총칙", "제1장 통칙")] * 2 + [
         ("제1편 총칙", "제2장 의무", "제2절 점검", "제3관 방법", "제1항 협의상 점검"),
-        ("제1편 총칙", "제2장 의무", "제2절 점검", "제3관 방법", "제2항 재판상 점검"), ("제2편 벌칙",),
-    ]
+        ("제1편 총칙", "제2장 의무", "제2절 점검", "제3관 방법", "제2항 재판상 점검"), ("제2편 벌칙",)]
     assert statute.articles[2].span.of(text).endswith("[전문개정 2012. 2. 10.]")
     check(text, statute_records(text, "1"))
 

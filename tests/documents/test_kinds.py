@@ -23,8 +23,7 @@ def test_content_line_of_a_record() -> None:
     assert detect_kind(text) == "statute"
     record = statute_records(text, "010719")[-1]
     assert (
-        record.id == "LAW_010719_A56" and "시행일: 2024-02-09" in record.prefix and record.title == "가온기준법 제56조 (연장 근로)"
-    )
+        record.id == "LAW_010719_A56" and "시행일: 2024-02-09" in record.prefix and record.title == "가온기준법 제56조 (연장 근로)")
 
 
 def test_sample_corpus() -> None:
@@ -43,8 +42,7 @@ def test_sample_corpus() -> None:
             check(row["text"], records)
             assert all(
                 json.loads(line)["content"].endswith(row["text"][json.loads(line)["start"] : json.loads(line)["end"]])
-                for line in to_jsonl(records, row["text"]).splitlines()
-            )
+                for line in to_jsonl(records, row["text"]).splitlines())
 
 
 def test_ordinary_documents_are_no_records() -> None:
@@ -62,8 +60,7 @@ def test_errors() -> None:
         text_of({"title": "가"})
     assert (
         statute_records("", "1") == [] and interpretation_records(" \n", "1") == [] and ruling_records("", "1") == []
-        and qa_records("", "1") == []
-    )
+        and qa_records("", "1") == [])
 
 
 def test_a_code_of_procedure_is_a_statute_although_it_names_the_parts_of_a_ruling() -> None:
@@ -164,14 +161,12 @@ def test_published_ruling_and_interpretation() -> None:
     summary, detail = ruling_records(text, "219067")
     assert "## 판시사항" in summary.span.of(text) and detail.span.of(text).startswith("## 판례내용")
     assert (summary.metadata["case_number"], summary.metadata["court"], summary.metadata["date"]) == (
-        "2021다227100", "대법원", "2021-10-14",
-    )
+        "2021다227100", "대법원", "2021-10-14")
     check(text, [summary, detail])
     text = rows["법령해석례"]
     core, reason = interpretation_records(text, "25-0105")
     assert (
-        "## 질의요지" in core.span.of(text) and "## 회답" in core.span.of(text) and reason.span.of(text).startswith("## 이유")
-    )
+        "## 질의요지" in core.span.of(text) and "## 회답" in core.span.of(text) and reason.span.of(text).startswith("## 이유"))
     assert (reason.id, reason.metadata["parent_id"]) == ("INTERP_25-0105_reason", "INTERP_25-0105")
     check(text, [core, reason])
 
@@ -182,8 +177,7 @@ def test_published_ruling_and_interpretation() -> None:
     ("## 질의\n되나요?", "## 회시\n됩니다."), ("1. 질의요지\n되나요?", "2. 회답\n됩니다."), ("<질의 1>\n되나요?", "<회시 1>\n됩니다."),
     ("**질의**: 되나요?", "**회시**: 됩니다."), ("질의①: 되나요?", "회시①: 됩니다."), ("○ 질의내용 : 되나요?", "○ 회시내용 : 됩니다."),
     ("질의(1) : 되나요?", "회시(1) : 됩니다."), ("문 : 되나요?", "답 : 됩니다."), ("Q1. 되나요?", "A1. 됩니다."),
-    ("재질의 : 되나요?", "재회시 : 됩니다."),
-])
+    ("재질의 : 되나요?", "재회시 : 됩니다.")])
 def test_forms_of_questions(question: str, answer: str) -> None:
     for gap in ("\n", "\n\n"):
         text = f"연차 정산{gap}{question}{gap}{answer}"
@@ -193,8 +187,7 @@ def test_forms_of_questions(question: str, answer: str) -> None:
 
 @pytest.mark.parametrize("text", [
     "종전 질의회시 : 455", "이는 종전\n질의회시 : 455와 같다.", "귀 질의에 대한 회시는 다음과 같다.", "질의만 : 있다.", "회시 : 답뿐이다.",
-    "[질의]의 내용과 【회시】의 내용", "",
-])
+    "[질의]의 내용과 【회시】의 내용", ""])
 def test_not_questions(text: str) -> None:
     assert qa_pairs(text) == []
 

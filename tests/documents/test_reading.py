@@ -37,8 +37,7 @@ def test_what_is_a_file(tmp_path):
     outside = write(tmp_path / "outside", {"linked.md": "바깥", "tree/leaf.md": "잎"})
     root = write(tmp_path / "root", {
         "a.md": "가", "sub/B.TXT": "나", ".hidden.md": "x", ".git/c.md": "x", "sub/.ragnb/d.md": "x", "no.png": "x",
-        "sub/no.PNG": "x", "noend": "x", "Makefile": "x", "e.markdown": "다", "folder.md/f.md": "라",
-    })
+        "sub/no.PNG": "x", "noend": "x", "Makefile": "x", "e.markdown": "다", "folder.md/f.md": "라"})
     (root / "link.md").symlink_to(outside / "linked.md")
     (root / "broken.md").symlink_to(outside / "nothing.md")
     (root / "tree").symlink_to(outside / "tree")
@@ -57,8 +56,7 @@ def test_what_is_a_file(tmp_path):
     based = {d.id_: d.text for d in read_documents(root, [], base=tmp_path)}  # the link stays below the base
     assert based["root/link.md"] == "바깥"
     assert find_files(root / "a.md") == [root / "a.md"] and [d.id_ for d in read_documents(root / "sub/B.TXT", [])] == [
-        "B.TXT"
-    ]
+        "B.TXT"]
 
 
 def test_record_keys():
@@ -107,8 +105,7 @@ def test_bad_lines_are_named_one_by_one(tmp_path):
     documents, problems = read(tmp_path)
     where = [p.split(": ")[0] for p in problems]
     bad = (
-        [3, 4, 5, 6, 7, 8, 9, 12, 13, 14] if hasattr(sys, "get_int_max_str_digits") else [3, 4, 5, 6, 7, 8, 9, 12, 14]
-    )
+        [3, 4, 5, 6, 7, 8, 9, 12, 13, 14] if hasattr(sys, "get_int_max_str_digits") else [3, 4, 5, 6, 7, 8, 9, 12, 14])
     assert where == ["z", "blank.md", "empty.txt", *(f"x.jsonl:{n}" for n in bad), "z.jsonl:1"]
     assert documents["a"] == "첫째" and documents["z"] == "끝" and {"a", "z", "e", "\ufffd"} <= set(documents) <= {"a", "z", "n", "e", "\ufffd"}
     assert documents["e"] == "\ufffd", "half a character is replaced"
@@ -146,8 +143,7 @@ def test_front_matter_becomes_metadata(tmp_path):
     write(tmp_path, {
         "rule.md": "---\ntitle: 여비 규정\ndate: 2030-01-02\ndoc_type: rule\ntags: [출장, 일비]\nid: mine\npage_starts: [0, 3]\n---\n# 제1장\n본문",
         "dashes.md": "---\n\n휴가규정\n\n---\n둘째", "damaged.md": "---\ntitle: [여비\n---\n본문이다.",
-        "plain.txt": "---\r\n제목: 취업규칙\r\n...\r\n제1조 목적", "only.md": "---\ntitle: x\n---\n",
-    })
+        "plain.txt": "---\r\n제목: 취업규칙\r\n...\r\n제1조 목적", "only.md": "---\ntitle: x\n---\n"})
     problems: list[Problem] = []
     found = {d.id_: d for d in read_documents(tmp_path, problems)}
     rule = found["rule.md"]
@@ -325,8 +321,7 @@ def test_letters_are_composed_in_every_kind_of_file(tmp_path, name: str):
     ("---\n---\n본문", {}, "본문"),
     ("---\na: 2030-01-02\nb: no\nc: 12:30\nd: 0o7\ne: 1e5\nf: .5\n---", {"a": "2030-01-02", "b": "no", "c": "12:30", "d": "0o7", "e": "1e5", "f": ".5"}, ""),
     ("---\na: [x, 1, true]\nb: {c: 1}\nd: [[1]]\ne:\n7: n\n---\n", {"a": ["x", 1, True], "7": "n"}, ""),
-    ("---\ntitle: 'a: b'\nlong: >\n  하나\n  둘\n---\n", {"title": "a: b", "long": "하나 둘\n"}, ""),
-])
+    ("---\ntitle: 'a: b'\nlong: >\n  하나\n  둘\n---\n", {"title": "a: b", "long": "하나 둘\n"}, "")])
 def test_headers(text, metadata, rest):
     found, end = read_yaml_header(text)
     assert (found, text[end:]) == (metadata, rest)

@@ -119,8 +119,7 @@ def test_parse_address_answers_or_raises_its_own_error(text: str) -> None:
 
 @pytest.mark.parametrize("text", [
     "", "c12", "d#", "#c1", "d#c", "d#x1", "d#c-1", "d#c01", "d#c1 ", "d#c1\n", "d#C1", "d#c1.5", "d#c١", "chunk_1",
-    "d#c" + "1" * 5000,
-])
+    "d#c" + "1" * 5000])
 def test_what_is_not_an_address(text: str) -> None:
     with pytest.raises(InputError, match="not a chunk address"):
         parse_address(text)
@@ -134,8 +133,7 @@ def test_what_is_not_an_address(text: str) -> None:
     (lambda: Address("d", "c", -1), "index must be >= 0, got -1"),
     (lambda: Address("d", "c", 0).around(-1, 3), "window must be >= 0, got -1"),
     (lambda: Passage("d", Span(0, 3), "ab"), "2 characters, its span 3"),
-    (lambda: Why("nearby"), "role must be one of hit, .*, got 'nearby'"),
-])
+    (lambda: Why("nearby"), "role must be one of hit, .*, got 'nearby'")])
 def test_bad_arguments_are_named(make, message: str) -> None:
     with pytest.raises(InputError, match=message):
         make()
@@ -191,8 +189,7 @@ def test_stitch_does_not_compare_texts() -> None:
     (Why("cited", "brings", 1, "a#c1", "is cited"), "brings: is cited (rank 1)"),
     (Why("beside", "brings", 3, "a#c1", "beside #c3"), "brings: beside #c3 (rank 3)"),
     (Why("beside", detail="brought along"), "brought along"), (Why("history"), "history"),
-    (Why("passed", rank=1, detail="not in the index"), "hit, rank 1; passed through (not in the index)"),
-])
+    (Why("passed", rank=1, detail="not in the index"), "hit, rank 1; passed through (not in the index)")])
 def test_sentence_of_a_reason(why: Why, sentence: str) -> None:
     assert str(why) == sentence and why.role in ROLES
     assert Why(**asdict(why)) == why

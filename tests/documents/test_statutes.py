@@ -37,8 +37,7 @@ def test_supplements_do_not_collide() -> None:
     records = statute_records(text, "1", min_size=0)
     assert [r.id for r in records] == [
         "LAW_1_H", "LAW_1_A1", "LAW_1_A2", "LAW_1_S7_A1", "LAW_1_S7_A2", "LAW_1_S9_A1", "LAW_1_S9_A2", "LAW_1_S9_A49",
-        "LAW_1_S3",
-    ]
+        "LAW_1_S3"]
     statute = parse_statute(text)
     assert clause(statute, "1").of(text).startswith("제1조(목적)") and clause(statute, "49", key="9").of(text).startswith("제49조")
     assert numbers("제1조(목적) 목적이다.\n제2조(적용) 종전의\n부칙 제4조에 따라 적용한다.\n제3조(벌칙) 벌한다.") == ["1", "2", "3"]
@@ -76,14 +75,12 @@ def test_markdown_with_front_matter() -> None:
 def test_carriage_returns_and_indents() -> None:
     lines = [
         "가온법", "", "제1장 총칙", "", "  제1조(목적) 목적이다.", "", "  제2조(정의) ① 뜻이다.", "    1. 정비", "    2. 점검", "  ② 같다.", "",
-        "제2장 벌칙", "", "제3조(벌칙) 벌한다.",
-    ]
+        "제2장 벌칙", "", "제3조(벌칙) 벌한다."]
     plain, dos = "\n".join(lines), "\r\n".join(lines)
     for text in (plain, dos):
         statute = parse_statute(text)
         assert [(a.number, a.path) for a in statute.articles] == [
-            ("1", ("제1장 총칙",)), ("2", ("제1장 총칙",)), ("3", ("제2장 벌칙",)),
-        ]
+            ("1", ("제1장 총칙",)), ("2", ("제1장 총칙",)), ("3", ("제2장 벌칙",))]
         assert clause(statute, "2", "1", "2").of(text) == "2. 점검"
         check(text, statute_records(text, "1"))
 
@@ -185,8 +182,7 @@ def test_a_table_of_contents_is_no_article(leader: str, end: str, between: str) 
 @pytest.mark.parametrize("text", [
     "시험법\n" + "\n".join(lines("제{}조({})", text=" {}호를 정한다.")),                                   # no contents
     "시험법\n" + "\n".join(f"제{n}조 삭제 <2020. 1. 1.>" for n in range(1, 9)) + "\n제9조(목적) 정한다.",    # deleted articles
-    "시험법\n제1조(목적)\n정한다.\n제2조(정의)\n정한다.\n제3조(기준)\n정한다.\n부칙\n제1조(시행일) 오늘.", "",
-])
+    "시험법\n제1조(목적)\n정한다.\n제2조(정의)\n정한다.\n제3조(기준)\n정한다.\n부칙\n제1조(시행일) 오늘.", ""])
 def test_no_table_of_contents(text: str) -> None:
     assert find_contents(text) is None
 
@@ -209,8 +205,7 @@ def test_a_number_with_a_point_that_begins_a_sentence() -> None:
 
 @pytest.mark.parametrize("line, key", [
     ("별표 제2호", "T2"), ("별지 제4호서식", "F4"), ("별표 제2호 여비 지급 기준표", "T2"), ("별지 제4호서식 휴가신청서", "F4"), ("별표 2의2 출장 구분", "T2-2"),
-    ("[별표 3] 기준", "T3"), ("별지 제1호 서식", "F1"),
-])
+    ("[별표 3] 기준", "T3"), ("별지 제1호 서식", "F1")])
 def test_annexes_without_brackets(line: str, key: str) -> None:
     text = f"여비규정\n제1조(목적) 정한다.\n제2조(일비) 별표로 정한다.\n제3조(기타) 정한다.\n부칙\n오늘부터 시행한다.\n{line}\n| 구분 | 금액 |\n"
     blocks = [b for b in parse_statute(text).blocks if b.kind == "appendix"]
@@ -251,8 +246,7 @@ RAW = {
         {"number": "1", "title": "목적", "content": "이 법은 기준을 정한다."},
         {"number": "2-2", "title": "정의", "clauses": [{"number": "1", "content": "다음과 같다.", "items": [
             {"number": "1", "content": "근로자", "subitems": [{"number": "가", "content": "상용"}]}]}, {"number": "2", "content": "따로 정한다."}]},
-        {"number": "3", "title": "신청", "content": "신청서를 낸다."}]},
-])
+        {"number": "3", "title": "신청", "content": "신청서를 낸다."}]}])
 def test_articles_as_json(row: dict) -> None:
     text = text_of(row)
     statute = parse_statute(text)
@@ -301,8 +295,7 @@ def test_a_name_means_the_edition_in_force(stated: str, order: tuple[int, ...]) 
     ("[시행 2022. 1. 1.] [법률 제9호, 2021. 12. 30., 폐지]", {}, "폐지 2022-01-01"),
     ("[시행 2022. 1. 1.] [법률 제9호, 2021. 12. 30., 타법폐지]", {}, "폐지 2022-01-01"), ("(폐지)", {}, "폐지"),
     ("폐지일: 2022. 1. 1.", {}, "폐지 2022-01-01"), ("[시행 2018. 7. 1.]", {"repealed": "2022-01-01"}, "폐지 2022-01-01"),
-    ("", {"repealed": True}, "폐지"), ("[시행 2018. 7. 1.] [법률 제9호, 폐지제정]", {}, ""),
-])
+    ("", {"repealed": True}, "폐지"), ("[시행 2018. 7. 1.] [법률 제9호, 폐지제정]", {}, "")])
 def test_a_repealed_statute_comes_last_and_says_so(header: str, metadata: dict, mark: str) -> None:
     catalogue = Catalogue.from_documents([Document(text=LAW.format(header=header, hours=8), id_="gone", metadata=metadata)])
     assert catalogue.edition("gone") == mark

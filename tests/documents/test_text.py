@@ -84,8 +84,7 @@ def test_repeated_sentences_are_found_again_at_their_own_place(unit: list[str], 
     ("a.b@c.de costs 3.50 at www.x.org. Yes.", ["a.b@c.de costs 3.50 at www.x.org.", "Yes."]),
     ("첫째다。 둘째다！ 셋째다？", ["첫째다。", "둘째다！", "셋째다？"]), ("One.\r\n\r\nTwo.\r\nThree.", ["One.", "Two.", "Three."]),
     ("제1조(목적) 이 법은\n제2조(정의) 다음과 같다", ["제1조(목적) 이 법은", "제2조(정의) 다음과 같다"]),
-    ("머리말\n① 첫째\n② 둘째\n가. 본인\n- 항목", ["머리말", "① 첫째", "② 둘째", "가. 본인", "- 항목"]), ("한 줄로\n이어진 글이다", ["한 줄로\n이어진 글이다"]),
-])
+    ("머리말\n① 첫째\n② 둘째\n가. 본인\n- 항목", ["머리말", "① 첫째", "② 둘째", "가. 본인", "- 항목"]), ("한 줄로\n이어진 글이다", ["한 줄로\n이어진 글이다"])])
 def test_rule_cases(text: str, sentences: list[str]) -> None:
     assert [s.of(text) for s in sentence_spans(text, "rule")] == sentences
 
@@ -95,8 +94,7 @@ def test_rule_cases(text: str, sentences: list[str]) -> None:
     ("제3조(정의) 이 규정은 〈개정 2018. 3. 20.〉 다음과 같다.", ["제3조(정의) 이 규정은 〈개정 2018. 3. 20.〉 다음과 같다."]),
     ("😀 연차는 15일이다. 👨\u200d👩\u200d👧 반차는 4시간이다.", ["😀 연차는 15일이다.", "👨\u200d👩\u200d👧 반차는 4시간이다."]),
     ("연차는 15일이다.\u200d반차는 4시간이다.", ["연차는 15일이다.\u200d반차는 4시간이다."]),  # joined by a joiner
-    ("ᄒᄒᄒ a.b@c.de.\u1161", ["ᄒᄒᄒ a.b@c.de.\u1161"]), ("연차는 15일이다.\x00 반차는 4시간이다.", ["연차는 15일이다.\x00", "반차는 4시간이다."]),
-])
+    ("ᄒᄒᄒ a.b@c.de.\u1161", ["ᄒᄒᄒ a.b@c.de.\u1161"]), ("연차는 15일이다.\x00 반차는 4시간이다.", ["연차는 15일이다.\x00", "반차는 4시간이다."])])
 def test_korean_cases(text: str, sentences: list[str]) -> None:
     assert [s.of(text) for s in sentence_spans(text)] == sentences
 
@@ -132,8 +130,7 @@ def test_a_batch_gives_what_each_text_gives(texts: list[str], batch_size: int) -
 @pytest.mark.parametrize(("text", "tokens"), [
     ("제43조의2에 따라", {"제43조의2"}), ("제 43 조의 2에 따라", {"제43조의2"}), ("제5조와 제50조", {"제5조", "제50조"}),
     ("법을 조에서 항이", {"법", "조", "항"}), ("① 사용자는", {"①", "사용자"}), ("제1항제2호 및 ⑳", {"⑳"}), ("① ② only", {"①", "②"}),
-    ("Running engineers' GPU 3개", {"run", "engin", "gpu", "3"}), ("연차는\x00휴가를", {"연차", "휴가"}), ("勤労와 근로", {"근로"}),
-])
+    ("Running engineers' GPU 3개", {"run", "engin", "gpu", "3"}), ("연차는\x00휴가를", {"연차", "휴가"}), ("勤労와 근로", {"근로"})])
 def test_words_that_must_be_kept(text: str, tokens: set[str]) -> None:
     assert tokens <= set(word_tokens(text))
 
@@ -156,8 +153,7 @@ def test_bigrams_are_pairs_of_neighbors(text: str) -> None:
 @pytest.mark.parametrize(("text", "tokens"), [
     ("연차휴가는", ["연차", "차휴", "휴가", "가는"]), ("연차 휴가", ["연차", "휴가"]), ("법을 법 항", ["법을", "법", "항"]),
     ("제43조의2 ①", ["제", "43", "조의", "2", "①", "제43조의2"]),
-    ("GN-300과 Engineers' GPU3개", ["gn", "300", "과", "engineers", "gpu3", "개"]), ("勤労와", ["勤労", "와"]),
-])
+    ("GN-300과 Engineers' GPU3개", ["gn", "300", "과", "engineers", "gpu3", "개"]), ("勤労와", ["勤労", "와"])])
 def test_bigram_cases(text: str, tokens: list[str]) -> None:
     assert bigram_tokens(text) == tokens
 
@@ -201,8 +197,7 @@ def test_prefix_of_an_endless_line_stays_within_the_budget(name: str) -> None:
     (lambda: tokenizer("characters").prefix("a", -1), "budget must be >= 0, got -1"),
     (lambda: tokenizer("cl100k_base").prefix("a", -1), "budget must be >= 0, got -1"),
     (lambda: tokenizer("bert"), "unknown tokenizer 'bert'"), (lambda: count_tokens("a", ""), "unknown tokenizer ''"),
-    (lambda: tokenizer("no/such/tokenizer.json"), "no/such/tokenizer.json"),
-])
+    (lambda: tokenizer("no/such/tokenizer.json"), "no/such/tokenizer.json")])
 def test_bad_arguments_are_named(call, message: str) -> None:
     with pytest.raises(InputError, match=message):
         call()

@@ -112,8 +112,7 @@ def test_a_full_disk_loses_nothing(tmp_path, monkeypatch):
     for limit in (2_000, 60_000):    # of the shared memory of SQLite, and of its log
         run = subprocess.run(
             [sys.executable, "-c", LIMITED, str(HERE.parent), str(source), str(tmp_path / "i"), str(limit)],
-            capture_output=True, text=True, timeout=400,
-        )
+            capture_output=True, text=True, timeout=400)
         assert run.stdout.strip() and run.returncode == 0, (limit, run.stdout, run.stderr[-2000:])
         assert state(toy(tmp_path / "i")) == want, limit
     index, _, _ = update(source, tmp_path / "i")

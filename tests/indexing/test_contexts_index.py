@@ -85,8 +85,7 @@ def test_each_chunk_is_asked_about_once(run, docs, server, tmp_path, split):
     assert (facts["changed"], facts["unchanged"], facts["contexts_written"], server.asked()) == (1, 1, of_b, of_b)
     facts = json.loads(run(*command, "--json", "--force")[1])
     assert (facts["added"], facts["contexts_written"], facts["contexts_cached"], server.asked()) == (
-        2, 0, len(contexts(tmp_path / "i")), 0,
-    )
+        2, 0, len(contexts(tmp_path / "i")), 0)
 
 
 def test_failures_are_named_and_asked_again(run, docs, server, tmp_path):

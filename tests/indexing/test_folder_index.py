@@ -13,8 +13,7 @@ import pytest
 from helpers_ingest import many, state, text_of, ToyEmbedding, update, write
 
 from ragnb import (
-    Index, IndexMismatchError, InputError, NgramEmbedding, Pipeline, RagnbError, read_documents, update_index,
-)
+    Index, IndexMismatchError, InputError, NgramEmbedding, Pipeline, RagnbError, read_documents, update_index)
 from ragnb.evaluation.datasets import find_quote
 
 
@@ -119,8 +118,7 @@ DAMAGE = {
     "parser": _sql("""UPDATE about SET value = json_set(value, '$.parser', json('{"child_size": 200}')) WHERE key = 'manifest'"""),
     "settings": _sql("""UPDATE about SET value = json_set(value, '$.parser.max_size', -1) WHERE key = 'manifest'"""),
     "entry": _sql("UPDATE entry SET told = 'x'"), "no embedding": _sql("DELETE FROM model"),
-    "earlier": lambda f: [(f / "index.db").unlink(), (f / "manifest.json").write_text("{}")],
-}
+    "earlier": lambda f: [(f / "index.db").unlink(), (f / "manifest.json").write_text("{}")]}
 
 
 @pytest.fixture(scope="module")

@@ -35,8 +35,7 @@ for line in sys.stdin:
 def writer() -> subprocess.Popen:
     """A process that updates the index it is told to."""
     return subprocess.Popen(
-        [sys.executable, "-c", WRITER, str(HERE.parent)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
+        [sys.executable, "-c", WRITER, str(HERE.parent)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
 
 def tell(process: subprocess.Popen, source: Path, folder: Path) -> None:

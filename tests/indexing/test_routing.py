@@ -9,18 +9,15 @@ import pytest
 from conftest import write
 from llama_index.core.schema import Document, MetadataMode
 
-from ragnb import (
-    ContextualNodeParser, Expander, HeadingNodeParser, Index, InputError, MemoryStore, neighbors, Outline,
-    ParentChildNodeParser, Pipeline, QANodeParser, read_documents, RecordNodeParser, RoutedNodeParser, siblings, Span,
-    TableNodeParser, TextNodeParser, update_index, VectorRetriever,
-)
+from ragnb import (ContextualNodeParser, Expander, HeadingNodeParser, Index, InputError, MemoryStore, neighbors,
+                   Outline, ParentChildNodeParser, Pipeline, QANodeParser, read_documents, RecordNodeParser,
+                   RoutedNodeParser, siblings, Span, TableNodeParser, TextNodeParser, update_index, VectorRetriever)
 from ragnb.chunking.contextual import article_label, contextual_header
 from ragnb.chunking.parsers import describe_parser, resolve_parser
 from ragnb.cli import main
 from ragnb.documents.span import parse_address
 from ragnb.indexing.collections import (
-    check_collections, collection_statistics, DEFAULT_COLLECTIONS, index_collections, load_collections,
-)
+    check_collections, collection_statistics, DEFAULT_COLLECTIONS, index_collections, load_collections)
 from ragnb.storage.store import outline_from_json, outline_to_json
 
 
@@ -65,8 +62,7 @@ def test_hits_of_a_pdf_know_their_pages(manual, tmp_path, splitter):
             assert own in "".join(letters[p - 1] for p in passage.pages)  # all of it stands on the pages it names,
             if len(passage.pages) > 1:                                                         # and on no fewer
                 assert own not in "".join(letters[p - 1] for p in passage.pages[1:]) and own not in "".join(
-                    letters[p - 1] for p in passage.pages[:-1]
-                )
+                    letters[p - 1] for p in passage.pages[:-1])
             seen.update(passage.pages)
     assert len(seen) >= 15
 
@@ -94,16 +90,14 @@ def test_folders_go_to_their_collections_and_nothing_is_silent(tmp_path):
     assert Index.open(tmp_path / "out/hr_db").doc_ids == ["hr/a.md", "hr2/e.md"]
     statistics = collection_statistics(tmp_path / "out")
     assert {n: (s["documents"], s["characters"]) for n, s in statistics.items()} == {
-        "hr_db": (2, 20), "tax_db": (1, 10),
-    }
+        "hr_db": (2, 20), "tax_db": (1, 10)}
 
 
 @pytest.mark.parametrize("table, message", [
     ({}, "expected an object"), ([1], "expected an object"), ({"ab": ["x"]}, "'ab' needs 3 to 63"),
     ({"한글 이름": ["x"]}, "needs 3 to 63"), ({"abc": "x"}, "needs a list"), ({"abc": []}, "needs a list"),
     ({"abc": [1]}, "needs a list"), ({"abc": ["/etc"]}, "must lie in the corpus"),
-    ({"abc": ["../x"]}, "must lie in the corpus"), ({"abc": ["x"], "abd": ["x"]}, "in 'abc' and in 'abd'"),
-])
+    ({"abc": ["../x"]}, "must lie in the corpus"), ({"abc": ["x"], "abd": ["x"]}, "in 'abc' and in 'abd'")])
 def test_a_bad_table_is_named(table, message, tmp_path):
     with pytest.raises(InputError, match=message):
         check_collections(table)
@@ -143,8 +137,7 @@ def test_all_collections_from_the_command_line(tmp_path, capsys):
 @pytest.mark.parametrize("spec", [
     *(pytest.param(spec, marks=pytest.mark.heavy) for spec in ("parent-child", "parent-child:300/30,90/9", "sentence", "records", "structure",
                                                                "titled:parent-child", "titled:structure", "titled:titled:sentence")),
-    TextNodeParser(size=200, overlap=20), TableNodeParser(), QANodeParser(), HeadingNodeParser(depth=2),
-])
+    TextNodeParser(size=200, overlap=20), TableNodeParser(), QANodeParser(), HeadingNodeParser(depth=2)])
 def test_an_index_reopens_with_the_splitter_that_made_it(tmp_path, spec):
     write(tmp_path, {"a.md": "# 휴가규정\n\n## 1. 연차\n\n연차는 15일이다. 2년차부터 16일이다.\n\n## 2. 반차\n\n반차는 4시간이다."})
     made, _ = update_index(tmp_path / "a.md", tmp_path / "i", parser=spec, show_progress=False)
@@ -161,29 +154,24 @@ def test_headers_change_what_is_embedded_and_nothing_else():
     plain, outline = ParentChildNodeParser().parse(document)
     headed, same = ContextualNodeParser(parser=ParentChildNodeParser(), name="title").parse(document)
     assert outline == same and [(n.node_id, n.text, n.start_char_idx) for n in plain] == [
-        (n.node_id, n.text, n.start_char_idx) for n in headed
-    ]
+        (n.node_id, n.text, n.start_char_idx) for n in headed]
     for before, node in zip(plain, headed):
         header = contextual_header(outline, before, name="title")
         assert node.get_content(MetadataMode.EMBED) == f"{header}\n\n{node.text}" and header not in node.get_content(
-            MetadataMode.LLM
-        )
+            MetadataMode.LLM)
         assert header.startswith("[출처: 휴가규정 | 섹션 ") and (
-            "1. 연차" in header or "2. 반차" in header or node.start_char_idx < 10
-        )
+            "1. 연차" in header or "2. 반차" in header or node.start_char_idx < 10)
     assert "header" not in plain[0].metadata
     assert [article_label(a) for a in ("7", "7-2", "7~9", "7-2~9-3")] == ["제7조", "제7조의2", "제7조~제9조", "제7조의2~제9조의3"]
 
 
 def test_article_prefixes_end_with_the_article_and_reach_reader_and_bm25(tmp_path, sample):
     index, _ = update_index(
-        sample / "corpus/law_common/shared_workshop_act.txt", tmp_path / "i", parser="records", show_progress=False
-    )
+        sample / "corpus/law_common/shared_workshop_act.txt", tmp_path / "i", parser="records", show_progress=False)
     found = index.store.get_chunks([h.node_id for h in index.store.search_words(["공유작업장", "이용", "안전"], 3)])
     assert all("공유작업장 이용 및 안전에 관한 법률" in n.metadata["prefix"] for n in found.found.values())
     nodes = RecordNodeParser(min_size=1).get_nodes_from_documents(
-        [*read_documents(sample / "corpus/law_common/shared_workshop_act.txt", [])]
-    )
+        [*read_documents(sample / "corpus/law_common/shared_workshop_act.txt", [])])
     article = next(n for n in nodes if n.metadata.get("article_number") == "17-2")
     assert article.metadata["prefix"].splitlines()[-1].startswith("공유작업장 이용 및 안전에 관한 법률 제17조의2")
     passage = Pipeline.from_index(index, policy="none").ask("공유작업장 제17조의2").passages[0]
@@ -202,8 +190,7 @@ def test_relatives_share_a_group_and_siblings_do_not_leave_it(sample):
     for name in ("INTERP_3001", "CASE_2032N187"):
         records = [n for n in nodes if n.ref_doc_id == name]
         assert [i for i, _ in outlines[name].groups] == [name] and {
-            n.metadata.get("parent_id", name) for n in records
-        } == {name}
+            n.metadata.get("parent_id", name) for n in records} == {name}
         span = siblings(1)(outlines[name], parse_address(records[0].node_id))
         assert span.contains(outlines[name].span_of(parse_address(records[1].node_id)))
     statute = outlines["shared_workshop_act.txt"]
@@ -211,8 +198,7 @@ def test_relatives_share_a_group_and_siblings_do_not_leave_it(sample):
     hit = VectorRetriever(store, MockEmbedding(embed_dim=3), 1).retrieve("아무")
     assert Expander(store, siblings(1)).expand(hit).stats.reads <= 2
     two = Outline(
-        "d", 40, {"r": [Span(i, i + 10) for i in range(0, 40, 10)]}, groups=[("A", Span(0, 20)), ("B", Span(20, 40))]
-    )
+        "d", 40, {"r": [Span(i, i + 10) for i in range(0, 40, 10)]}, groups=[("A", Span(0, 20)), ("B", Span(20, 40))])
     for i in range(4):
         at = parse_address(f"d#r{i}")
         assert siblings(9)(two, at) == (Span(0, 20) if i < 2 else Span(20, 40)) and neighbors(9)(two, at) == Span(0, 40)
@@ -222,8 +208,6 @@ def test_rules_of_ones_own_replace_the_default(tmp_path):
     (tmp_path / "rules.ini").write_text("[everything]\nmatch = *\nsplit = never\n", encoding="utf-8")
     write(tmp_path / "docs", {"a.md": "# 가\n\n" + "글이다. " * 900})
     index, report = update_index(
-        tmp_path / "docs", tmp_path / "i", parser=f"structure:{tmp_path / 'rules.ini'}", show_progress=False
-    )
+        tmp_path / "docs", tmp_path / "i", parser=f"structure:{tmp_path / 'rules.ini'}", show_progress=False)
     assert isinstance(index.parser, RoutedNodeParser) and [
-        len(s) for level, s in index.store.get_outlines(["a.md"]).all()["a.md"].levels.items() if level == "c"
-    ] == [1]
+        len(s) for level, s in index.store.get_outlines(["a.md"]).all()["a.md"].levels.items() if level == "c"] == [1]

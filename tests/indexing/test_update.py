@@ -7,10 +7,8 @@ from itertools import count
 from types import SimpleNamespace
 
 import pytest
-from helpers_ingest import (
-    all_vectors_are_the_embeddings, fresh, jsonl, many, plain_words, read, state, text_of, ToyEmbedding, update,
-    vectors, write,
-)
+from helpers_ingest import (all_vectors_are_the_embeddings, fresh, jsonl, many, plain_words, read, state, text_of,
+                            ToyEmbedding, update, vectors, write)
 from hypothesis import given, strategies as st
 from llama_index.core.schema import TextNode
 from strategies import examples
@@ -31,8 +29,7 @@ def test_only_what_changed_is_done(tmp_path):
     assert update(source, tmp_path / "i", emb)[1] == (0, 0, 0, 7) and emb.batches == 0
     assert (tmp_path / "i/index.db").read_bytes() == held
     write(source, {"0.md": text_of(0, 3), "1.md": None, "new.md": text_of(9), "r.jsonl": jsonl(
-        {"id": "r0", "text": text_of(10), "kind": "changed"}, {"id": "r1", "text": text_of(11), "kind": "x"}
-    )})
+        {"id": "r0", "text": text_of(10), "kind": "changed"}, {"id": "r1", "text": text_of(11), "kind": "x"})})
     index, counts, report = update(source, tmp_path / "i")
     assert (counts == (1, 2, 2, 3) and index.doc_ids == ["0.md", "2.md", "3.md", "new.md", "r0", "r1"]
             and not report.problems)
@@ -67,8 +64,7 @@ def test_after_any_edits_it_is_as_a_new_index(tmp_path_factory, steps):
 
 def test_two_folders_in_one_index(tmp_path):
     one, two = write(tmp_path / "one", {"a.md": text_of(1), "b.md": text_of(2)}), write(
-        tmp_path / "two", {"c.md": text_of(3), "b.md": text_of(4)}
-    )
+        tmp_path / "two", {"c.md": text_of(3), "b.md": text_of(4)})
     update(one, tmp_path / "i")
     index, counts, report = update(two, tmp_path / "i")
     assert counts == (1, 0, 0, 0) and index.doc_ids == ["a.md", "b.md", "c.md"]
@@ -134,8 +130,7 @@ def test_a_refused_document_does_not_change_what_is_cited(tmp_path):
     index, counts, report = update(two, tmp_path / "i")
     assert counts == (1, 0, 0, 0) and len(report.problems) == 1
     assert index.catalogue.holdings["act.md"] == first and sorted(index.catalogue.holdings) == [
-        "act.md", "memo.md", "other.md",
-    ]
+        "act.md", "memo.md", "other.md"]
 
 
 def test_refitted_when_the_corpus_has_doubled(tmp_path):
@@ -173,8 +168,7 @@ def test_an_embedding_that_fails_at_once_leaves_nothing(tmp_path):
             source, tmp_path / "i",
             type(
                 "Broken", (NgramEmbedding,), {"fit": lambda self, texts: (_ for _ in ()).throw(RuntimeError("no fit"))}
-            )(),
-        )
+            )())
     assert not (tmp_path / "i").exists()
 
 

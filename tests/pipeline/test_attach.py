@@ -187,8 +187,7 @@ def test_pages_read_as_documents_are_one_document_again(corpus):
     ("opensearch://localhost:1", {}, "has no index name"), ("nodes", {"top_k": 0}, "top_k"),
     ("nodes", {"retriever": "vector"}, "pass embed_model"), ("nodes", {"retriever": "tree"}, "auto, vector, bm25 or hybrid"),
     ("nodes", {"policy": "nonsense"}, "unknown policy"), ("nodes", {"budget": 0}, "budget"), ("nodes", {"colour": 1}, "colour"),
-    ("retriever", {}, "pass nodes"),
-])
+    ("retriever", {}, "pass nodes")])
 def test_bad_input(given, settings, told, corpus):
     given = {"nodes": corpus.nodes, "retriever": vectors_over(SimpleVectorStore(), corpus).as_retriever()}.get(str(given), given)
     with pytest.raises((InputError, TypeError), match=told):

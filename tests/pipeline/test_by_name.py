@@ -156,8 +156,7 @@ def folder(tmp_path_factory) -> Path:
 
 @pytest.mark.parametrize("as_of, first, marked", [
     (None, "b_new.txt", "개정 전 (2018-07-01 시행, 현행 2024-03-01)"), ("2020-01-01", "a_old.txt", "2024-03-01 시행 예정"),
-    ("today", "b_new.txt", "개정 전 (2018-07-01 시행, 현행 2024-03-01)"),
-])
+    ("today", "b_new.txt", "개정 전 (2018-07-01 시행, 현행 2024-03-01)")])
 def test_the_edition_in_force_comes_first_and_the_other_is_marked(folder: Path, as_of: str | None, first: str, marked: str) -> None:
     answer = Pipeline.from_index(Index.open(folder), as_of=as_of).ask(QUESTION)
     ranked = sorted(answer.passages, key=lambda p: p.rank)

@@ -51,8 +51,7 @@ PIPELINES: dict[str, dict[str, Any]] = {
     "an order of one's own": {"builder": ByDocument(budget=1_500)},
     "hybrid": {"retriever": "hybrid", "policy": "neighbors:2", "top_k": 4},
     "everything": {"retriever": "bm25", "reranker": "backwards", "policy": "neighbors:1", "builder": "detailed",
-                   "compressor": 900, "budget": 1_200, "reorder": False, "top_k": 9, "expand_top_k": 3},
-}
+                   "compressor": 900, "budget": 1_200, "reorder": False, "top_k": 9, "expand_top_k": 3}}
 
 
 def make(hr_units: Index, name: str) -> tuple[Pipeline, ScriptedLLM]:

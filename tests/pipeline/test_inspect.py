@@ -13,10 +13,8 @@ from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.schema import Document, NodeWithScore, QueryBundle, TextNode
 from strategies import doc_ids, examples, PIECES
 
-from ragnb import (
-    Answer, Expander, index_documents, InputError, MemoryStore, MultiScaleRetriever, neighbors, parent,
-    ParentChildNodeParser, Pipeline, RankedContextBuilder, Span, trace, UnitNodeParser,
-)
+from ragnb import (Answer, Expander, index_documents, InputError, MemoryStore, MultiScaleRetriever, neighbors, parent,
+                   ParentChildNodeParser, Pipeline, RankedContextBuilder, Span, trace, UnitNodeParser)
 from ragnb.context.builders import PassageRanking
 from ragnb.documents.span import parse_address
 from ragnb.evaluation.datasets import Evidence
@@ -29,8 +27,7 @@ VOID = {"meta", "br"}
 SMALL = ParentChildNodeParser(parent_size=120, parent_overlap=20, child_size=40, child_overlap=10, sentences="rule")
 ACTING = re.compile(
     "[\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069\\ufeff\\ud800-\\udfff"
-    "\U000e0001\U000e0020-\U000e007f]"
-)
+    "\U000e0001\U000e0020-\U000e007f]")
 
 
 class Page(HTMLParser):
@@ -217,8 +214,7 @@ def test_a_page_of_any_documents(texts, glue):
     ("연차 15일\n\t끝", "연차 15일\n\t끝"), ("a\r\nb", "a\nb"), ("a\rb", "a␍b"), ("\x1b[31m", "␛[31m"), ("\x00", "␀"),
     ("\x7f", "⟨U+007F⟩"), ("\x9b", "⟨U+009B⟩"), ("\u202e", "⟨U+202E⟩"), ("\u2066\u2069", "⟨U+2066⟩⟨U+2069⟩"),
     ("\u200f", "⟨U+200F⟩"), ("\ufeff", "⟨U+FEFF⟩"), ("\u2028", "⟨U+2028⟩"), ("a\udc00", "a⟨U+DC00⟩"),
-    ("\U000e0041", "⟨U+E0041⟩"), ("\u2060", "⟨U+2060⟩"), ("👩\u200d💻", "👩\u200d💻"),
-])
+    ("\U000e0041", "⟨U+E0041⟩"), ("\u2060", "⟨U+2060⟩"), ("👩\u200d💻", "👩\u200d💻")])
 def test_acting_characters_are_named(text, shown):
     assert visible(text) == shown and visible(shown) == shown
 
@@ -235,8 +231,7 @@ HOSTILE = {
     "Markdown": "연차\n\n[a](javascript:alert(1)) ![](http://x) **b** `c` $\\href{x}{y}$ "
     "<details open ontoggle=alert(1)>",
     "style": "연차 </style><style>*{display:none}</style><link rel=stylesheet href=//x><base href=//x>",
-    "our own classes": '연차 <mark class="hit" data-k="hit 1">15일</mark><i class="note">',
-}
+    "our own classes": '연차 <mark class="hit" data-k="hit 1">15일</mark><i class="note">'}
 
 
 @pytest.mark.parametrize("name", HOSTILE)
@@ -329,8 +324,7 @@ def test_around_is_the_text_of_the_document(answer):
     store = _store_of(texts)
     pipeline = Pipeline(
         Fixed([NodeWithScore(node=store._chunks[i], score=1.0) for i in ("a#c9", "a#c20", "b#c1", "a#c13")]),
-        Expander(store), RankedContextBuilder(300),
-    )
+        Expander(store), RankedContextBuilder(300))
     found = pipeline.ask("연차")
     before = store.reads
     told = trace(found, store=store, around=80)
@@ -345,8 +339,7 @@ def test_around_is_the_text_of_the_document(answer):
         assert all(a.end <= b.start for a, b in zip(spans, spans[1:]))
     page = check_page(told)
     assert sorted("".join(t.split()) for t in page.around) == sorted(
-        "".join(visible(t).split()) for ts in told.around.values() for t in ts.values()
-    )
+        "".join(visible(t).split()) for ts in told.around.values() for t in ts.values())
     assert told.rows() == trace(told.answer).rows() and "evidence: " not in told.page()
 
 
@@ -385,8 +378,7 @@ def test_evidence_is_followed():
     gold = [Evidence("d", s, text[s.start : s.end]) for s in places[:3]] + [Evidence("unknown </b>", Span(7, 12), "<b>없다")]
     told = trace(plain, evidence=gold)
     assert [(r["state"], r["read"]) for r in told.evidence_rows()] == [
-        ("read", 1.0), ("found, but beyond the budget", 0.0), ("not found", 0.0), ("not found", 0.0),
-    ]
+        ("read", 1.0), ("found, but beyond the budget", 0.0), ("not found", 0.0), ("not found", 0.0)]
     page = check_page(told)
     marked = {label: a["class"] for _, a in page.tags for label in a.get("data-k", "").split(" · ") if label.startswith("evidence")}
     assert set(marked) == {f"evidence {n}" for n in (1, 2, 3, 4)} and all("gold" in c.split() for c in marked.values())
@@ -398,8 +390,7 @@ def test_what_was_dropped_has_a_row_and_a_reason():
     few = Pipeline(Fixed(answer.fusion.hits), Expander(_store_of({"d": "연차는 15일이다. " * 60}), neighbors(6), max_chunks=3)).ask("연차")
     dropped = [r for r in trace(few).rows() if r["role"] == "dropped"]
     assert {r["chunk"]: r["dropped"] for r in dropped} == few.expansion.dropped and set(
-        few.expansion.dropped.values()
-    ) == {"beyond max_chunks"}
+        few.expansion.dropped.values()) == {"beyond max_chunks"}
     assert all(r["passage"] is None and not r["in_context"] for r in dropped) and "beyond max_chunks" in trace(few).table()
     check_page(few)
 
@@ -438,8 +429,7 @@ def test_a_ranking_without_fusion_and_context():
 def test_units_say_what_each_scale_gave_them():
     documents = [Document(
                      text="# 휴가\n\n" + "\n\n".join(f"{i}년차 직원의 연차는 {i + 14}일이다. 반차는 {i}시간이다." for i in range(1, 40)),
-                     id_="휴가 <b>", metadata={"title": "휴가"},
-                 ),
+                     id_="휴가 <b>", metadata={"title": "휴가"}),
                  Document(text="세정장비의 압력을 본다. " * 9, id_="b")]
     store, index = MemoryStore(), SqliteUnits()
     nodes = store.add_documents(documents, UnitNodeParser(sentences="rule"), MockEmbedding(embed_dim=1))

@@ -15,11 +15,9 @@ from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 from llama_index.vector_stores.chroma import ChromaVectorStore
 from strategies import examples
 
-from ragnb import (
-    Bm25Retriever, Conversation, Expander, HierarchicalRetriever, HybridRetriever, InputError, MemoryStore,
-    ModelError, MultiScaleRetriever, neighbors, NgramEmbedding, ParentChildNodeParser, Passage, Pipeline, RagnbError,
-    SimpleContextBuilder, Span, trace,
-)
+from ragnb import (Bm25Retriever, Conversation, Expander, HierarchicalRetriever, HybridRetriever, InputError,
+                   MemoryStore, ModelError, MultiScaleRetriever, neighbors, NgramEmbedding, ParentChildNodeParser,
+                   Passage, Pipeline, RagnbError, SimpleContextBuilder, Span, trace)
 from ragnb.context.sources import display_docs
 from ragnb.documents.span import parse_address
 from ragnb.expansion.expander import passage_node
@@ -60,8 +58,7 @@ def test_our_node_parser_in_a_vector_store_index_over_chroma(tmp_path, documents
     storage = StorageContext.from_defaults(vector_store=chroma(tmp_path))
     source = [Document(text=t, doc_id=i, metadata={"file_name": i}) for i, t in documents.items()]
     plain = VectorStoreIndex.from_documents(
-        source, storage_context=storage, transformations=[ParentChildNodeParser(levels=("c",))], embed_model=embedding
-    )
+        source, storage_context=storage, transformations=[ParentChildNodeParser(levels=("c",))], embed_model=embedding)
     again = VectorStoreIndex.from_vector_store(chroma(tmp_path), embed_model=embedding)
     for opened in (plain, again):
         found = opened.as_retriever(similarity_top_k=5).retrieve(QUESTION)
@@ -72,8 +69,7 @@ def test_our_node_parser_in_a_vector_store_index_over_chroma(tmp_path, documents
                     and h.text == documents[address.doc_id][h.node.start_char_idx : h.node.end_char_idx])
             assert h.node.metadata["index"] == address.index
     assert chroma(tmp_path)._collection.count() == sum(
-        len(ParentChildNodeParser(levels=("c",)).get_nodes_from_documents([d])) for d in source
-    )
+        len(ParentChildNodeParser(levels=("c",)).get_nodes_from_documents([d])) for d in source)
 
 
 def test_our_retriever_in_a_retriever_query_engine(documents, embedding):
@@ -93,8 +89,7 @@ def test_our_retriever_in_a_retriever_query_engine(documents, embedding):
 @pytest.mark.parametrize("settings", [
     {}, {"policy": "none"}, {"policy": "parent", "top_k": 3},
     {"policy": "neighbors:5", "expand_top_k": 2, "max_chunks": 12}, {"reorder": False}, {"expand_top_k": 1},
-    {"policy": lambda outline, hit: Span(0, outline.n_characters), "top_k": 2},
-])
+    {"policy": lambda outline, hit: Span(0, outline.n_characters), "top_k": 2}])
 def test_the_query_engine_is_the_same_line(hr_chunks, settings):
     pipeline = Pipeline.from_index(hr_chunks, budget=None, passage_size=None, **settings)
     answer = pipeline.ask(QUESTION)
@@ -269,8 +264,7 @@ def test_a_document_cannot_speak_for_us(hr_units):
 
 @pytest.mark.parametrize("name, kind", [
     ("simple", "[1]\n"), ("table", "| 번호 |"), ("detailed", "[1]\ntitle: "), ("debug", "[1]"),
-    ("question", "[1] (휴가규정"),
-])
+    ("question", "[1] (휴가규정")])
 def test_a_layout_by_its_name_is_within_the_budget_and_cites_what_it_shows(hr_units, name, kind):
     answer = Pipeline.from_index(hr_units, budget=500, builder=name).ask(QUESTION)
     assert answer.context.text.startswith(kind) and answer.context.size <= 500
@@ -363,16 +357,14 @@ def test_a_cut_reads_less_and_keeps_the_best(hr_units):
     ("hybrid:rrf:", RetrieverSpec("hybrid")), ("hybrid:rrf:2/1", RetrieverSpec("hybrid", weights=(2.0, 1.0))),
     ("hybrid:zscore:0.5/1.25", RetrieverSpec("hybrid", "", "zscore", (0.5, 1.25))),
     ("hyde", RetrieverSpec("auto", "hyde")), ("hyde:", RetrieverSpec("auto", "hyde")),
-    ("multi-query:hybrid:weighted", RetrieverSpec("hybrid", "multi-query", "weighted")),
-])
+    ("multi-query:hybrid:weighted", RetrieverSpec("hybrid", "multi-query", "weighted"))])
 def test_what_the_grammar_reads(text, spec):
     assert parse_retriever(text) == spec
 
 
 @pytest.mark.parametrize("text", [
     "", ":", "bm25:", "bm25:rrf", "vector:1/1", "multi-scale:rrf", "hybrid:sum", "hybrid:rrf:1", "hybrid:rrf:1/",
-    "hybrid:rrf:-1/1", "hybrid:rrf:1/1:2", "Hybrid", " bm25", "hydebm25", "x:bm25",
-])
+    "hybrid:rrf:-1/1", "hybrid:rrf:1/1:2", "Hybrid", " bm25", "hydebm25", "x:bm25"])
 def test_what_it_does_not_read_names_the_forms(text):
     with pytest.raises(InputError, match="unknown retriever .*multi-scale, bm25, vector, hybrid"):
         parse_retriever(text)

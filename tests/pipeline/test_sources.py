@@ -11,8 +11,7 @@ from llama_index.core import Document, MockEmbedding
 
 from ragnb import (
     Agent, Answer, index_documents, InputError, MissingChunkError, ModelError, MultiScaleRetriever, Outline, Passage,
-    Pipeline, RankedContextBuilder, read_documents, sample_data, Span, UnitNodeParser, update_index,
-)
+    Pipeline, RankedContextBuilder, read_documents, sample_data, Span, UnitNodeParser, update_index)
 from ragnb.agent.library import Library, library_pipeline
 from ragnb.agent.state import AgentState
 from ragnb.cli import _answer_facts, _colored
@@ -33,8 +32,7 @@ QUESTIONS = ("입사 1년차 직원의 연차는 며칠인가요?", "출장 여�
 @pytest.mark.parametrize("settings", [
     {}, {"budget": 900}, {"reorder": False}, {"compressor": 500}, {"builder": "table", "compressor": 500},
     {"policy": "section", "top_k": 6, "compressor": 400, "passage_size": None},
-    {"retriever": "hybrid", "policy": "neighbors:2+citations", "top_k": 6},
-])
+    {"retriever": "hybrid", "policy": "neighbors:2+citations", "top_k": 6}])
 def test_a_number_means_the_same_everywhere(hr_units, settings):
     """`[n]` in a text without a model, in the context, and in `sources()`."""
     pipeline = Pipeline.from_index(hr_units, **settings)
@@ -65,8 +63,7 @@ def test_the_page_of_a_source_is_that_of_its_best_sentence(tmp_path):
 @pytest.mark.parametrize("record, name", [
     ({"file_name": "manual/gn300.pdf"}, "manual/gn300.pdf"), ({"original_filename": "규정.hwp"}, "규정.hwp"),
     ({"file_name": "", "original_filename": "규정.hwp"}, "규정.hwp"), ({}, "r1"), ({"file_name": 7}, "r1"),
-    ({"file_name": "rows.jsonl"}, "r1"),
-])
+    ({"file_name": "rows.jsonl"}, "r1")])
 def test_a_records_own_file_is_kept_and_shown(tmp_path, record, name):
     row = {"id": "r1", "title": "점검", "text": "배기 압력이 낮으면 밸브를 교체한다.", **record}
     document, = read_documents(write(tmp_path / "in", {"all.jsonl": json.dumps(row, ensure_ascii=False)}), [])

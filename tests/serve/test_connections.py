@@ -64,8 +64,7 @@ BODIES = [
     '{"name": "search", "arguments": {"query": "\\ud83d"}}', '{"name": "search", "arguments": {"\\ud83d": NaN}}', '{"name": "\\ud83d"}',
     '{"name": "get_page", "arguments": {"doc_id": "\\ud83d", "page": 1e400}}', '{"name": "open_section", "arguments": {"doc_id": "\\ud83d", "chunk_index": 0}}',
     '{"name": "get_neighbor_chunks", "arguments": {"doc_id": "leave.md", "chunk_index": 0, "direction": "\\ud83d"}}',
-    '{"waiting": "\\ud83d", "text": "\\ud83d", "documents": ["\\ud83d"]}', "{", "", "\\ud83d",
-]
+    '{"waiting": "\\ud83d", "text": "\\ud83d", "documents": ["\\ud83d"]}', "{", "", "\\ud83d"]
 PATHS = ["/api/ask", "/api/search", "/api/tools", "/api/conversations/x/choice"]
 
 

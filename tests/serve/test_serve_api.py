@@ -8,10 +8,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from serve_world import (
-    app_of, ask, build, choose, client_of, DEVICES, Held, HOSTILE, library_of, model, NO, QUESTION, read_events,
-    SECRET, TEXTS, until,
-)
+from serve_world import (app_of, ask, build, choose, client_of, DEVICES, Held, HOSTILE, library_of, model, NO, QUESTION,
+                         read_events, SECRET, TEXTS, until)
 
 from ragnb import index_documents, InputError, resolve_llm
 from ragnb.agent.library import Library

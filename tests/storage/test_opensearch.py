@@ -77,8 +77,7 @@ def refusing():
 @pytest.mark.parametrize("status, told, message", [
     (401, {}, "refuses the user or the password .401.: put them in the address, or in RAGNB_OPENSEARCH_USER"),
     (403, {"error": {"root_cause": [{"type": "security_exception", "reason": "no permissions"}]}}, "does not allow this .403."),
-    (500, {"error": {"root_cause": [{"type": "boom", "reason": "x\ny"}]}}, "answers 500"),
-])
+    (500, {"error": {"root_cause": [{"type": "boom", "reason": "x\ny"}]}}, "answers 500")])
 def test_a_refusal_is_one_line_without_the_password(refusing, status, told, message):
     place = refusing(status, told)
     with pytest.raises(ServerError, match=message) as error:
@@ -190,8 +189,7 @@ def test_a_server_that_stays_busy_is_asked_for_a_minute(monkeypatch):
 @pytest.mark.parametrize("status, kind, error, message", [
     (400, "mapper_parsing_exception", InputError, "here does not take 'r0': mapper_parsing_exception: because mapper_parsing_exception"),
     (403, "cluster_block_exception", ServerError, "here is read-only: cluster_block_exception"),
-    (503, "unavailable_shards_exception", ServerError, "here does not take 'r0': unavailable_shards_exception"),
-])
+    (503, "unavailable_shards_exception", ServerError, "here does not take 'r0': unavailable_shards_exception")])
 def test_a_row_that_is_refused_ends_the_put(status, kind, error, message):
     with pytest.raises(error, match=message) as told:
         send_bulk(Answers([(status, kind)]), [({"index": {}}, {})], "here")

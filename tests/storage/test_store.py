@@ -18,10 +18,8 @@ from llama_index.core import MockEmbedding, VectorStoreIndex
 from llama_index.core.schema import Document, NodeRelationship, RelatedNodeInfo, TextNode
 from strategies import doc_ids, examples
 
-from ragnb import (
-    Address, Bm25Retriever, ChromaStore, DuplicateIdError, Expander, HybridRetriever, Index, InputError, MemoryStore,
-    MissingChunkError, Outline, ParentChildNodeParser, RagnbError, Span, VectorRetriever,
-)
+from ragnb import (Address, Bm25Retriever, ChromaStore, DuplicateIdError, Expander, HybridRetriever, Index, InputError,
+                   MemoryStore, MissingChunkError, Outline, ParentChildNodeParser, RagnbError, Span, VectorRetriever)
 from ragnb.cli import main
 from ragnb.documents.span import parse_address, Spans
 from ragnb.expansion.policy import resolve_policy
@@ -123,8 +121,7 @@ def document(
         TextNode(id_=str(Address(doc_id, level, i)), text=s.of(text), start_char_idx=s.start, end_char_idx=s.end,
                  metadata={"level": level, "index": i, **metadata}, embedding=vector(i) if level == "c" else None,
                  relationships={NodeRelationship.SOURCE: RelatedNodeInfo(node_id=doc_id)})
-        for level, spans in levels.items() for i, s in enumerate(spans)
-    ]
+        for level, spans in levels.items() for i, s in enumerate(spans)]
     return nodes, Outline(doc_id, n * SIZE, levels, metadata=dict(metadata))
 
 
@@ -279,8 +276,7 @@ class TestContract:
          InputError, "zz#c0.*without the outline"),
         (lambda ns, o: ns.append(TextNode(id_="a#c9", text="x", embedding=[1.0] * DIMS)),
          InputError, "a#c9.*not in the outline"),
-        (lambda ns, o: ns.append(TextNode(id_="plain", text="x")), InputError, "plain"),
-    ])
+        (lambda ns, o: ns.append(TextNode(id_="plain", text="x")), InputError, "plain")])
     def test_a_refused_put_changes_nothing(self, store, spoil, error, message):
         put(store, document("a", 3, word="old"))
         before = contents(store)
@@ -563,8 +559,7 @@ _outlines = st.builds(
     st.dictionaries(st.integers(0, 50), st.text(" \n\t\u3000", min_size=1, max_size=3), max_size=3),
     st.lists(st.tuples(st.integers(1, 9), _spans.filter(bool).map(lambda s: s[0])), max_size=3),
     st.lists(st.tuples(st.text(max_size=6), _spans.filter(bool).map(lambda s: s[0])), max_size=3),
-    st.dictionaries(st.text(max_size=4), _scalar, max_size=3),
-)
+    st.dictionaries(st.text(max_size=4), _scalar, max_size=3))
 
 
 @examples(150)

@@ -111,8 +111,7 @@ def test_every_page_on_a_narrow_screen(half: int, site: Path, base: str, opened:
 SEARCHED = {
     "연차": "연차", "휴가": "휴가", "연차휴가를": "휴가", "형태소": "형태소", "이웃 청크": "이웃",
     "NeighborChunkExpander": "NeighborChunkExpander", "reranking": "rerank", "budget": "budget", "evidence recall": "recall",
-    "table_aware": "table_aware",
-}
+    "table_aware": "table_aware"}
 
 
 def open_search(page: object, name: str) -> object:

@@ -115,8 +115,7 @@ def test_fenced_code_is_left_alone() -> None:
     ("../studies/results/a.json", None, "https://host/o/n/blob/main/nbs/studies/results/a.json"),
     ("../figures/a.png", "../figures/a.png", "../figures/a.png"),
     ("https://arxiv.org/abs/1", "https://arxiv.org/abs/1", "https://arxiv.org/abs/1"),
-    ("#here", "#here", "#here"),
-])
+    ("#here", "#here", "#here")])
 def test_links_lead_to_pages_or_to_the_host(target: str, local: str | None, hosted: str) -> None:
     made = {"40_retrieval/bm25.md", "00_documents/span.md", "glossary.md"}
     assert prose.linker("40_retrieval/hybrid.md", made, "")(target) == local
@@ -291,8 +290,7 @@ def built(tmp_path: Path) -> Path:
     ('<link rel="preconnect" href="https://fonts.example.org">', "loaded from another host: https://fonts.example.org"),
     ('<p style="background:url(none.png)">', "no such file: none.png"),
     ("<p>\n::: {.callout-note}\n</p>", "not rendered: ::: {.callout-note}"),
-    ("<p>```{mermaid}</p>", "not rendered: ```{mermaid}"),
-])
+    ("<p>```{mermaid}</p>", "not rendered: ```{mermaid}")])
 def test_the_checker_names_what_is_wrong(built: Path, addition: str, problem: str) -> None:
     assert check.problems(built) == []
     (built / "index.html").write_text(GOOD + addition, encoding="utf-8")
