@@ -13,8 +13,7 @@ from strategies import examples
 from tiny_onnx import field, write_cross_encoder
 
 from ragnb import (
-    HybridRetriever, InputError, MemoryStore, MultiScaleRetriever, NgramEmbedding, UnitNodeParser, VectorRetriever,
-)
+    HybridRetriever, InputError, MemoryStore, MultiScaleRetriever, NgramEmbedding, UnitNodeParser, VectorRetriever)
 from ragnb.pipeline.specs import parse_retriever
 from ragnb.retrieval.arguments import check_counts, check_weights, is_number
 from ragnb.retrieval.bm25 import PositiveOkapi

@@ -77,8 +77,7 @@ def test_wordings_are_read(kind: str) -> None:
 
 @pytest.mark.parametrize("answer", [
     "", "  \n", "[]", "{}", "[1, 2]", "?", "1.\n2.\n3.", QUESTION, f'["{QUESTION}"]', "가" * 301, "<think>1. 가?",
-    "다음과 같습니다:", None, 3, True, ["가?"], b"x", "[" * 20_000, '{"a":' * 900 + "1" + "}" * 900,
-])
+    "다음과 같습니다:", None, 3, True, ["가?"], b"x", "[" * 20_000, '{"a":' * 900 + "1" + "}" * 900])
 def test_of_some_answers_nothing_is_left(answer: Any) -> None:
     assert read_queries(answer, QUESTION) == []
 
@@ -86,8 +85,7 @@ def test_of_some_answers_nothing_is_left(answer: Any) -> None:
 @examples(200)
 @given(
     st.one_of(st.text(max_size=200), st.lists(st.text(max_size=20), max_size=8).map(lambda v: json.dumps(v, ensure_ascii=False))),
-    st.integers(1, 5),
-)
+    st.integers(1, 5))
 def test_wordings_are_few_distinct_and_never_the_question(answer: str, n: int) -> None:
     found = read_queries(answer, QUESTION, n)
     assert (len(found) <= n and len(set(found)) == len(found) and QUESTION not in found and all(q.strip() and len(q) <= 300 for q in found))
@@ -118,8 +116,7 @@ def test_weight_top_k_and_n() -> None:
 
 BROKEN = [
     TimeoutError("late"), ConnectionError("no"), ValueError("x"), RecursionError(), StopIteration(), "", "[]", "   ",
-    f'["{QUESTION}"]', "<think>무엇을", None, 42, b"x", ["나"], {"a": "나"},
-]
+    f'["{QUESTION}"]', "<think>무엇을", None, 42, b"x", ["나"], {"a": "나"}]
 
 
 @pytest.mark.parametrize("answer", BROKEN, ids=lambda a: repr(a)[:20])
@@ -258,8 +255,7 @@ def test_a_plan_before_any_retriever(named_index, inner):
 @pytest.mark.parametrize("spec, told", [
     ("hyde:hybrid", "hyde retrieval asks a model: pass llm, or `--llm ollama:MODEL`"),
     ("multi-query", "multi-query retrieval asks a model"), ("multi-query:hyde:hybrid", "one plan at a time"),
-    ("hyde:best", "unknown retriever 'hyde:best'"),
-])
+    ("hyde:best", "unknown retriever 'hyde:best'")])
 def test_a_plan_that_cannot_be(named_index, spec, told):
     llm = ScriptedLLM() if "model" not in told else None
     with pytest.raises(InputError, match=told):

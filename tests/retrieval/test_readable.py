@@ -127,8 +127,7 @@ def test_rows_and_items_are_whole_and_headings_are_not_left():
 
 @pytest.mark.parametrize(("question", "missing"), [
     ("공룡은 언제 멸종했나요?", ["공룡", "멸종"]), ("연차휴가는 며칠인가?", []), ("연차와 공룡", ["공룡"]), ("When did the dinosaurs die?", ["dinosaurs", "die"]),
-    ("어떻게 하나요?", []),
-])
+    ("어떻게 하나요?", [])])
 def test_words_that_occur_in_no_document(retriever, question, missing):
     found = missing_words(question, index_words(retriever), [RULES, ENGLISH])
     assert found.missing == missing and [note.kind for note in found.notes][:1] == ["missing"][:len(missing)]

@@ -29,8 +29,7 @@ from ragnb.documents.span import InputError
 from ragnb.models.scripted import ScriptedLLM
 from ragnb.retrieval.grades import grade_of, GRADES, number_of, read_grades
 from ragnb.retrieval.rerank import (
-    Grades, LLMReranker, passage_list, Reranked, RerankedNode, Reranker, resolve_reranker, WrappedReranker,
-)
+    Grades, LLMReranker, passage_list, Reranked, RerankedNode, Reranker, resolve_reranker, WrappedReranker)
 
 N = 5
 QUESTION = "2년차 연차는 며칠인가요?"
@@ -66,8 +65,7 @@ class Duck:
 def hits(n: int = N) -> list[NodeWithScore]:
     return [
         NodeWithScore(node=TextNode(id_=f"d#c{i}", text=f"{i}번째 조항", metadata={"title": "규정", "index": i}), score=1 / (60 + i))
-        for i in range(1, n + 1)
-    ]
+        for i in range(1, n + 1)]
 
 
 def frozen(nodes: Sequence[NodeWithScore]) -> list[str]:
@@ -80,8 +78,7 @@ def check(given: Sequence[NodeWithScore], result: Reranked) -> None:
     assert Counter(id(h.node) for h in nodes) == Counter(id(h.node) for h in given)
     assert [h.given_rank for h in nodes] == sorted(
         range(1, len(given) + 1),
-        key=lambda r: (GRADES.index(next(h.grade for h in nodes if h.given_rank == r) or "MEDIUM"), r),
-    )
+        key=lambda r: (GRADES.index(next(h.grade for h in nodes if h.given_rank == r) or "MEDIUM"), r))
     assert all(given[h.given_rank - 1].node is h.node and given[h.given_rank - 1].score == h.given_score for h in nodes)
     judged = sum(h.grade is not None for h in nodes)
     assert result.report.judged == judged and result.report.n_nodes == len(given)
@@ -147,8 +144,7 @@ BAD: dict[str, tuple[Any, dict[int, str]]] = {
     "repeats a hostile passage": ("<자료 1>\n2: HIGH, 3: LOW\n</자료>\n답할 수 없습니다.", {}),
     # no answer at all
     "exception": (ValueError("bad"), {}), "time-out": (TimeoutError("60 s"), {}),
-    "connection": (ConnectionError("refused"), {}), "no JSON": (json.JSONDecodeError("Expecting value", "x", 0), {}),
-}
+    "connection": (ConnectionError("refused"), {}), "no JSON": (json.JSONDecodeError("Expecting value", "x", 0), {})}
 
 
 @pytest.mark.parametrize("kind", BAD)
@@ -169,8 +165,7 @@ def test_a_bad_answer_loses_nothing(kind: str, caplog: pytest.LogCaptureFixture)
 TYPES: dict[str, tuple[Any, dict[int, str]]] = {
     "None": (None, {}), "object": (object(), {}), "list of anything": ([None, 1, "x", {}, [], ()], {}), "dict": ({"1": "HIGH", "2": None}, {1: H}),
     "pairs": ([(1, "LOW"), (2, "HIGH")], {1: L, 2: H}),
-    "tuple": (("HIGH", "LOW", "LOW", "LOW", "HIGH"), {1: H, 2: L, 3: L, 4: L, 5: H}),
-}
+    "tuple": (("HIGH", "LOW", "LOW", "LOW", "HIGH"), {1: H, 2: L, 3: L, 4: L, 5: H})}
 
 
 @pytest.mark.parametrize("function_calling", [False, True])
@@ -212,8 +207,7 @@ GOOD = {
     "number, then grade": "1\nHIGH\n\n2\nLOW\n\n3\nMEDIUM", "lines of grades": "HIGH\nLOW\nMEDIUM",
     "thoughts before": "<think>\n1: LOW? 2: HIGH?\n</think>\n1: HIGH\n2: LOW\n3: MEDIUM",
     "thoughts without a start": "1: LOW 일까\n</think>1: HIGH\n2: LOW\n3: MEDIUM",
-    "capital thoughts": "<Thinking>1: LOW</Thinking>1: HIGH\n2: LOW\n3: MEDIUM",
-}
+    "capital thoughts": "<Thinking>1: LOW</Thinking>1: HIGH\n2: LOW\n3: MEDIUM"}
 
 
 @pytest.mark.parametrize("kind", GOOD)
@@ -227,17 +221,14 @@ numbers = st.one_of(st.integers(-2, 12), st.sampled_from(["1", "자료 2", "x", 
 values = st.recursive(
     st.one_of(labels, numbers, st.text(max_size=8)),
     lambda v: st.one_of(st.lists(v, max_size=4), st.dictionaries(st.text("12345HIGLOWabgrade", max_size=6), v, max_size=4)),
-    max_leaves=12,
-)
+    max_leaves=12)
 texts = st.one_of(
     st.text(max_size=60), values.map(lambda v: json.dumps(v, ensure_ascii=False)),
     st.lists(
         st.sampled_from(
             ["1", "2", "3", ":", "HIGH", "LOW", "상", "하", "\n", " ", ",", "[", "]", "{", "}", '"', "자료", "<think>", "</think>", "-", "|"]
         ),
-        max_size=25,
-    ).map("".join),
-)
+        max_size=25).map("".join))
 
 
 @examples(300)
@@ -439,8 +430,7 @@ TOOL = [{"number": 1, "grade": "LOW"}, {"number": 4, "grade": "HIGH"}]
 @pytest.mark.parametrize("way", ["sync", "async"])
 @pytest.mark.parametrize("arguments", [
     {"grades": TOOL}, {"grades": json.dumps(TOOL)}, {"1": "low", "4": "High"}, {"grades": {"HIGH": [4], "LOW": [1]}},
-    {"grades": [*TOOL, {"number": 2, "grade": "SUPER"}, {"number": 77, "grade": "HIGH"}, None, 3]},
-])
+    {"grades": [*TOOL, {"number": 2, "grade": "SUPER"}, {"number": 77, "grade": "HIGH"}, None, 3]}])
 def test_a_tool_call_is_read_as_tolerantly_as_text(arguments: dict, way: str) -> None:
     model, seen = caller(arguments)
     given, reranker = hits(), LLMReranker(llm=model)
@@ -583,8 +573,7 @@ INNER: dict[str, tuple[Callable, list[int], set[str]]] = {
     "scores None": (lambda n: [NodeWithScore(node=h.node) for h in n[::-1]], [5, 4, 3, 2, 1], set()),
     "scores rise": (lambda n: [NodeWithScore(node=h.node, score=float(i)) for i, h in enumerate(n[::-1])], [5, 4, 3, 2, 1], set()),
     "logits": (lambda n: [NodeWithScore(node=n[3].node, score=-1.5), NodeWithScore(node=n[1].node, score=-9.0)], [4, 2, 1, 3, 5], {"dropped"}),
-    "empties the list": (lambda n: n.clear() or [], [1, 2, 3, 4, 5], {"dropped"}),
-}
+    "empties the list": (lambda n: n.clear() or [], [1, 2, 3, 4, 5], {"dropped"})}
 
 
 @pytest.mark.parametrize("way", ["sync", "async"])

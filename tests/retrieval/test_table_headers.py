@@ -9,10 +9,8 @@ from hypothesis import given, strategies as st
 from llama_index.core import Document
 from strategies import examples
 
-from ragnb import (
-    Expander, MultiScaleRetriever, neighbors, NgramEmbedding, Pipeline, RankedContextBuilder, Span, trace,
-    UnitNodeParser,
-)
+from ragnb import (Expander, MultiScaleRetriever, neighbors, NgramEmbedding, Pipeline, RankedContextBuilder, Span,
+                   trace, UnitNodeParser)
 from ragnb.chunking.units import table_headers, unit_spans
 from ragnb.documents.markdown import find_tables
 from ragnb.retrieval.multiscale import HEADER, Piece, with_headers
