@@ -40,8 +40,7 @@ def chunks(*spans: tuple[int, int], doc_id: str = "a") -> list:
 @pytest.mark.parametrize(("size", "overlap", "expected"), [
     (4, 0, ["abcd", "efgh", "ij"]),
     (4, 2, ["abcd", "cdef", "efgh", "ghij"]),     # the window that reaches the end is the last
-    (5, 0, ["abcde", "fghij"]), (10, 5, ["abcdefghij"]), (20, 5, ["abcdefghij"]),
-])
+    (5, 0, ["abcde", "fghij"]), (10, 5, ["abcdefghij"]), (20, 5, ["abcdefghij"])])
 def test_fixed_chunks(size: int, overlap: int, expected: list[str]) -> None:
     assert cut("abcdefghij", protocol.fixed_chunks("abcdefghij", size, overlap, LETTERS)) == expected
 
@@ -52,8 +51,7 @@ def test_fixed_chunks(size: int, overlap: int, expected: list[str]) -> None:
     ("Ab cd. Ef gh. Ij", 8, 0, ["Ab cd", ". Ef gh", ". Ij"]),                  # the separator is the head of the next
     ("aaa bbb ccc ddd", 8, 0, ["aaa bbb", "ccc ddd"]), ("aaa bbb ccc ddd", 8, 4, ["aaa bbb", "bbb ccc", "ccc ddd"]),
     ("aaa bbb ccc ddd", 8, 3, ["aaa bbb", "ccc ddd"]),                         # a piece of 4 is too long to repeat
-    ("abcdefgh", 3, 0, ["abc", "def", "gh"]), ("aa\n\n   \n\nbb", 5, 0, ["aa", "bb"]),
-])
+    ("abcdefgh", 3, 0, ["abc", "def", "gh"]), ("aa\n\n   \n\nbb", 5, 0, ["aa", "bb"])])
 def test_recursive_chunks(text: str, size: int, overlap: int, expected: list[str]) -> None:
     assert cut(text, protocol.recursive_chunks(text, size, overlap, LETTERS)) == expected
 

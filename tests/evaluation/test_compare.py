@@ -19,8 +19,7 @@ from strategies import examples
 
 from ragnb import InputError
 from ragnb.evaluation.comparison import (
-    compare_results, Comparison, holm, paired_test, Run, run_strategies, RunPlan, write_results,
-)
+    compare_results, Comparison, holm, paired_test, Run, run_strategies, RunPlan, write_results)
 from ragnb.evaluation.datasets import Dataset, Question
 from ragnb.evaluation.measures import Evaluation, Row, Score
 from ragnb.evaluation.strategy import make_grid, PRESETS

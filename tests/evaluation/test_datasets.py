@@ -17,10 +17,8 @@ from strategies import examples
 from ragnb.documents.files import Problem, read_documents
 from ragnb.documents.forms import plain_text
 from ragnb.documents.span import InputError, Span
-from ragnb.evaluation.datasets import (
-    Dataset, Evidence, find_quote, load_autorag, load_beir, load_dataset, load_jsonl, load_qrels, load_questions,
-    load_squad, Question, quote_places, write_questions,
-)
+from ragnb.evaluation.datasets import (Dataset, Evidence, find_quote, load_autorag, load_beir, load_dataset, load_jsonl,
+                                       load_qrels, load_questions, load_squad, Question, quote_places, write_questions)
 
 DOCUMENTS = {"d": "연차는 15일이다. 반차는 4시간이다. 끝.", "e": "다른 문서다."}
 GOOD = {"query_id": "1", "query": "연차는?", "evidence": [{"doc_id": "d", "text": "15일"}]}
@@ -41,8 +39,7 @@ def evidence(**changes: object) -> dict:
 
 @pytest.mark.parametrize("text, quote, complaint", [
     ("가나", "다", "not in the document"), ("가나", "", "not in the document"), ("가나가나", "가나", "more than once"),
-    ("aaa", "aa", "more than once"),
-])
+    ("aaa", "aa", "more than once")])
 def test_a_quote_must_have_one_place(text, quote, complaint):
     with pytest.raises(InputError, match=complaint):
         find_quote(text, quote)
@@ -53,8 +50,7 @@ def test_a_quote_must_have_one_place(text, quote, complaint):
     ("하나 둘  셋\n넷. 다섯.", "둘 셋 넷", [], ["둘  셋\n넷"]), ("하나 둘. 다섯(5)*.", "다섯(5)*", ["다섯(5)*"], ["다섯(5)*"]),
     ("하나 둘.", "셋", [], []), ("하나", "", [], []), ("하나", " \n", [], []),
     ("둘 셋. 둘\n셋.", "둘 셋", ["둘 셋"], ["둘 셋"]),  # an exact place is preferred
-    ("aaa", "aa", ["aa", "aa"], ["aa", "aa"]),
-])
+    ("aaa", "aa", ["aa", "aa"], ["aa", "aa"])])
 def test_every_place_of_a_quote(text, quote, exact, tolerant):
     assert [s.of(text) for s in quote_places(text, quote)] == exact
     assert [s.of(text) for s in quote_places(text, quote, tolerant=True)] == tolerant
@@ -106,8 +102,7 @@ BAD = {
     "offsets are NaN": ('{"query_id": "1", "query": "?", "evidence": [{"doc_id": "d", "start": NaN, "end": 3}]}',
                         "evidence 'start' must be a whole number, got nan"),
     "unknown mode": (GOOD | {"evidence_mode": "most"}, "evidence_mode must be 'any' or 'all', got 'most'"),
-    "id used twice": (GOOD | {"query_id": "0"}, "the question id '0' was already used in questions.jsonl:1"),
-}
+    "id used twice": (GOOD | {"query_id": "0"}, "the question id '0' was already used in questions.jsonl:1")}
 
 
 @pytest.mark.parametrize("name", BAD)
@@ -149,14 +144,12 @@ def test_a_record_in_full(tmp_path):
     record = {
         "query_id": "x", "query": "둘 다?", "doc_id": "d", "answer": "15일, 4시간", "kind": "two-places",
         "evidence_mode": "all",
-        "evidence": [{"text": "15일"}, {"start": 15, "end": 18, "text": "4시간"}, {"doc_id": "e", "start": 0, "end": 2}],
-    }
+        "evidence": [{"text": "15일"}, {"start": 15, "end": 18, "text": "4시간"}, {"doc_id": "e", "start": 0, "end": 2}]}
     (q,) = load_questions(write(tmp_path / "q.jsonl", record), DOCUMENTS)
     assert q == Question(
         "x", "둘 다?",
         (Evidence("d", Span(4, 7), "15일"), Evidence("d", Span(15, 18), "4시간"), Evidence("e", Span(0, 2), "다른")),
-        "all", "15일, 4시간", "two-places",
-    )
+        "all", "15일, 4시간", "two-places")
 
 
 @pytest.mark.parametrize("name", ["absent.jsonl", "empty"])
@@ -179,8 +172,7 @@ BAD_DOCUMENT = {
     "no text": ({"doc_id": "x"}, "needs 'text'"), "text is a number": ({"doc_id": "x", "text": 5}, "needs 'text'"),
     "text is a list": ({"doc_id": "x", "text": ["가"]}, "needs 'text'"),
     "title is a number": ({"doc_id": "x", "text": "가", "title": 5}, "'title' must be a string, got 5"),
-    "id used twice": ({"doc_id": "d", "text": "가"}, "the document id 'd' was already used in corpus.jsonl:1"),
-}
+    "id used twice": ({"doc_id": "d", "text": "가"}, "the document id 'd' was already used in corpus.jsonl:1")}
 
 
 @pytest.mark.parametrize("name", BAD_DOCUMENT)
@@ -206,8 +198,7 @@ def test_problems_of_all_three_files_come_together(tmp_path):
     assert lines[0] == "12 problems in the data:"
     assert [line.split(": ")[0] for line in lines[1:]] == [
         "corpus.jsonl:2", "corpus.jsonl:3", "queries.jsonl:2", "queries.jsonl:3",
-        *(f"qrels.tsv:{n}" for n in range(3, 11)),
-    ]
+        *(f"qrels.tsv:{n}" for n in range(3, 11))]
     for line, complaint in zip(
         lines[5:],
         ("a document that is not there: 'x'", "a question that is not there: '7'",
@@ -221,7 +212,7 @@ def test_problems_of_all_three_files_come_together(tmp_path):
 
 
 @pytest.mark.parametrize("empty", ["corpus.jsonl", "queries.jsonl", "qrels.tsv"])
-def test_an_empty_file_is_no_data_set(tmp_path, empty):
+def test_an_empty_or_absent_file_is_no_data_set(tmp_path, empty):
     write(tmp_path / "corpus.jsonl", RECORD), write(tmp_path / "queries.jsonl", GOOD)
     (tmp_path / "qrels.tsv").write_text("1\td\t1\n")
     paths = [tmp_path / n for n in ("corpus.jsonl", "queries.jsonl", "qrels.tsv")]
@@ -230,14 +221,9 @@ def test_an_empty_file_is_no_data_set(tmp_path, empty):
     for problems in (None, []):
         with pytest.raises(InputError, match=f"{empty}: holds no|has (0|1) documents? and (0|1) questions?"):
             load_jsonl(*paths, problems=problems)
-
-
-@pytest.mark.parametrize("absent", ["corpus.jsonl", "queries.jsonl", "qrels.tsv"])
-def test_an_absent_file_is_named(tmp_path, absent):
-    for name in {"corpus.jsonl", "queries.jsonl", "qrels.tsv"} - {absent}:
-        write(tmp_path / name, RECORD if name[0] == "c" else GOOD if name[1] == "u" else "1\td\t1")
-    with pytest.raises(InputError, match=absent):
-        load_jsonl(*(tmp_path / n for n in ("corpus.jsonl", "queries.jsonl", "qrels.tsv")))
+    (tmp_path / empty).unlink()
+    with pytest.raises(InputError, match=empty):
+        load_jsonl(*paths)
 
 
 def test_documents_without_text_are_left_out_and_counted(tmp_path):
@@ -314,8 +300,7 @@ def test_what_is_written_reads_back_the_same(tmp_path_factory, data):
     again = load_dataset(folder)
     assert again.questions == data.questions and again.qrels == data.qrels and again.texts == data.texts
     assert again.version == data.version and {i: d.metadata["title"] for i, d in again.documents.items()} == {
-        i: d.metadata["title"] for i, d in data.documents.items()
-    }
+        i: d.metadata["title"] for i, d in data.documents.items()}
     assert load_questions(write_questions(folder / "again.jsonl", data.questions), data.texts, needs_evidence=False) == data.questions
 
 
@@ -411,12 +396,9 @@ def squad(**changes: object) -> dict:
             {"context": TWO, "qas": [
                 {"id": "b", "question": "몇 사람?", "answers": [answer(TWO, "둘")], "is_impossible": False},
                 {"id": "c", "question": "누가?", "answers": [], "is_impossible": True, "plausible_answers": [answer(TWO, "등불지기")]},
-            ]},
-        ]},
+            ]}]},
         {"title": "다리", "paragraphs": [{"context": "다른 다리.", "qas": [
-            {"id": "d", "question": "무슨 다리?", "answers": [{"text": "다른", "answer_start": 0}], **changes}
-        ]}]},
-    ]}
+            {"id": "d", "question": "무슨 다리?", "answers": [{"text": "다른", "answer_start": 0}], **changes}]}]}]}
 
 
 def test_squad(tmp_path):
@@ -424,8 +406,7 @@ def test_squad(tmp_path):
     data = load_dataset(path)
     assert data.name == "bridges" and data.texts == {"다리": f"{ONE}\n\n{TWO}", "다리-2": "다른 다리."}
     assert [(q.query_id, q.answer, q.mode, [e.text for e in q.evidence]) for q in data.questions] == [
-        ("a", "1402년", "any", ["1402년", "1402년에"]), ("b", "둘", "any", ["둘"]), ("d", "다른", "any", ["다른"]),
-    ]
+        ("a", "1402년", "any", ["1402년", "1402년에"]), ("b", "둘", "any", ["둘"]), ("d", "다른", "any", ["다른"])]
     assert all(e.span.of(data.texts[e.doc_id]) == e.text for q in data.questions for e in q.evidence)
     assert data.notes == ("questions without an answer, left out: 1",) and data.documents["다리-2"].metadata["title"] == "다리"
 
@@ -435,8 +416,7 @@ def test_squad(tmp_path):
     ({"answers": [{"text": "다른", "answer_start": "0"}]}, "whole number, got '0'"),
     ({"answers": [{"text": "다른"}]}, "need both"), ({"answers": "다른"}, "needs 'evidence'"),
     ({"answers": None}, "needs 'evidence'"), ({"question": ""}, "needs 'query'"),
-    ({"id": "a"}, r"the question id 'a' was already used in bridges.json: \$.data\[0\].paragraphs\[0\].qas\[0\]"),
-])
+    ({"id": "a"}, r"the question id 'a' was already used in bridges.json: \$.data\[0\].paragraphs\[0\].qas\[0\]")])
 def test_a_bad_squad_question_has_its_place(tmp_path, changes, complaint):
     path = write(tmp_path / "bridges.json", squad(**changes))
     with pytest.raises(
@@ -453,8 +433,7 @@ def test_a_bad_squad_question_has_its_place(tmp_path, changes, complaint):
     ({"data": [5]}, r"\$.data\[0\]: must be an object, got int"),
     ({"data": [{"title": "x"}]}, r"\$.data\[0\]: needs 'paragraphs'"),
     ({"data": [{"paragraphs": [{"context": 5}]}]}, r"\$.data\[0\].paragraphs\[0\]: needs 'context'"),
-    ({"data": [{"paragraphs": [{"context": "가"}]}]}, r"paragraphs\[0\]: needs 'qas'"),
-])
+    ({"data": [{"paragraphs": [{"context": "가"}]}]}, r"paragraphs\[0\]: needs 'qas'")])
 def test_a_file_that_is_not_squad(tmp_path, data, complaint):
     with pytest.raises(InputError, match="b.json"):   # absent
         load_squad(tmp_path / "b.json")
@@ -482,13 +461,11 @@ def test_autorag(tmp_path):
 
     folder = parquet(tmp_path / "rag", CORPUS, [
         qa("one", [["p0"]]), qa("or", [["p0", "p1"]]), qa("and", [["p2"], ["p3"]]),
-        qa("both", [["p0", "p1"], ["p3"]]), qa("none", [[]]),
-    ])
+        qa("both", [["p0", "p1"], ["p3"]]), qa("none", [[]])])
     data = load_dataset(folder)
     assert [(q.query_id, q.mode, [e.doc_id for e in q.evidence]) for q in data.questions] == [
         ("one", "any", ["p0"]), ("or", "any", ["p0", "p1"]), ("and", "all", ["p2", "p3"]),
-        ("both", "all", ["p0", "p3"]),
-    ]
+        ("both", "all", ["p0", "p3"])]
     assert data.qrels == {"one": {"p0": 1}, "or": {"p0": 1, "p1": 1}, "and": {"p2": 1, "p3": 1}, "both": {"p0": 1, "p1": 1, "p3": 1}}
     assert (data.questions[0].answer == "답 one" and data.questions[0].evidence[0].text == data.texts["p0"]
             and data.documents["p3"].metadata["page"] == 3)
@@ -548,8 +525,7 @@ def test_the_numbers_of_the_data_readme_are_true(corpus):
     readme = (SAMPLE / "README.md").read_text(encoding="utf-8")
     characters, documents, n, near, two = re.search(
         r"About ([\d,]+) characters in (\d+) documents, and (\d+) questions\. "
-        r"Of these, (\d+) are of kind `neighbor` .* and (\d+) need two places", readme,
-    ).groups()
+        r"Of these, (\d+) are of kind `neighbor` .* and (\d+) need two places", readme).groups()
     questions = load_questions(SAMPLE / "questions", corpus)
     assert (int(documents), int(n)) == (len(corpus), len(questions))
     assert abs(sum(map(len, corpus.values())) - int(characters.replace(",", ""))) < 1_000

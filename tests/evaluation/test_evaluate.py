@@ -14,8 +14,7 @@ from ragnb.context.builders import PassageRanking, Ranking
 from ragnb.documents.span import InputError, Passage, Span
 from ragnb.evaluation.datasets import Evidence, load_dataset, Question
 from ragnb.evaluation.measures import (
-    difference_interval, evaluate, Evaluation, mean_interval, measure_ids, read_rows, Row, score_passages, write_rows,
-)
+    difference_interval, evaluate, Evaluation, mean_interval, measure_ids, read_rows, Row, score_passages, write_rows)
 
 TEXT = "가나다라마바사아자차카타파하" * 3
 

@@ -11,17 +11,13 @@ import pytest
 from llama_index.core.embeddings import MockEmbedding
 from llama_index.core.schema import Document
 
-from ragnb import (
-    Bm25Retriever, Expander, InputError, MemoryStore, neighbors, ParentChildNodeParser, Passage, Pipeline,
-    RankedContextBuilder, SimpleContextBuilder, Span,
-)
+from ragnb import (Bm25Retriever, Expander, InputError, MemoryStore, neighbors, ParentChildNodeParser, Passage,
+                   Pipeline, RankedContextBuilder, SimpleContextBuilder, Span)
 from ragnb.context.builders import Context
 from ragnb.documents.span import Why
 from ragnb.evaluation.datasets import Evidence, Question
-from ragnb.evaluation.judging import (
-    Answered, compare_answers, evidence_positions, freeze_contexts, FrozenContext, judge_answers,
-    lay_out, make_evaluators, ORDERS, position_summary,
-)
+from ragnb.evaluation.judging import (Answered, compare_answers, evidence_positions, freeze_contexts, FrozenContext,
+                                      judge_answers, lay_out, make_evaluators, ORDERS, position_summary)
 from ragnb.models.llm import QA_PROMPT, read_score, read_verdict
 from ragnb.models.scripted import ScriptedLLM
 
@@ -74,8 +70,7 @@ def frozen(builder: Any = None) -> list[FrozenContext]:
 
 
 @pytest.mark.parametrize("builder", [
-    None, SimpleContextBuilder(60), RankedContextBuilder(120), RankedContextBuilder(None, include_score=True),
-])
+    None, SimpleContextBuilder(60), RankedContextBuilder(120), RankedContextBuilder(None, include_score=True)])
 def test_frozen_contexts_are_what_the_builder_builds(builder: Any) -> None:
     for f in frozen(builder):
         built = (builder or SimpleContextBuilder()).build(FOUND[f.question.query])
@@ -148,8 +143,7 @@ def test_rows_say_which_passage_holds_the_evidence() -> None:
     assert (second["rank"], second["number"], second["third"]) == (3, 3, "middle")  # 51, 50, 49: the best at both ends
     assert (third["position"], third["third"], third["rank"]) == (None, "absent", None)
     assert position_summary([first, second, third]) | {"from_end": 0} == {
-        "pieces": 2, "absent": 1, "first": 0.5, "middle": 0.5, "last": 0.0, "from_end": 0, "best_passage": 0.5,
-    }
+        "pieces": 2, "absent": 1, "first": 0.5, "middle": 0.5, "last": 0.0, "from_end": 0, "best_passage": 0.5}
 
 
 def test_evidence_cut_by_a_passage_is_found_where_it_is() -> None:
@@ -178,8 +172,7 @@ def test_positions_of_nothing() -> None:
     ("There is no doubt: YES", True), ("Answer: no, because", False), ("예, 있습니다", True), ("네.", True),
     ("아니오", False), ("아니요, 없습니다", False), ("<think>NO? perhaps</think> YES", True),
     ("I thought no</think>YES", True), ("'YES'", True), ("", None), ("maybe", None), ("yesterday", None), ("예를 들면", None),
-    ("nothing known", None), ("<think>YES", None), ("Empty Response", None),
-])
+    ("nothing known", None), ("<think>YES", None), ("Empty Response", None)])
 def test_verdicts(reply: str, verdict: bool | None) -> None:
     with nullcontext() if verdict is not None else pytest.raises(ValueError, match="neither YES nor NO"):
         assert read_verdict(reply) is verdict
@@ -188,8 +181,7 @@ def test_verdicts(reply: str, verdict: bool | None) -> None:
 @pytest.mark.parametrize(("reply", "score"), [
     ("4", 4), ("4.5\nwhy", 4.5), ("Score: 3", 3), ("**5/5**", 5), ("점수: 2점\n이유", 2),
     ("Reasoning first.\n\n4.0", 4), ("<think>1\n</think>\n3", 3), ("5.0 / 5.0", 5), ("", None), ("6", None), ("0", None),
-    ("5.5", None), ("good", None), ("4 of 5 points", None), ("10", None), ("-1x", None), ("1-5", None),
-])
+    ("5.5", None), ("good", None), ("4 of 5 points", None), ("10", None), ("-1x", None), ("1-5", None)])
 def test_scores(reply: str, score: float | None) -> None:
     with nullcontext() if score else pytest.raises(ValueError, match="no line with a score"):
         assert read_score(reply)[0] == score
@@ -235,8 +227,7 @@ def test_answers_that_failed_or_read_nothing() -> None:
     report = judge_answers([answered("", error="TimeoutError: late"), blind], QUESTIONS[:2], good_judge())
     assert report.failures() == [
         "q3: answer: TimeoutError: late", "q50: faithfulness: ValueError: there was no context to judge by",
-        "q50: relevancy: ValueError: there was no context to judge by",
-    ]
+        "q50: relevancy: ValueError: there was no context to judge by"]
     assert report.scores("correctness") == {"q50": 5.0}
 
 

@@ -33,8 +33,7 @@ SMALL = {  # Settings that make several pieces of a short document
     "haystack-auto-merging": {"block_sizes": [20, 5]}, "chonkie-recursive": {"chunk_size": 60},
     "chonkie-sentence": {"chunk_size": 60}, "chonkie-token": {"chunk_size": 60, "chunk_overlap": 13},
     "chonkie-fast": {"chunk_size": 600}, "dsrag-segments": {"chunk_size": 60, "minimum": 0.1},
-    "autorag": {"chunk_size": 64, "chunk_overlap": 16},
-}
+    "autorag": {"chunk_size": 64, "chunk_overlap": 16}}
 REPEATED = ("\n".join(f"제{i}조(휴가) 연차휴가는 15일이다. 삭제. 신청서를 낸다. 낸다. 삭제." for i in range(1, 30)) + "\n\n부칙. 삭제. 삭제.  삭제.\n")
 ENGLISH = "Leave is 15 days. Yes. " * 12 + "Leave is 16 days in the second year. Yes. No.\n\n\nYes. " * 6
 
@@ -93,8 +92,7 @@ def test_align_of_very_repetitive_text_ends() -> None:
 
 @pytest.mark.parametrize(("piece", "expected"), [
     ("가  나\n다", "가 나 다"), ("  나   다", "나 다"), ("\ufffd나 다\ufffd", "나 다"), ("라", None), ("", None), ("  ", None),
-    ("\ufffd", None), ("가 나 다", "가 나 다"),
-])
+    ("\ufffd", None), ("가 나 다", "가 나 다")])
 def test_locate_bears_other_white_space_and_broken_edges(piece: str, expected: str | None) -> None:
     text = "가 나 다"
     span = locate(text, piece)
@@ -142,8 +140,7 @@ def test_peer_on_repeated_sentences(name: str, on_repeated: Callable[[str], Peer
     check(system, QUESTION)
     check(system, "삭제. 낸다. Yes")
     assert system.unmapped == 0 and all(
-        p.span and (p.span.of(system.texts[p.doc_id]).split() == p.text.split()) for p in system.pieces.values()
-    )
+        p.span and (p.span.of(system.texts[p.doc_id]).split() == p.text.split()) for p in system.pieces.values())
     for doc_id, text in system.texts.items():   # what a splitter cut is the whole document: no piece is on top of another
         inside = set().union(*(range(p.span.start, p.span.end) for p in system.pieces.values() if p.doc_id == doc_id))
         assert not [i for i, c in enumerate(text) if not c.isspace() and i not in inside]
@@ -266,8 +263,7 @@ def test_all_that_is_tried_of_a_peer_runs(name: str, documents: list[Document], 
     ("llamaindex-fusion:title,words", "titles"), ("llamaindex-fusion:words=yes", "words"),
     ("llamaindex-fusion:titles+words", "words"), ("llamaindex-fusion:128", "chunk_size"),
     ("llamaindex-fusion:chunk_size", "chunk_size=…"), ("llamaindex-vector:words", "titles"),
-    ("chonkie-token:words", "chunker"), ("haystack-auto-merging:window_size=2", "block_sizes"),
-])
+    ("chonkie-token:words", "chunker"), ("haystack-auto-merging:window_size=2", "block_sizes")])
 def test_bad_spellings_are_one_line_with_the_valid_names(spec: str, said: str) -> None:
     """Both where a peer is read and where a whole run is, before anything is indexed."""
     for read in (parse_peer, lambda s: resolve_strategies(["bm25", f"peer:{s}"])):
@@ -284,8 +280,7 @@ def test_specs_and_settings(documents: list[Document], model: NgramEmbedding) ->
     assert system.settings == {"chunk_size": 64, "chunk_overlap": 8, "top_k": 3} and len(system.rank(QUESTION).passages) == 3
     assert system.name == "llamaindex-bm25:chunk_size=64,chunk_overlap=8,top_k=3"
     assert build_peer("llamaindex-bm25", documents[:3], top_k=10**6).settings["top_k"] == len(
-        build_peer("llamaindex-bm25", documents[:3]).pieces
-    )
+        build_peer("llamaindex-bm25", documents[:3]).pieces)
 
 
 @pytest.mark.parametrize(("name", "settings", "message"), [
@@ -316,8 +311,7 @@ def test_wrong_documents_are_named() -> None:
     ("llamaindex-bm25", "llama_index.retrievers.bm25", "llama-index-retrievers-bm25"),
     ("llamaindex-fusion", "llama_index.retrievers.bm25", "llama-index-retrievers-bm25"),
     ("haystack-sentence-window", "haystack", "haystack-ai"), ("haystack-auto-merging", "haystack", "haystack-ai"),
-    ("chonkie-token", "chonkie", "chonkie"),
-])
+    ("chonkie-token", "chonkie", "chonkie")])
 def test_a_library_that_is_absent_is_named(
     name: str, module: str, library: str, model: NgramEmbedding, monkeypatch: pytest.MonkeyPatch
 ) -> None:

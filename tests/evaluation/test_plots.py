@@ -33,8 +33,7 @@ def results(names=("none", "parent"), budgets=(500, 1_000, 2_000), dataset="samp
             recall = min(0.98, recall + rng.uniform(0, 0.12))
             rows[str(budget)] = {
                 "evidence_recall": recall, "ci": [recall - 0.02, min(1, recall + 0.02)], "precision": 0.1, "iou": 0.1,
-                "containment": 0.9 * recall, "characters": 0.95 * budget, "first": 10,
-            }
+                "containment": 0.9 * recall, "characters": 0.95 * budget, "first": 10}
         strategies[name] = {"budgets": rows, "measures": {}, "seconds": float(rng.uniform(1, 50)),
                             "store_reads": int(rng.integers(100, 900))}
     return {"dataset": dataset, "n_questions": 146, "strategies": strategies}
@@ -119,8 +118,7 @@ def test_results_are_read_from_files(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("bad", "message"), [
     ({}, "results must be"), (3, "results must be"), ({"strategies": {}}, "have no 'strategies'"),
     ({"a": {"scores": 1}}, "results of 'a' have no 'strategies'"),
-    ({"strategies": {"x": {"measures": {"nDCG@10": 0.3}}}}, "strategy 'x' has no 'budgets'"),
-])
+    ({"strategies": {"x": {"measures": {"nDCG@10": 0.3}}}}, "strategy 'x' has no 'budgets'")])
 def test_bad_results_are_named(bad: object, message: str) -> None:
     with pytest.raises(InputError, match=message.replace("(", r"\(")):
         plot_recall(bad)

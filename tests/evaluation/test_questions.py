@@ -96,8 +96,7 @@ def test_a_row_is_asked_by_its_label_and_a_column():
     made = make_questions([doc(TABLE)], 50, kinds=["table"])
     assert [(q.query, q.answer, q.evidence[0].text) for q in made.questions] == [
         ("서울 하루 한도", "9만원", "| 서울 | 9만원 | 8천원 |"), ("부산|울산 하루 한도", "8만원", "| 부산\\|울산 | **8만원** |  |"),
-        ("그 밖 하루 한도", "7만원", "| 그 밖 | 7만원 | 6천원 |"),
-    ]
+        ("그 밖 하루 한도", "7만원", "| 그 밖 | 7만원 | 6천원 |")]
 
 
 def test_rows_that_read_the_same_are_asked_with_their_section_or_not_at_all():
@@ -148,8 +147,7 @@ def test_korean_words_keep_what_belongs_to_them():
     text = "가온누리정밀의 정규직 직원은 첫해에 연차 15일을 받는다. 계약직 직원은 첫해에 연차 11일을 받는다. 정규직 직원은 반차를 쓸 수 있고 계약직 직원은 외출을 쓸 수 있다."
     made = make_questions([doc(text)], 10, kinds=["cloze"], keep=9)
     assert [(q.query, q.answer) for q in made.questions] == [
-        ("정규직 직원 첫해 연차 15일", "가온누리정밀"), ("계약직 직원 첫해 연차", "11일"), ("정규직 직원 계약직 외출", "반차"),
-    ]
+        ("정규직 직원 첫해 연차 15일", "가온누리정밀"), ("계약직 직원 첫해 연차", "11일"), ("정규직 직원 계약직 외출", "반차")]
 
 
 # --- the whole
@@ -186,8 +184,7 @@ def test_any_document_gives_sound_questions_or_none(texts, keep):
 
 @pytest.mark.parametrize("arguments, complaint", [
     ({"n": 0}, "n must be >= 1, got 0"), ({"kinds": ["title", "riddle"]}, "kinds must be some of .*got 'riddle'"),
-    ({"keep": 0}, "keep >= 1, got 'keep=0'"),
-])
+    ({"keep": 0}, "keep >= 1, got 'keep=0'")])
 def test_bad_arguments(arguments, complaint):
     with pytest.raises(InputError, match=complaint):
         make_questions([doc("가")], **arguments)
@@ -205,8 +202,7 @@ def pair(question: Any = "다리는 언제 지어졌나?", quote: Any = "1402년
 
 @pytest.mark.parametrize("answer", [
     [pair()], pair(), {"questions": [pair()]}, f"<think>[{{}}]</think>\n```json\n{json.dumps([pair()])}\n```\n끝.",
-    f"다음과 같습니다: {json.dumps(pair(), ensure_ascii=False)} 감사합니다.", [pair(), pair("둘째 질문은?", "길이는")],
-])
+    f"다음과 같습니다: {json.dumps(pair(), ensure_ascii=False)} 감사합니다.", [pair(), pair("둘째 질문은?", "길이는")]])
 def test_an_answer_in_many_shapes(answer):
     made = generate_questions([BRIDGE], ScriptedLLM({"물푸레": answer, "": "모릅니다."}), 1)
     (q,) = made.questions
@@ -216,8 +212,7 @@ def test_an_answer_in_many_shapes(answer):
 
 @pytest.mark.parametrize("quote, text", [
     ("길이는 31미터다.", "길이는  31미터다."), ("놓였다. 길이는 31미터다", "놓였다.\n길이는  31미터다"), ("  1402년에\n놓였다. ", "1402년에 놓였다."),
-    ("그는 “네.”라고 답했다.", "그는 “네.”라고 답했다."),
-])
+    ("그는 “네.”라고 답했다.", "그는 “네.”라고 답했다.")])
 def test_a_quote_with_other_white_space_is_mapped_back(quote, text):
     (q,) = generate_questions([BRIDGE], ScriptedLLM({"물푸레": [pair(quote=quote)]}), 1).questions
     assert q.evidence[0].text == text and q.evidence[0].span.of(BRIDGE.text) == text
@@ -230,8 +225,7 @@ def test_a_quote_with_other_white_space_is_mapped_back(quote, text):
     ([pair(quote="등불이 있다.")], "the quote is in several places"), ([pair(quote="")], "no quote"),
     ([pair(quote=None)], "no quote"), ([pair(quote=["1402년에 놓였다."])], "no quote"),
     ([pair(quote="놓 였")], "no quote"), ([pair("")], "no question"), ([pair(5)], "no question"),
-    ([pair("왜" * 501)], "no question"), ([pair("'1402년에  놓였다.'는 무슨 뜻인가?")], "the question holds the quote"),
-])
+    ([pair("왜" * 501)], "no question"), ([pair("'1402년에  놓였다.'는 무슨 뜻인가?")], "the question holds the quote")])
 def test_a_bad_answer_is_rejected_with_its_reason(answer, reason):
     made = generate_questions([BRIDGE], ScriptedLLM({"물푸레": answer, "": "모릅니다."}), 1)
     assert made.questions == [] and [r.reason for r in made.rejected] == [reason] and made.rejected[0].passage == "다리 0-61"
@@ -283,8 +277,7 @@ def test_what_the_model_is_shown():
     generate_questions([doc(text, title="제목이다")], llm, 100, workers=1)
     assert len(llm.prompts) > 3 and all(
         "질문을 1개" in p and "제목이다" in p and p.count("</문서>") == QUESTION_PROMPT.count("</문서>") and len(p) < 1_500 + 450
-        for p in llm.prompts
-    )
+        for p in llm.prompts)
     assert all(any(f"{i}번 문단" in p for p in llm.prompts) for i in range(90))
 
 

@@ -10,8 +10,7 @@ from strategies import examples
 
 from ragnb import DuplicateIdError, Index, InputError, Pipeline, Strategy
 from ragnb.evaluation.strategy import (
-    as_document_strategy, build_system, IndexCache, load_strategies, make_grid, parse_strategy, resolve_strategies,
-)
+    as_document_strategy, build_system, IndexCache, load_strategies, make_grid, parse_strategy, resolve_strategies)
 
 words = st.text(st.characters(codec="utf-8", exclude_characters="\x00", exclude_categories=("Cs",)), min_size=1, max_size=12)
 QUESTION = "입사 1년차 직원의 연차는 며칠인가요?"

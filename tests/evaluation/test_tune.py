@@ -97,8 +97,7 @@ def test_the_grid_can_lack_the_default():
 @pytest.mark.parametrize(("argv", "said"), [
     (["nowhere"], "nowhere"), (["empty"], "empty"), (["blank"], "no question can be made"), (["docs", "bad.jsonl"], "bad.jsonl:2"),
     (["docs", "none.jsonl"], "none.jsonl"), (["docs", "--n", "0"], "n must be >= 1"), (["docs", "--strategy", "luck"], "luck"),
-    (["docs", "--budgets", "0"], "budgets"),
-])
+    (["docs", "--budgets", "0"], "budgets")])
 def test_mistakes_are_one_message_and_nothing_is_indexed(argv, said, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     good = {"query_id": "q1", "query": "연차는?", "evidence": [{"doc_id": "a.md", "text": "15일"}]}
