@@ -2,12 +2,14 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from pathlib import Path
 
 import pytest
 from conftest import commands, write
 
+from ragnb.cli import main
 
 NEEDS = {"index": ["nowhere"], "ask": ["연차"], "trace": ["연차"], "records": ["nowhere", "--out", "out"], "remove": ["x"],
          "eval": ["nowhere", "nowhere"], "tune": ["nowhere"], "questions": ["nowhere"], "demo": ["--data", "nowhere"], "completion": ["bash"]}
@@ -104,3 +106,31 @@ def test_nothing_that_is_printed_acts(run, place: Path, tmp_path: Path) -> None:
             assert code == 0 and sum(line.startswith(("skipped ", "note: ")) for line in err.splitlines()) == len(err.splitlines())
     assert not acting
     assert NAME in {row["id"] for row in values["ls"]["documents"]} and values["ask"]["question"] == question
+
+
+# --- Mistakes on the command line: one line each, with the way out.
+
+
+def test_a_mistake_on_the_command_line_is_named_with_the_way_out(hr_units, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    index = str(hr_units.folder)
+    for words, told in (
+        (["ask", "연차", "--index", "a", "--index", "b"], "--index takes one value, and was given 2 times"),
+        (["eval", "x", "--top-k", "3", "--top-k", "3"], "--top-k takes one value, and was given 2 times"),
+        (["ask", "연차", "--over", "chroma:x", "--index", index], "--over takes the place of --index"),
+        (["ask", "leave", "days"], "unexpected extra argument(s) (days); put a question in quotes"),
+    ):
+        assert main(words) == 2 and told in (error := capsys.readouterr().err) and len(error.splitlines()) == 1
+    assert main(["ls", "--index", index, "--json", "--json"]) == 0
+    capsys.readouterr()
+    main(["ask", "연차는 며칠인가?", "--index", index, "--history", str(tmp_path / "none" / "talk.jsonl")])
+    error = capsys.readouterr().err
+    assert "talk.jsonl" in error and ".tmp" not in error
+
+
+def test_an_index_file_that_may_not_be_read_has_the_advice_of_a_folder(hr_units, capsys, monkeypatch):
+    access = os.access
+    monkeypatch.setattr(os, "access", lambda place, mode: not str(place).endswith("index.db") and access(place, mode))
+    assert main(["ask", "연차는 며칠인가?", "--index", str(hr_units.folder)]) == 2
+    error = capsys.readouterr().err
+    assert "cannot be read: Permission denied; give yourself access (chmod u+rwX" in error and "index.db" in error

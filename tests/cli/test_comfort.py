@@ -89,8 +89,7 @@ PRINTING = {
     "records": ("{}/data/corpus", "--out", "{}/records", "--kind", "qa"),
     "eval": ("{}/data", *EVAL),
     "demo": ("--data", "{}/data", "--out", "{}/demo"),
-    "chat": ("--index", "{}/index"),
-}
+    "chat": ("--index", "{}/index")}
 
 
 def test_every_command_that_prints_results_takes_json(run):

@@ -75,8 +75,7 @@ BROKEN = [
     QUESTIONS[0],
     {"query_id": "b", "query": "밖이다?", "doc_id": "d1", "evidence": [{"start": 0, "end": 9_999}]},
     {"query_id": "c", "query": "누구?", "doc_id": "nobody", "evidence": [{"text": "x"}]},
-    QUESTIONS[0],
-]
+    QUESTIONS[0]]
 
 
 def test_broken_questions_are_named_line_by_line_and_the_rest_is_measured(run, files):
@@ -227,8 +226,7 @@ def test_rows_that_name_no_document_are_told_of_in_one_line(chroma, capsys):
     (["--policy", "nonsense"], "unknown policy"), (["--retrieve", "multi-scale"], "auto, vector, bm25 or hybrid"),
     (["--over", "chroma:nowhere"], "no chroma.sqlite3"), (["--over", "nowhere"], "chroma:FOLDER#COLLECTION"),
     (["--over", "llama_index:nowhere"], "no folder of a persisted"), (["--over", "opensearch://localhost:1"], "no index name"),
-    (["--over", "opensearch://localhost:1/x"], "cannot be read"),
-])
+    (["--over", "opensearch://localhost:1/x"], "cannot be read")])
 def test_bad_options_and_places_are_one_line(chroma, options, told, capsys):
     place = [] if "--over" in options else ["--over", chroma]
     assert main(["ask", QUESTION, *place, *options]) == 2

@@ -27,8 +27,7 @@ SCHEMA = json.loads((files("ragnb") / "pipeline" / "answer.schema.json").read_te
 CASES = {   # Index -> splitter, and questions with their options
     "units": ("units", [("경조휴가는 며칠인가요?",), ("공유작업장법 제17조의2는?", "--budget", "700"), ("공룡은 언제 멸종했나요?", "--budget", "20"), ("GN-300 점검 주기", "--policy", "doc_type")]),
     "children": ("parent-child", [("경조휴가는 며칠인가요?", "--policy", "parent"), ("E-117 조치", "--compress", "200"), ("반차", "--retrieve", "bm25", "--context", "table")]),
-    "articles": ("structure", [("제2조", "--policy", "citations+neighbors:1"), ("반차는 몇 시간인가요?", "--no-reorder")]),
-}
+    "articles": ("structure", [("제2조", "--policy", "citations+neighbors:1"), ("반차는 몇 시간인가요?", "--no-reorder")])}
 
 
 @pytest.fixture(scope="module")

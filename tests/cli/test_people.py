@@ -18,8 +18,7 @@ from llama_index.core import Settings
 from llama_index.core.llms import MockLLM
 
 from ragnb import (
-    __version__, ExpandPostprocessor, InputError, MemoryStore, Pipeline, SimpleContextBuilder, update_index,
-)
+    __version__, ExpandPostprocessor, InputError, MemoryStore, Pipeline, SimpleContextBuilder, update_index)
 from ragnb.agent.library import Library
 from ragnb.agent.tools import make_mcp_server, ReadingTools
 from ragnb.cli import main
@@ -414,23 +413,6 @@ def test_a_rule_without_a_heading_is_read_as_a_whole_paragraph(run, tmp_path):
         for budget in (350, 500, 4_000):
             found = json.loads(run("ask", question, "--budget", budget, "--json", "--index", tmp_path / "index")[1])["passages"]
             assert rule in min(found, key=lambda p: p["rank"])["text"], budget
-
-
-def test_messages_that_were_half_english(run, tmp_path, monkeypatch):
-    """`건너뜀 b.docx: is not a .docx file …`, `(did you mean …)`, `for a folder: …` → Korean lines, what was typed aside."""
-    docs = tmp_path / "docs"
-    docs.mkdir()
-    (docs / "a.md").write_text("---\ndoc_type: 규정\n---\n연차는 15일이다.\n", encoding="utf-8")
-    for name in ("b.docx", "c.pdf", "d.hwp"):
-        (docs / name).write_bytes(b"no such file")
-    (tmp_path / "law.txt").write_text("아무 글", encoding="utf-8")
-    monkeypatch.setenv("RAGNB_LANG", "ko")
-    index = ("--index", tmp_path / "index")
-    for words in (("index", docs, *index, "--quiet"), ("ask", "연차", *index, "--where", "docctype=1"), ("ask", "연차", *index, "--retrieve", "nope"),
-                  ("ask", "연차", "--over", "nothing"), ("ask", "연차", *index, "--llm", "ollama:x", "--base-url", "http://127.0.0.1:9"),
-                  ("records", tmp_path / "law.txt", "--out", tmp_path / "out"), ("index", docs, "--index", tmp_path / "other", "--split", "paras:100")):
-        err = run(*words)[2].replace(str(tmp_path), "")
-        assert re.search("[가-힣]", err) and not re.search(r"(?:\b[a-z]{2,} ){2}[a-z]{2,}\b", re.sub(r"`[^`]*`", "", err)), (words, err)
 
 
 def test_a_sentence_window_is_named_as_ragnb_names_it(run, index, tmp_path, monkeypatch):

@@ -24,8 +24,7 @@ CASES = [   # Settings, and the options that say the same
     ({"where": ["folder!=x", "doc_type!=labor_qa"], "context": "table", "compress": 400}, "--where folder!=x --where doc_type!=labor_qa --context table --compress 400"),
     ({"budget_share": 0.3, "model": "gpt-4", "policy": "section", "passage_size": 300}, "--budget-share 0.3 --model gpt-4 --policy section --passage-size 300"),
     ({"retrieve": "hybrid:zscore:2/1", "expand_top_k": 2, "max_chunks": 9, "tokenizer": "cl100k_base", "budget": 300},
-     "--retrieve hybrid:zscore:2/1 --expand-top-k 2 --max-chunks 9 --tokenizer cl100k_base --budget 300"),
-]
+     "--retrieve hybrid:zscore:2/1 --expand-top-k 2 --max-chunks 9 --tokenizer cl100k_base --budget 300")]
 
 
 @pytest.fixture(scope="module")

@@ -5,6 +5,7 @@ import ast
 import json
 import re
 import shlex
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,9 +13,8 @@ import pytest
 from conftest import SAMPLE, write
 
 import ragnb
-from ragnb.cli import command_line, main
+from ragnb.cli import _typed, command_line, main
 from ragnb.documents.files import read_documents
-
 
 PACKAGE = Path(ragnb.__file__).parent
 
@@ -83,8 +83,7 @@ RAW = {
     "rule.md": "# 규정\n\n제1조(목적) 정한다.\n제2조(정의) 정한다.\n제3조(기타) 정한다.\n",
     "qa.txt": "질의 : 되나요?\n회시 : 됩니다.\n",
     "image.png": "x",
-    ".hidden.txt": "질의 : 되나요?\n회시 : 됩니다.\n",
-}
+    ".hidden.txt": "질의 : 되나요?\n회시 : 됩니다.\n"}
 
 
 def rows(path: Path) -> list[dict]:
@@ -130,3 +129,28 @@ def test_mistakes_are_one_line(arguments: list[str], message: str, tmp_path, cap
     assert main(["records", *arguments, "--out", str(tmp_path / "out")]) == 2
     printed = capsys.readouterr()
     assert message in printed.err and printed.err.count("\n") == 1 and not printed.out
+
+
+# --- Commands that are printed: with the path by which ragnb was started, and in the language of the reader.
+
+
+def test_a_printed_command_has_the_path_that_was_typed(monkeypatch, tmp_path):
+    for typed in ("ragnb", str(tmp_path / "pytest")):
+        monkeypatch.setattr(sys, "argv", [typed])
+        assert _typed("ask", "a b") == "ragnb ask 'a b'"
+    monkeypatch.setattr(sys, "argv", [".venv/bin/ragnb"])
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert _typed("ask", "a b") == ".venv/bin/ragnb ask 'a b'"
+    (tmp_path / "ragnb").write_text("#!/bin/sh", encoding="utf-8")
+    (tmp_path / "ragnb").chmod(0o755)
+    monkeypatch.setattr(sys, "argv", [str(tmp_path / "ragnb")])      # found on the path: its name is enough
+    assert _typed("ls") == "ragnb ls"
+
+
+@pytest.mark.parametrize(("lang", "question"), [("en", "how many days of leave?"), ("ko", "2년차 연차는 며칠인가요?")])
+def test_the_examples_are_in_the_language_of_the_help(lang, question, capsys):
+    other = {"en": "연차", "ko": "how many"}[lang]
+    for words in ([], ["ask", "--help"]):
+        assert main(["--lang", lang, *words]) == 0
+        out = capsys.readouterr().out
+        assert f'ragnb ask "{question}"' in out and other not in out
