@@ -145,8 +145,6 @@ def test_without_the_sets_only_the_sample_is_compared(golden: ModuleType, monkey
 
 
 # --- what is written down
-
-
 @pytest.fixture
 def worker(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     """The part that asks."""

@@ -76,8 +76,6 @@ def declared(name: str, among: set[str]) -> bool:
 
 
 # --- settings and imports
-
-
 def test_version_is_the_one_of_settings() -> None:
     assert ragnb.__version__ == settings()["version"]
 
@@ -108,8 +106,6 @@ assert not {'llama_index', 'chromadb'} & set(sys.modules)
 
 
 # --- the public names
-
-
 def public_names() -> list[tuple[str, str]]:
     "(module, name) of every `__all__`."
     pairs = []
@@ -162,8 +158,6 @@ def test_public_names_are_documented_and_typed() -> None:
 
 
 # --- the notebooks
-
-
 def text(cell: dict) -> str:
     "Its source as one string."
     return "".join(cell["source"])
@@ -334,8 +328,6 @@ def test_no_path_of_one_machine() -> None:
 
 
 # --- tools/readme.py
-
-
 @pytest.fixture(scope="module")
 def tool() -> object:
     "tools/readme.py as a module."

@@ -60,8 +60,6 @@ def ask(library: Library, llm: Any, question: str = QUESTION, history: Conversat
 
 
 # --- the paths
-
-
 @pytest.mark.parametrize("queries", ["[]", '["유급 휴가", "E-117 알람"]'])
 def test_what_matches_strongly_is_read_from_the_scores_of_the_search(library: Library, queries: str) -> None:
     """Fused by rank, all hits score nearly the same; what is marked goes by their share of the best score."""
@@ -168,8 +166,6 @@ async def test_the_answer_is_streamed_and_steps_are_told_as_they_happen(library:
 
 
 # --- a person
-
-
 def waiting(library: Library, llm: Any = None, **settings: Any) -> tuple[Agent, AgentState]:
     agent = Agent(library, llm or script(), {"grade": None}, ask_user=True, **settings)
     state = agent.ask("GN-300과 TR-7의 알람")
@@ -271,8 +267,6 @@ def test_a_saved_state_does_not_widen_a_filter(folder: Path, library: Library) -
 
 
 # --- failures
-
-
 class SlowLLM(ScriptedLLM):
     """A model that does not come back."""
 
@@ -361,8 +355,6 @@ def test_an_answer_that_breaks_off_leaves_the_passages_and_is_recorded(library: 
 
 
 # --- the judge
-
-
 def many(tmp_path: Path, n: int = 12) -> Library:
     """As many short documents, all of which fit a context."""
     documents = [Document(text=f"# 부서 {i}\n\n연차는 부서 {i}에서 {i}일이다.\n", id_=f"d{i:02}.md", metadata={"title": f"부서 {i}"}) for i in range(1, n + 1)]
@@ -458,8 +450,6 @@ def test_a_chat_says_that_an_answer_is_not_judged(library: Library) -> None:
 
 
 # --- what a person adds
-
-
 def crowd(tmp_path: Path) -> Library:
     """Many documents that fit the question, and one that fits what the person adds."""
     documents = [Document(text=f"# 알람 {i}\n\nE-117 알람의 원인은 배기 {i}이다. 배기 {i}를 점검한다.\n", id_=f"a{i:02}.md", metadata={"title": f"알람 {i}"}) for i in range(25)]
@@ -482,8 +472,6 @@ def test_what_a_person_adds_is_searched_by_itself_and_comes_first(tmp_path: Path
 
 
 # --- one long document
-
-
 def test_one_long_record_does_not_fill_the_context(tmp_path: Path) -> None:
     """A gcb is read whole; the manual that was found behind it is still in the context, and alone the gcb has all of it."""
     diary = "# 정비 일지\n\n" + "\n\n".join(f"{i}일: 배기 밸브 누설로 알람이 떠서 밀봉을 바꾸었다. " + "담당자는 압력을 세 번 재고 값을 적은 다음 밸브를 다시 닫고 한 시간 뒤에 같은 자리를 보았다. " * 2

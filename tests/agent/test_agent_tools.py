@@ -105,8 +105,6 @@ def test_a_document_does_not_imitate_the_marks(library: Library) -> None:
 
 
 # --- stock agents
-
-
 @pytest.mark.parametrize("kind", ["function", "react"])
 async def test_an_agent_that_never_gives_up_is_ended_by_its_host_and_reads_no_more_than_its_budget(library: Library, kind: str) -> None:
     """It only ever calls tools: the host ends it after `max_iterations`; a used-up budget costs no read of the store any more."""
@@ -145,8 +143,6 @@ async def test_a_react_agent_reads_on(library: Library) -> None:
 
 
 # --- several collections
-
-
 @pytest.fixture(scope="module")
 def collections(tmp_path_factory: pytest.TempPathFactory) -> Path:
     work = tmp_path_factory.mktemp("collections")
@@ -208,8 +204,6 @@ def test_a_joined_store_keeps_the_contract(collections: Path) -> None:
 
 
 # --- MCP
-
-
 def served(*options: str) -> Any:
     """`ragnb mcp`, as the settings of an agent start it."""
     import os
@@ -258,8 +252,6 @@ async def test_over_stdio_the_settings_file_is_read(tmp_path: Path) -> None:
 
 
 # --- chat
-
-
 def test_chat_asks_a_person_and_remembers(collections: Path) -> None:
     lines, screen = iter(["연차와 벌금은?", "9", "1", "/why", "/nothing", "/clear"]), []
 
@@ -292,8 +284,6 @@ def test_choices_are_read() -> None:
 
 
 # --- what a model writes, and a short budget
-
-
 def numbers(text: str) -> list[int]:
     return [int(a.rpartition(" ")[2]) for a in addresses(text)]
 

@@ -27,8 +27,6 @@ def document(text: str = TEXT, i: str = "a.md") -> Document:
 
 
 # --- what surrounds a chunk
-
-
 @examples(300)
 @given(st.text(alphabet="가 \n.", max_size=400), st.integers(1, 200), st.data())
 def test_the_window_holds_the_chunk_and_is_no_longer_than_needed(text: str, size: int, data: st.DataObject) -> None:
@@ -44,8 +42,6 @@ def test_the_window_holds_the_chunk_and_is_no_longer_than_needed(text: str, size
 
 
 # --- contexts
-
-
 def test_a_context_changes_what_is_searched_and_nothing_else() -> None:
     doc = document()
     plain, outline = ContextualNodeParser(parser=SPLITTER).parse(doc)
@@ -146,8 +142,6 @@ def test_without_the_model_chunks_have_no_contexts() -> None:
 
 
 # --- the index, the kill, the network
-
-
 def test_the_splitter_is_described_without_model_and_cache(tmp_path: Path) -> None:
     splitter = LlmContextNodeParser(parser=SPLITTER, llm=ScriptedLLM(model="m"), cache=tmp_path / "c.jsonl", workers=7)
     told = describe_parser(splitter)

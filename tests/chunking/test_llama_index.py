@@ -24,8 +24,6 @@ LEAVE = Document(text=TEXT, id_="leave.md")
 
 
 # --- names and arguments
-
-
 def test_the_ingestion_cache_tells_splitters_apart() -> None:
     parsers = [TextNodeParser(sentences="rule"), TableNodeParser(sentences="rule"), QANodeParser(sentences="rule"),
                ContextualNodeParser(parser=TextNodeParser(sentences="rule")),
@@ -57,7 +55,6 @@ def test_descriptions_of_older_indexes_are_read() -> None:
 
 
 # --- parents and children
-
 FAMILIES = [ParentChildNodeParser(parent_size=300, parent_overlap=0, child_size=90, child_overlap=0),
             ParentChildNodeParser(parent_size=120, parent_overlap=110, child_size=40, child_overlap=10),
             HeadingNodeParser(size=200, overlap=0, parent_size=900, sentences="rule"),
@@ -104,8 +101,6 @@ def test_auto_merging_waits_for_more_than_half_of_the_children() -> None:
 
 
 # --- windows
-
-
 @pytest.mark.parametrize("keys", [{}, {"window_metadata_key": "around", "original_text_metadata_key": "own"}])
 def test_windows_for_the_stock_postprocessor(keys: dict[str, str]) -> None:
     window, own = keys.get("window_metadata_key", "window"), keys.get("original_text_metadata_key", "original_text")
@@ -123,8 +118,6 @@ def test_windows_for_the_stock_postprocessor(keys: dict[str, str]) -> None:
 
 
 # --- lists in metadata
-
-
 def test_lists_reach_nodes_outlines_and_stores(tmp_path) -> None:
     row = {"id": "m", "text": TEXT, "tags": ["휴가", "연차"], "years": [2023, 2024], "nested": {"a": 1}, "mixed": [1, {"b": 2}]}
     document = record_to_document(row, "m", "rows.jsonl")

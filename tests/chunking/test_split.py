@@ -23,7 +23,6 @@ from ragnb.documents.packing import cut_long, pack
 from ragnb.documents.span import parse_address, stitch
 from ragnb.documents.text import sentence_spans
 
-
 METHODS = ("auto", "kiwi", "rule")
 
 

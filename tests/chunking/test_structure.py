@@ -179,7 +179,6 @@ def test_tables_and_headings_are_lines(text: str) -> None:
 
 
 # --- tables
-
 CASES = {
     "plain": ("| a | b |\n|---|---|\n| 1 | 2 |\n| 3 | 4 |", ["| 1 | 2 |", "| 3 | 4 |"]),
     "no outer pipes": ("a | b\n---|---\n1 | 2\n3 | 4", ["1 | 2", "3 | 4"]),
@@ -307,8 +306,6 @@ def test_published_tables() -> None:
 
 
 # --- questions and answers
-
-
 @pytest.mark.parametrize("text", ["이 회시는 종전 질의회시 : 455와 다르다. 재질의: 한 바 없다.", "질의가 없는 글이다.", "회시 : 답만 있다."])
 def test_what_is_no_pair_is_split_by_default(text: str) -> None:
     assert QANodeParser(size=20, overlap=0).split(text) == TextNodeParser(size=20, overlap=0).split(text)
@@ -333,11 +330,7 @@ def test_a_question_longer_than_a_chunk() -> None:
 
 
 # --- headings
-
-
 # --- records and parents
-
-
 def interpretation(core: int, reason: int) -> str:
     """A published interpretation with parts of about so many characters."""
     question, answer = "이 기준이 적용되는지 여부가 문제됩니다. " * (core // 44), "적용된다고 보는 것이 타당합니다. " * (core // 38)
@@ -417,8 +410,6 @@ def test_parents_hold_whole_units() -> None:
 
 
 # --- rules
-
-
 def test_threshold() -> None:
     router = RoutedNodeParser(sentences="rule")
     for length, whole in ((3500, True), (3501, False)):

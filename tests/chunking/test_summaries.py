@@ -31,8 +31,6 @@ def corpus(n: int = 6) -> list[Document]:
 
 
 # --- sections and sentences
-
-
 @examples(60)
 @given(st.text(alphabet="# ba.\n-", max_size=200), st.integers(1, 60))
 def test_sections_lose_nothing(text: str, size: int) -> None:
@@ -65,8 +63,6 @@ def test_coverage_takes_what_adds_most_for_its_length() -> None:
 
 
 # --- summaries
-
-
 def test_summaries_without_a_model_are_quotes() -> None:
     sections, report = summarise_sections(corpus(2), size=80, n_terms=5)
     assert report.calls == 0 and len(sections) >= 12 and len({s.id for s in sections}) == len(sections)

@@ -109,8 +109,6 @@ def test_nothing_that_is_printed_acts(run, place: Path, tmp_path: Path) -> None:
 
 
 # --- Mistakes on the command line: one line each, with the way out.
-
-
 def test_a_mistake_on_the_command_line_is_named_with_the_way_out(hr_units, tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
     index = str(hr_units.folder)

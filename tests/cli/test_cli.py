@@ -74,8 +74,6 @@ def found(run, *argv: object) -> dict:
 
 
 # --- what it does ---------------------------------------------------------------------------------------------------
-
-
 def test_index_then_again(run, docs, tmp_path, monkeypatch):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     code, out, err = run("index", docs, "--index", tmp_path / "i")
@@ -229,8 +227,6 @@ def test_demo(run, tmp_path):
 
 
 # --- models ---------------------------------------------------------------------------------------------------------
-
-
 def test_ollama_writes_the_answer(run, index, ollama):
     ollama.requests.clear()
     asked = ("--index", index, "--llm", "ollama:chat", "--base-url", ollama.url)
@@ -282,8 +278,6 @@ def test_a_model_that_is_down_costs_the_answer_only(run, index, nobody, ollama, 
 
 
 # --- mistakes -------------------------------------------------------------------------------------------------------
-
-
 BAD_PATHS = {  # What a folder has, what of it is indexed, and what the one line must name
     "missing": ({}, "nowhere", "nowhere"), "empty folder": ({}, "", "nothing to index"), "nothing of ours": ({"a.zip": b"x"}, "", "nothing to index"),
     "damaged": ({"a.docx": b"x"}, "", "a.docx"), "binary named md": ({"photo.md": b"\x89PNG\r\n\0\0"}, "", "photo.md"),
@@ -383,8 +377,6 @@ def test_hostile_questions(run, index, tmp_path, question):
 
 
 # --- in a shell -----------------------------------------------------------------------------------------------------
-
-
 def test_help_and_version_load_nothing_heavy():
     code = (
         "import sys; from ragnb.cli import main\n"

@@ -1,5 +1,4 @@
 """What one question on the command line imports and opens: counted, not timed."""
-
 from __future__ import annotations
 
 import json

@@ -41,8 +41,6 @@ def place(tmp_path_factory) -> Path:
 
 
 # --- the short help -----------------------------------------------------------------------------------------------------
-
-
 def test_ragnb_alone_shows_examples_and_names_every_command(run):
     """Passages without a model, weak ones left out, filters and how a document says its kind, and what is not read."""
     code, out, err = run()
@@ -53,8 +51,6 @@ def test_ragnb_alone_shows_examples_and_names_every_command(run):
 
 
 # --- the Tab key --------------------------------------------------------------------------------------------------------
-
-
 def offered(*words: str) -> list[str]:
     """What the Tab key offers for the last of some words."""
     env = os.environ | {"_RAGNB_COMPLETE": "complete_bash", "COMP_WORDS": "ragnb " + " ".join(words), "COMP_CWORD": str(len(words))}
@@ -77,7 +73,6 @@ def test_the_script_for_a_shell_asks_ragnb(run, shell):
 
 
 # --- JSON ---------------------------------------------------------------------------------------------------------------
-
 EVAL = ("--budgets", "500", "--quiet", "--out", "{}/results", "--cache", "{}/cache")
 PRINTING = {
     "index": ("{}/data/corpus", "--index", "{}/index"),
@@ -116,8 +111,6 @@ def test_json_is_one_object_and_progress_stays_away(capsys, monkeypatch, place, 
 
 
 # --- a terminal, and none -----------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("stream, environment, colored", [
     (Terminal, {}, True), (Terminal, {"NO_COLOR": "1"}, False), (Terminal, {"NO_COLOR": ""}, True), (Terminal, {"TERM": "dumb"}, False), (io.StringIO, {}, False)])
 def test_colours_are_for_terminals_that_want_them(monkeypatch, place, stream, environment, colored):

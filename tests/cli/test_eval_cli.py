@@ -11,7 +11,6 @@ from ollama_server import OllamaServer
 
 from ragnb.cli import main
 
-
 pytestmark = pytest.mark.heavy  # whole runs of evaluation or indexing
 CORPUS = [{"doc_id": f"d{i}", "title": f"문서 {i}", "text": f"{i}호 설비의 정격 전압은 {i * 110}V이다. 점검 주기는 {i + 2}개월이다. 담당자는 정비 {i}팀이다."}
           for i in range(1, 6)]

@@ -22,7 +22,6 @@ from ragnb.agent.tools import ReadingTools
 from ragnb.cli import _answer_facts, main
 from ragnb.serve.app import create_app
 
-
 SCHEMA = json.loads((files("ragnb") / "pipeline" / "answer.schema.json").read_text(encoding="utf-8"))
 CASES = {   # Index -> splitter, and questions with their options
     "units": ("units", [("경조휴가는 며칠인가요?",), ("공유작업장법 제17조의2는?", "--budget", "700"), ("공룡은 언제 멸종했나요?", "--budget", "20"), ("GN-300 점검 주기", "--policy", "doc_type")]),

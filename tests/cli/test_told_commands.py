@@ -132,8 +132,6 @@ def test_mistakes_are_one_line(arguments: list[str], message: str, tmp_path, cap
 
 
 # --- Commands that are printed: with the path by which ragnb was started, and in the language of the reader.
-
-
 def test_a_printed_command_has_the_path_that_was_typed(monkeypatch, tmp_path):
     for typed in ("ragnb", str(tmp_path / "pytest")):
         monkeypatch.setattr(sys, "argv", [typed])

@@ -87,8 +87,6 @@ def test_a_part_of_a_part_knows_the_whole():
 
 
 # --- by a model ------------------------------------------------------------------------------------------------------
-
-
 def ask(said, size: int = 60, items: list[Passage] | None = None):
     items = items or [passage()]
     out = Compressor(size, ScriptedLLM(lambda prompt: said))(items, "연차는 며칠인가?")

@@ -20,7 +20,6 @@ from ragnb.documents.files import record_to_document
 from ragnb.documents.span import Why
 from ragnb.storage.store import Found
 
-
 PARSER = ParentChildNodeParser(parent_size=200, parent_overlap=0, child_size=30, child_overlap=10, sentences="rule")
 
 

@@ -17,7 +17,6 @@ from ragnb.context.labels import passage_article, place_label
 from ragnb.documents.markdown import find_tables
 from ragnb.documents.provisions import provision_label
 
-
 ACT = """시험법
 [시행 2031. 1. 1.] [법률 제30113호, 2029. 3. 5., 제정]
 

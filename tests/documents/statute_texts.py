@@ -1,5 +1,4 @@
 """Statutes and fragments that several test files read."""
-
 from __future__ import annotations
 
 from functools import cache

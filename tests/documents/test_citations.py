@@ -1,5 +1,4 @@
 """Citations: hand-made cases of every form, and properties on random text."""
-
 from __future__ import annotations
 
 import time

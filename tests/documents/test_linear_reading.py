@@ -18,7 +18,6 @@ from test_converted import make_docx, make_hwpx, make_pptx, ole
 
 from ragnb.documents.files import read_documents
 
-
 READERS = [name for name in growth.jobs() if not name.startswith("split")]
 
 

@@ -14,7 +14,6 @@ from llama_index.core.schema import Document
 from ragnb.documents.span import Span
 from ragnb.evaluation.datasets import Dataset, Evidence, Question
 
-
 RESULTS = ROOT / "nbs" / "studies" / "results"
 
 

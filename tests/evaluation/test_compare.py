@@ -46,8 +46,6 @@ def rows(values, budget: int = 100) -> Evaluation:
 
 
 # --- the test -------------------------------------------------------------------------------------------------------------------------
-
-
 @examples(60)
 @given(st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=1, max_size=9))
 def test_the_permutation_p_value_is_that_of_all_signs(pairs):
@@ -69,8 +67,6 @@ def test_values_that_cannot_be_paired(a, b):
 
 
 # --- comparisons ----------------------------------------------------------------------------------------------------------------------
-
-
 def test_the_questions_that_decide_come_first():
     c = Comparison(rows([0, 1, .5, .5]), rows([1, .75, .5, .25]), ("x", "y"))
     assert [(d, a.query_id) for d, a, _ in c.differences()] == [(1, "0"), (-.25, "1"), (-.25, "3")]
@@ -84,7 +80,6 @@ def test_runs_that_cannot_be_compared(a, b, complaint):
 
 
 # --- runs -----------------------------------------------------------------------------------------------------------------------------
-
 GRID = make_grid(split=["parent-child", "sentence"], retrieve=["bm25", "hybrid"], policy=["none", "neighbors:1"])
 
 

@@ -1,5 +1,4 @@
 """Question sets: every format read into one shape, every bad line named, what is written reads back the same."""
-
 from __future__ import annotations
 
 import json
@@ -35,8 +34,6 @@ def evidence(**changes: object) -> dict:
 
 
 # --- quotes
-
-
 @pytest.mark.parametrize("text, quote, complaint", [
     ("가나", "다", "not in the document"), ("가나", "", "not in the document"), ("가나가나", "가나", "more than once"),
     ("aaa", "aa", "more than once")])
@@ -69,7 +66,6 @@ def test_a_tolerant_quote_is_its_slice_with_other_white_space(text, data):
 
 
 # --- broken question files
-
 BAD = {
     "not JSON": ("{not json", "not JSON (Expecting property name"),
     "not an object": ([1], "a JSON object is needed, got list"),
@@ -160,7 +156,6 @@ def test_no_question_file(tmp_path, name):
 
 
 # --- broken corpora
-
 RECORD = {"doc_id": "d", "title": "휴가", "text": DOCUMENTS["d"]}
 BAD_DOCUMENT = {
     "not JSON": ("{", "not JSON (Expecting property name"),
@@ -238,8 +233,6 @@ def test_documents_without_text_are_left_out_and_counted(tmp_path):
 
 
 # --- qrels
-
-
 @pytest.mark.parametrize("data", [b"query-id\tcorpus-id\tscore\n1\td one\t2\n2\te\t-1\n",
                                   b"\xef\xbb\xbfquery-id\tcorpus-id\tscore\r\n1\td one\t2\r\n2\te\t-1",
                                   b"1\td one\t2.0\n\n1\td one\t2\n2\te\t-1\n", b"1\t0\td one\t2\n2\tQ0\te\t-1\n"])
@@ -257,7 +250,6 @@ def test_trec_qrels_and_wrong_encodings(tmp_path):
 
 
 # --- the set itself
-
 words = st.text(alphabet=st.characters(codec="utf-8"), min_size=1, max_size=12)
 texts = st.text(alphabet=st.characters(codec="utf-8"), min_size=1, max_size=60).filter(str.strip)
 
@@ -338,8 +330,6 @@ def test_a_sample_is_the_same_everywhere_and_grows():
 
 
 # --- BEIR
-
-
 @pytest.fixture
 def beir(tmp_path) -> Path:
     folder = tmp_path / "hill"
@@ -380,7 +370,6 @@ def test_a_beir_folder_with_mistakes(beir):
 
 
 # --- SQuAD and KorQuAD
-
 ONE, TWO = "물푸레다리는 1402년에 놓였다. 길이는 31미터다.", "등불은 열두 개다. 😀 등불지기는 둘이다."
 
 
@@ -442,8 +431,6 @@ def test_a_file_that_is_not_squad(tmp_path, data, complaint):
 
 
 # --- AutoRAG
-
-
 def parquet(folder: Path, corpus: list[dict], qa: list[dict]) -> Path:
     pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
     folder.mkdir()
@@ -495,8 +482,6 @@ def test_without_pyarrow_autorag_says_what_to_install(tmp_path, monkeypatch):
 
 
 # --- finding a set
-
-
 def test_a_set_by_name(tmp_path, monkeypatch):
     saved(small(), tmp_path / "sets" / "hill")
     monkeypatch.setenv("RAGNB_DATA", str(tmp_path / "sets"))
@@ -511,8 +496,6 @@ def test_a_set_by_name(tmp_path, monkeypatch):
 
 
 # --- the sample data and the evaluation sets
-
-
 @pytest.fixture(scope="module")
 def corpus() -> dict[str, str]:
     problems: list = []

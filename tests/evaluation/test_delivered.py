@@ -55,7 +55,6 @@ def audit(*arguments: object) -> int:
 
 
 # --- spans of a string -----------------------------------------------------------------------------------------------------------------
-
 places = st.lists(st.tuples(st.sampled_from(["a.md", "b.md"]), st.integers(0, len(TEXT)), st.integers(1, 120)), max_size=5)
 
 
@@ -89,8 +88,6 @@ def test_a_text_that_its_document_does_not_have_is_not_delivered():
 
 
 # --- eval and ask ----------------------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.heavy
 def test_eval_delivers_what_ask_sends(sample, cache, runs):
     """For every strategy, question and budget: the same string, also where the depth of the search depends on the budget."""
@@ -144,8 +141,6 @@ def test_a_question_that_no_passage_fits_counts_as_nothing():
 
 
 # --- stored, and counted again ---------------------------------------------------------------------------------------------------------
-
-
 @pytest.fixture()
 def stored(sample, runs, tmp_path):
     """A run on disk, with its corpus and questions as JSONL."""
@@ -216,8 +211,6 @@ def test_rows_keep_strings_only_where_they_are_asked_for(stored, sample, runs, c
 
 
 # --- lines of a strategy ---------------------------------------------------------------------------------------------------------------
-
-
 def law(n: int = 12) -> Dataset:
     """A statute whose articles all use the same words, and a question that names one of them."""
     articles = [f"제{i}조(보고) 사업주는 제{i}호 서식으로 {i * 3}일 이내에 고용노동부장관에게 보고하여야 한다. " + "보고의 방법은 따로 정한다. " * 8 for i in range(1, n + 1)]

@@ -37,8 +37,6 @@ def characters(spans) -> set[tuple[str, int]]:
 
 
 # --- one context ----------------------------------------------------------------------------------------------------------------------
-
-
 @examples(400)
 @given(st.lists(places, max_size=6), gold, st.sampled_from(["any", "all"]))
 def test_measures_are_those_of_character_sets(context, evidence, mode):
@@ -56,8 +54,6 @@ def test_measures_are_those_of_character_sets(context, evidence, mode):
 
 
 # --- many questions, many budgets -----------------------------------------------------------------------------------------------------
-
-
 @examples(200)
 @given(st.lists(places.filter(lambda p: p[1] < p[2]), max_size=6), gold, st.lists(st.integers(1, 60), min_size=1, max_size=4))
 def test_no_budget_is_overrun_and_more_of_it_never_finds_less(context, evidence, budgets):
@@ -118,7 +114,6 @@ def test_gold_evidence_scores_full_marks():
 
 
 # --- documents by id ------------------------------------------------------------------------------------------------------------------
-
 judged = st.dictionaries(st.sampled_from("abcdefgh"), st.integers(0, 3), min_size=1)
 ranked = st.lists(st.sampled_from("abcdefghij"), unique=True, max_size=10)
 
@@ -162,8 +157,6 @@ def test_every_name_of_a_measure_gets_its_value(names, ranked):
 
 
 # --- on disk --------------------------------------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("name", ["rows.jsonl", "rows.jsonl.gz"])
 def test_rows_come_back(tmp_path, name):
     questions = [Question(str(i), f"줄\u2028바꿈 {i}\n", question(("a", 0, 10)).evidence, kind="k") for i in range(3)]

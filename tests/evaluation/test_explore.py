@@ -10,7 +10,6 @@ from ragnb import InputError, Pipeline, update_index
 from ragnb.evaluation.demo import demo_lines
 from ragnb.evaluation.explore import explore, make_pipeline
 
-
 pytest.importorskip("ipywidgets")
 QUESTION = "입사 1년차 직원의 연차는 며칠인가요?"
 

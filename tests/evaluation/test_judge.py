@@ -21,7 +21,6 @@ from ragnb.evaluation.judging import (Answered, compare_answers, evidence_positi
 from ragnb.models.llm import QA_PROMPT, read_score, read_verdict
 from ragnb.models.scripted import ScriptedLLM
 
-
 scripted = ScriptedLLM   # A model with this rule, or this answer
 
 
@@ -67,8 +66,6 @@ def frozen(builder: Any = None) -> list[FrozenContext]:
 
 
 # --- frozen contexts
-
-
 @pytest.mark.parametrize("builder", [
     None, SimpleContextBuilder(60), RankedContextBuilder(120), RankedContextBuilder(None, include_score=True)])
 def test_frozen_contexts_are_what_the_builder_builds(builder: Any) -> None:
@@ -79,8 +76,6 @@ def test_frozen_contexts_are_what_the_builder_builds(builder: Any) -> None:
 
 
 # --- orders
-
-
 @pytest.mark.parametrize("n", [0, 1, 2, 3, 8, 21])
 @pytest.mark.parametrize("name", ORDERS)
 def test_orders_keep_every_passage(name: str, n: int) -> None:
@@ -111,8 +106,6 @@ def test_an_order_may_not_lose_or_repeat(order: Any) -> None:
 
 
 # --- where the evidence stands
-
-
 def brute_force(context: Context, q: Question) -> list[float]:
     """Positions by looking the evidence up in the text; sentences are unique."""
     text = context.text
@@ -165,8 +158,6 @@ def test_positions_of_nothing() -> None:
 
 
 # --- verdicts and scores
-
-
 @pytest.mark.parametrize(("reply", "verdict"), [
     ("YES", True), ("yes.", True), ("No", False), ("**NO** — yesterday's figure is missing", False),
     ("There is no doubt: YES", True), ("Answer: no, because", False), ("예, 있습니다", True), ("네.", True),
@@ -188,8 +179,6 @@ def test_scores(reply: str, score: float | None) -> None:
 
 
 # --- judging
-
-
 def answered(text: str = "003", **kwargs: Any) -> Answered:
     """An answer to the first question."""
     usual = {"query_id": "q3", "query": QUESTIONS[0].query, "text": text, "reference": "003", "context": "3번째 문장이며 번호는 003이다."}
@@ -249,8 +238,6 @@ def test_answers_must_belong_to_the_questions() -> None:
 
 
 # --- a pipeline
-
-
 @pytest.fixture(scope="module")
 def pipeline() -> Any:
     """A pipeline without a model over one small document: words, one chunk on either side."""
@@ -277,8 +264,6 @@ def test_a_pipeline_answers_and_is_judged(pipeline: Any) -> None:
 
 
 # --- A/B
-
-
 def reads_ends(size: int) -> ScriptedLLM:
     """Answers with the number it is asked for when that stands in the first or last characters."""
     def rule(prompt: str) -> str:

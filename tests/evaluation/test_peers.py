@@ -1,5 +1,4 @@
 """Peers: other libraries' texts put back at their place, asked as their documentation does it."""
-
 from __future__ import annotations
 
 import random
@@ -76,8 +75,6 @@ def check(system: PeerSystem, question: str) -> None:
 
 
 # --- where a text stands
-
-
 def test_align_goes_on_behind_a_piece_that_is_not_there() -> None:
     text = "하나. 둘. 셋. 둘."
     assert align(text, ["하나.", "없는 글", "둘.", "셋.", "둘."]) == [Span(0, 3), None, Span(4, 6), Span(7, 9), Span(10, 12)]
@@ -120,8 +117,6 @@ def test_align_restores_any_cut(parts: list[str], sizes: list[int], overlap: int
 
 
 # --- systems
-
-
 @pytest.mark.parametrize("name", PEERS)
 def test_peer_on_the_sample(name: str, on_sample: Callable[[str], PeerSystem]) -> None:
     system = on_sample(name)
@@ -189,7 +184,6 @@ def test_metadata_that_is_not_to_be_embedded_is_not(model: NgramEmbedding) -> No
 
 
 # --- as documented, and at its best
-
 BODY = "신청은 총무팀에 하고, 사흘 안에 답을 받는다. 서류는 두 부를 낸다."
 
 
@@ -273,8 +267,6 @@ def test_bad_spellings_are_one_line_with_the_valid_names(spec: str, said: str) -
 
 
 # --- settings
-
-
 def test_specs_and_settings(documents: list[Document], model: NgramEmbedding) -> None:
     system = build_peer("llamaindex-bm25:chunk_size=64,chunk_overlap=8,top_k=3", documents[:3])
     assert system.settings == {"chunk_size": 64, "chunk_overlap": 8, "top_k": 3} and len(system.rank(QUESTION).passages) == 3

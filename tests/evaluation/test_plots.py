@@ -1,5 +1,4 @@
 """Plots: the data are in the picture, names can be read, files repeat, bad input is named."""
-
 from __future__ import annotations
 
 import json
@@ -57,8 +56,6 @@ def legend(ax) -> list[str]:
 
 
 # --- recall
-
-
 def test_lines_hold_the_recalls() -> None:
     r = results()
     drawn = lines(plot_recall(r).axes[0])
@@ -133,8 +130,6 @@ def test_axes_of_a_study_are_used() -> None:
 
 
 # --- fonts
-
-
 def test_korean_names_have_no_boxes(caplog: pytest.LogCaptureFixture, tmp_path: Path) -> None:
     some = [NAMES[0], NAMES[4], NAMES[11]]
     sets = {"인사 규정": results(some), "법령": results(some, seed=1)}
@@ -184,8 +179,6 @@ def test_names_are_not_read_as_formulas(name: str, tmp_path: Path) -> None:
 
 
 # --- positions
-
-
 def test_positions_are_counted() -> None:
     rows = [{"order": "best first", "position": 0.0}, {"order": "best first", "position": 0.05},
             {"order": "best first", "position": 1.0}, {"order": "other", "position": 0.5},
@@ -220,8 +213,6 @@ def test_bad_positions_are_named(rows: object, message: str) -> None:
 
 
 # --- figures and files
-
-
 CALLS = {"recall": lambda **kw: plot_recall(results(NAMES[:4]), **kw), "position": lambda **kw: plot_position([0.1, 0.5, 0.9], **kw)}
 
 

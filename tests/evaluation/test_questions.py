@@ -1,5 +1,4 @@
 """Made questions: exact evidence, nothing ambiguous, the same set every time, and models that answer badly."""
-
 from __future__ import annotations
 
 import json
@@ -37,7 +36,6 @@ def check(made: MadeQuestions, documents: list[Document]) -> None:
 
 
 # --- from structure
-
 LONG = "출장비는 사흘 안에 정산하며, 영수증이 없으면 팀장의 확인을 받아야 하고 늦으면 이유를 적는다."
 
 
@@ -109,7 +107,6 @@ def test_rows_that_read_the_same_are_asked_with_their_section_or_not_at_all():
 
 
 # --- from words
-
 ENGLISH = " ".join(["The old stone bridge crosses the river Senna near the mill.",
                     "The wooden bridge crosses the river Olm near the market.",
                     "Every lantern on the stone bridge burns twelve hours in winter.",
@@ -151,8 +148,6 @@ def test_korean_words_keep_what_belongs_to_them():
 
 
 # --- the whole
-
-
 @pytest.fixture(scope="module")
 def sample() -> Dataset:
     data = load_dataset(SAMPLE)
@@ -191,8 +186,6 @@ def test_bad_arguments(arguments, complaint):
 
 
 # --- a model
-
-
 BRIDGE = doc("물푸레다리는 1402년에 놓였다.\n길이는  31미터다. 등불이 있다. 등불이 있다. 그는 “네.”라고 답했다.", "다리", title="마을 안내")
 
 

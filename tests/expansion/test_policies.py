@@ -1,5 +1,4 @@
 """Every policy: what it reads at the edges, what the designs' code got wrong, and the promises of the expander."""
-
 from __future__ import annotations
 
 import copy

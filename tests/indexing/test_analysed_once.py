@@ -1,5 +1,4 @@
 """What indexing gives to the analyser of Korean: counted."""
-
 from __future__ import annotations
 
 from collections import Counter

@@ -20,7 +20,6 @@ from ragnb.indexing import commits
 from ragnb.documents.atomic import WriteLock
 from ragnb.indexing.commits import LOCK
 
-
 HERE = Path(__file__).resolve().parent
 
 

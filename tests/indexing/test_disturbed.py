@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 from strategies import SLOW
 
-
 ROOT = Path(__file__).resolve().parents[2]
 RUNS = {"kills": ("kills.py", "kills", "--kills", "200" if SLOW else "8"),
         "readers": ("kills.py", "readers", "--minutes", "25" if SLOW else ".1"),

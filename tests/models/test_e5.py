@@ -16,7 +16,6 @@ from ragnb.models import local
 from ragnb.models.local import E5Embedding
 from ragnb.models.embedding import describe_embedding, load_embedding, options_for, save_embedding
 
-
 TEXTS = ["퇴직하는 직원은 남은 연차를 수당으로 받을 수 있다.", "식각장비 GN-300의 진공펌프는 매월 점검한다.", "The chiller must be drained before maintenance."]
 QUESTIONS = ["관두면 안 쓴 휴가는 돈으로 주나요?", "펌프는 얼마나 자주 살피나?", "What happens to the cooler before servicing?"]
 

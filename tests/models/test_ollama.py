@@ -18,7 +18,6 @@ from ragnb.models.embedding import describe_embedding, load_embedding, save_embe
 from ragnb.models.ollama import NoAnswerError, ollama_url, OllamaEmbedding, PromptCutError, TextTooLongError
 from ragnb.models.replies import MOST_BYTES, ReplyError
 
-
 QUICK = {"retry_wait": 0.01, "timeout": 20}
 
 

@@ -77,8 +77,6 @@ def kinds_of(prompts: list[str]) -> set[str]:
 
 
 # --- the table
-
-
 def test_each_prompt_that_takes_a_question_has_an_english_form():
     prompts = built_in()
     assert len(prompts) >= 11, sorted(prompts)
@@ -89,8 +87,6 @@ def test_each_prompt_that_takes_a_question_has_an_english_form():
 
 
 # --- what a model is sent
-
-
 def test_a_korean_question_is_asked_as_before(index, library):
     llm = ScriptedLLM("5년 [1].")
     answer = Pipeline.from_index(Index.open(index), llm=llm).ask(KOREAN)
@@ -155,8 +151,6 @@ def test_the_other_prompts_are_english_too(index):
 
 
 # --- what is written by others
-
-
 def test_your_own_prompts_stay_as_they_are(index, library):
     llm, own = ScriptedLLM("5"), "자료: {context_str}\n질문: {query_str}"
     answer = replace(Pipeline.from_index(Index.open(index), llm=llm), prompt=own).ask(ENGLISH)
@@ -190,8 +184,6 @@ def test_no_text_closes_an_english_mark(library):
 
 
 # --- replies
-
-
 @pytest.mark.parametrize(("question", "reply"), [
     ("hello", "Glad to help. Ask a question about the documents."), ("Thank you!", "Glad to help. Ask a question about the documents."),
     ("안녕하세요", "안녕하세요. 문서에 대해 물어보세요."), ("hello 안녕", "안녕하세요. 문서에 대해 물어보세요.")])

@@ -14,7 +14,6 @@ from ragnb.cli import main
 from ragnb.models.scripted import ScriptedLLM
 from ragnb.retrieval.by_name import ByNameRetriever
 
-
 SUBJECTS = ("신고", "허가", "검사", "과태료", "위탁", "보고", "교육", "등록")
 NAMES = ("산림이용법", "공동창고법", "이동식당법")
 

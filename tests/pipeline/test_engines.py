@@ -16,7 +16,6 @@ from ragnb.models.scripted import ScriptedLLM
 from ragnb.pipeline.engines import ContextNode
 from ragnb.retrieval.rerank import Reranked, Reranker, RerankReport
 
-
 QUESTION = "입사 1년차 직원의 연차는 며칠인가요?"
 COMPARES = "연차와 반차를 비교해 주세요"
 

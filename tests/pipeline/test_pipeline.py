@@ -28,7 +28,6 @@ from ragnb.pipeline.specs import parse_retriever, PLANS, resolve_parts, resolve_
 from ragnb.retrieval.by_name import ByNameRetriever
 from ragnb.retrieval.hybrid import FUSIONS
 
-
 QUESTION = "입사 1년차 직원의 연차는 며칠인가요?"
 
 

@@ -25,7 +25,6 @@ from ragnb.retrieval.hybrid import Hits
 from ragnb.retrieval.scoring import Signs
 from ragnb.retrieval.sqlite_store import SqliteStore
 
-
 QUESTIONS = ("입사 1년차 직원의 연차는 며칠인가요?", "출장 여비는 며칠 안에 정산하나요?", "병가와 경조휴가의 차이는?", "육아휴직")
 
 

@@ -17,7 +17,6 @@ from ragnb.context.labels import passage_article
 from ragnb.documents.text import word_tokens_batch
 from ragnb.retrieval.missing_words import IndexWords, missing_words, SMALL
 
-
 LAW = "배달기법\n\n제1조(목적) 이 법은 배달기의 운행을 정한다.\n\n제2조(등록) ① 배달기는 등록한다.\n② 등록은 5년마다 새로 한다.\n\n제3조(보험) 보험은 별표 1을 따른다.\n\n[별표 1] 보험\n1. 대인: 1억원\n"
 LOG = "# 정비 기록\n\nKX-118 장비에서 경보 E-117이 울렸다. 원인은 모터 과열이었다.\n\n냉각수는 C-12 밸브로 뺀다. 부품 번호는 45번이다.\n\n퓨즈는 25 A를 쓴다."
 TABLE = "# 주간 일정\n\n| 요일 | 수업 |\n|---|---|\n| 수 | 요가 |\n| 월 | 수영 |\n\n요일마다 한 번 있다."

@@ -1,5 +1,4 @@
 """Hybrid retrieval: rank fusion against a brute-force one, any LlamaIndex retriever as a member, sync and async."""
-
 from __future__ import annotations
 
 import asyncio

@@ -1,5 +1,4 @@
 """LLM reranking: bad answers lose nothing, grades sort stably, all kinds of models, real HTTP, wrapped rerankers."""
-
 from __future__ import annotations
 
 import asyncio

@@ -17,7 +17,6 @@ from ragnb.serve.access import Access, narrowed, Visitor
 from ragnb.serve.service import Service
 from ragnb.storage.filters import resolve_where
 
-
 OPEN = {"open/leave.md": "# 휴가 안내\n\n연차는 15일입니다. 병가는 30일입니다.", "open/trip.md": "# 출장 안내\n\n일비는 3만 원입니다. Taxi is paid.",
         "open/food.md": "# 식당 안내\n\n점심은 12시입니다. 저녁은 18시입니다."}
 HIDDEN = ({"board/plan.md": "# 비밀 계획\n\n인수합병은 오월에 끝난다. Project Zyphrox is sold. 구조조정은 없다.", "board/pay.md": "# 급여표\n\n상여금은 7백만 원이다."},

@@ -26,8 +26,6 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 # --- asking
-
-
 async def test_steps_come_as_events_and_the_answer_in_parts(world: Path) -> None:
     client = client_of(app_of(world, model()))
     events = await ask(client)
@@ -111,8 +109,6 @@ async def test_a_fault_of_ours_is_an_event_and_gives_the_place_back(world: Path,
 
 
 # --- choosing
-
-
 async def test_a_person_chooses_documents(world: Path) -> None:
     client = client_of(app_of(world, model("축을 점검합니다 [1]."), ask_user=True))
     asked = (await ask(client, DEVICES))[-1]
@@ -180,8 +176,6 @@ async def test_what_comes_right_after_a_question_waits_for_its_end(world: Path) 
 
 
 # --- history
-
-
 async def test_conversations_come_back_identically_after_a_restart(world: Path, tmp_path: Path) -> None:
     async def everything(client: Any, talk: str) -> list[Any]:
         turns = f"/api/conversations/{talk}"
@@ -217,8 +211,6 @@ def test_files_of_conversations_are_private(world: Path, tmp_path: Path) -> None
 
 
 # --- who may do what
-
-
 async def test_no_route_answers_without_a_known_token(world: Path) -> None:
     app = app_of(world, model(), tokens=True)
     paths = {path: methods for path, methods in app.openapi()["paths"].items() if path != "/health"}
@@ -303,8 +295,6 @@ async def test_conversations_belong_to_a_name_and_its_filter(world: Path, tmp_pa
 
 
 # --- where a request comes from, and how much it is
-
-
 REQUESTS: list[tuple[dict[str, str], int]] = [
     ({"host": "evil.example"}, 421), ({"host": "127.0.0.1.evil.example:8321"}, 421), ({"host": "localhost@evil.example"}, 421),
     ({"host": "[::1].evil.example"}, 421), ({"host": "127.0.0.1:8321, evil.example"}, 421), ({"origin": "http://evil.example"}, 403),
@@ -376,8 +366,6 @@ async def test_fifty_questions_at_once_and_none_is_lost(world: Path) -> None:
 
 
 # --- what is shown
-
-
 async def test_a_hostile_document_is_text_in_the_trace(world: Path) -> None:
     client = client_of(app_of(world, model("매년 한다 [1]. <script>window.hacked=5</script>")))
     events = await ask(client, "낙하산 점검은 언제 하나요?")

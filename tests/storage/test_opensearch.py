@@ -22,7 +22,6 @@ from ragnb.retrieval.sqlite_store import SqliteStore
 from ragnb.storage.filters import Condition, Group
 from ragnb.storage.opensearch import facts_of, send_bulk, server_where, ServerError
 
-
 _numbers = st.one_of(st.integers(-3, 3), st.integers(), st.floats(allow_nan=False, allow_infinity=False),
                      st.sampled_from([2**53, 2**53 + 1, -2**70, 0.1, -0.0, 5e-324, 1e308]))
 _values = st.one_of(st.text(max_size=3), st.sampled_from(["1", "가", "가" * 5_000, "가" * 4_999]), _numbers, st.booleans())

@@ -92,8 +92,6 @@ def project(tmp_path: Path) -> Path:
 
 
 # --- prose
-
-
 @pytest.mark.parametrize("head", ["**Note.** One", "**Note** One", "[!NOTE]\n> One"])
 def test_callouts_become_admonitions(head: str) -> None:
     made = prose.callouts(f"Before.\n\n> {head}\n> two `x`.\n\n> a quotation\n")
@@ -141,8 +139,6 @@ def test_rewriting_loses_no_word(lines: list[str]) -> None:
 
 
 # --- signatures
-
-
 def test_notes_come_from_comments_and_docstrings() -> None:
     [symbol] = signatures.symbols(SPAN)
     whole = "\n\n".join(symbol.blocks)
@@ -172,8 +168,6 @@ def test_signatures_say_what_the_source_says() -> None:
 
 
 # --- pages
-
-
 def test_a_notebook_becomes_a_page(project: Path) -> None:
     site = pages.Site(pages.notebooks(project / "nbs"))
     span = next(n for n in site.notebooks if n.module)
@@ -265,8 +259,6 @@ def test_the_card_is_drawn_from_the_figure_of_today() -> None:
 
 
 # --- the checker
-
-
 GOOD = '<link rel="stylesheet" href="a.css"><a name="x" href="b.html#y">b</a><img src="p.png"><a href="https://arxiv.org/">p</a><a href="mailto:a@b">m</a>'
 
 
@@ -306,8 +298,6 @@ def test_the_checker_reads_style_sheets_and_its_own_address(built: Path) -> None
 
 
 # --- Korean words, vendored files
-
-
 def test_korean_words_are_marked_once(tmp_path: Path) -> None:
     file = tmp_path / "search.json"
     file.write_text(json.dumps({"config": {"separator": "[ ]+"}, "items": [{"title": "연차휴가를", "text": "<p>휴가</p> 연차휴가를 leave"}]}))
@@ -337,8 +327,6 @@ def test_vendored_files_are_what_the_list_says(tmp_path: Path) -> None:
 
 
 # --- this project's own pages
-
-
 def test_every_name_of_the_design_documents_is_on_its_page() -> None:
     cells = json.loads((ROOT / "nbs/studies/from_design.ipynb").read_text(encoding="utf-8"))["cells"]
     page = "\n".join(joined(c["source"]) for c in cells if c["cell_type"] == "markdown")
