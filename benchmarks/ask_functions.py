@@ -8,19 +8,17 @@ comprehensions and lambdas count to the function that they are in.
 """
 from __future__ import annotations
 
-import argparse
 import sys
 import tempfile
 from collections import Counter
-from pathlib import Path
 from types import FrameType
 from typing import Any
 
+from common import arguments, ROOT
 from ragnb.indexing.folder_index import Index
 from ragnb.indexing.update import update_index
 from ragnb.pipeline.pipeline import Pipeline
 
-ROOT = Path(__file__).resolve().parent.parent
 QUESTION = "연차휴가는 며칠인가요?"
 
 
@@ -42,10 +40,7 @@ def entered(call: Any) -> set[tuple[str, str]]:
 
 def main() -> int:
     """Count, and say whether there are too many."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--most", type=int, default=253)
-    parser.add_argument("--list", action="store_true")
-    args = parser.parse_args()
+    args = arguments(__doc__, most=253, list=False)
     with tempfile.TemporaryDirectory() as folder:
         update_index(ROOT / "data" / "corpus" / "hr_labor", folder, show_progress=False)
         pipeline = Pipeline.from_index(Index.open(folder))

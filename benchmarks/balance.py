@@ -1,12 +1,11 @@
 """What is found when a corpus grows around the same questions: the balance of the signals must not depend on its size.
 
     python benchmarks/balance.py                                # eight sets alone, and in one index with all the others
-    python benchmarks/balance.py --sizes 1,10,all --limit 50    # also with other documents up to ten times the set's own text
     python benchmarks/balance.py --part 30000 --sizes 1,100 --limit 50 --out nbs/studies/results/growth100.json
     python benchmarks/balance.py --out nbs/studies/results/growth.json
 
-Every set of the development data is asked by itself, then with documents of the other sets around it: drawn in a fixed order until the text is so many times as
-long, or all of them (one index for all questions; how many times that is stands in the table). The loss is the delivered recall of the same questions, alone minus
+Every set of the development data is asked by itself, then with the documents of all other sets around it
+(one index for all questions; how many times as long its text is stands in the table). The loss is the delivered recall of the same questions, alone minus
 grown. Beside ragnb's default stand its BM25 and hybrid retrieval over chunks, and the two LlamaIndex retrievers that do best in `benchmarks/peers.py`, with titles and
 Korean morphemes. The development data have about 5 million characters, so whole sets cannot grow a hundredfold. With `--part` each set is represented by so many characters of
 it, in documents of a fixed order, with the questions whose evidence lies in them; a size of 100 is then one common index of all parts and of other documents, the rest of
@@ -14,7 +13,6 @@ the sets among them, of 100 times as many characters. A document longer than a p
 """
 from __future__ import annotations
 
-import json
 import random
 import time
 from collections.abc import Iterable, Sequence
@@ -23,9 +21,9 @@ from pathlib import Path
 
 import numpy as np
 
-from common import ROOT, arguments
+from common import ROOT, arguments, sample_or_set, store
 from ragnb.evaluation.comparison import Run, RunPlan, run_strategies
-from ragnb.evaluation.datasets import Dataset, load_dataset
+from ragnb.evaluation.datasets import Dataset
 from ragnb.evaluation.strategy import resolve_strategies
 
 SETS = ("sample", "korquad", "tydiqa_ko", "ko_statutes", "squad2", "covidqa", "chroma_chunking", "tatqa")
@@ -37,7 +35,7 @@ STRATEGIES = ("default", "split=chunks:400/0 retrieve=bm25 policy=none", "split=
 
 def named(name: str, limit: int) -> Dataset:
     """A set whose ids begin with its name, with its first questions that have evidence."""
-    found = load_dataset(str(ROOT / "data") if name == "sample" else name).limit(limit)
+    found = sample_or_set(name).limit(limit)
     documents = {}
     for doc in found.documents.values():
         copy = doc.model_copy(deep=True)
@@ -51,18 +49,6 @@ def named(name: str, limit: int) -> Dataset:
 def size(documents: Iterable) -> int:
     """Characters of some documents."""
     return sum(len(d.text) for d in documents)
-
-
-def grown(own: Dataset, all_sets: Sequence[Dataset], times: int) -> Dataset:
-    """A set among others: documents in a fixed order until its text is so many times as long."""
-    others = [d for s in all_sets if s.name != own.name for d in s.documents.values()]
-    random.Random(0).shuffle(others)
-    documents, left = dict(own.documents), (times - 1) * size(own.documents.values())
-    for doc in others:
-        if left <= 0:
-            break
-        documents[doc.id_], left = doc, left - len(doc.text)
-    return Dataset(f"{own.name} x {times}", documents, own.questions)
 
 
 def part(own: Dataset, n_characters: int, limit: int) -> Dataset:
@@ -99,7 +85,7 @@ def values(run: Run, name: str) -> np.ndarray:
 
 def main() -> None:
     args = arguments(__doc__, sets=(",".join(SETS), "separated by commas"),
-                     sizes=("1,all", "times the text of the set, separated by commas; all: everything in one index"),
+                     sizes=("1,all", "1: each set alone; all: everything in one index; other numbers: with --part, times its text"),
                      strategies=(";".join(STRATEGIES), "separated by semicolons"),
                      part=(int, "characters of each set that are asked about; whole sets by default"),
                      limit=(100, "questions a set"), work=ROOT / "out" / "balance",
@@ -111,9 +97,7 @@ def main() -> None:
     whole = Dataset("all sets", {k: d for s in sets for k, d in s.documents.items()}, [q for s in sets for q in s.questions])
     total, found = 0, {}
     for times in args.sizes.split(","):
-        jobs = [(whole, sets)] if times == "all" else [(s if times == "1" else grown(s, sets, int(times)), [s]) for s in sets]
-        if args.part and times not in ("1", "all"):
-            jobs = [(around(sets, whole_sets, int(times) * args.part), sets)]
+        jobs = [(s, [s]) for s in sets] if times == "1" else [(whole if times == "all" else around(sets, whole_sets, int(times) * args.part), sets)]
         for dataset, asked in jobs:
             started, total = time.perf_counter(), max(total, size(dataset.documents.values()))
             plan = RunPlan(dataset, BUDGETS, keep=args.work / "runs", contexts=False)
@@ -126,9 +110,7 @@ def main() -> None:
     report(found, [s.name for s in strategies], args.sizes.split(","), times)
     facts = {"embed": "ngram", "budgets": BUDGETS, "n": {s.name: len(s.questions) for s in sets}, "part": args.part, "times": {k: round(v, 1) for k, v in times.items()}}
     rows = [{"strategy": n, "times": t, "set": s, "delivered": [round(float(x), 4) for x in v]} for (n, t, s), v in found.items()]
-    out, body = args.out or args.work / "balance.json", ",\n  ".join(json.dumps(row, ensure_ascii=False) for row in rows)
-    out.parent.mkdir(parents=True, exist_ok=True)
-    out.write_text(json.dumps(facts, ensure_ascii=False)[:-1] + f', "rows": [\n  {body}\n]}}\n', encoding="utf-8")
+    store(args.out or args.work / "balance.json", facts | {"rows": rows})
 
 
 def report(found: dict[tuple[str, str, str], np.ndarray], names: Sequence[str], sizes: Sequence[str], times: dict[str, float]) -> None:

@@ -7,9 +7,7 @@ In brackets the paired difference to the first row, with its 95 % bootstrap inte
 """
 from __future__ import annotations
 
-import json
 import re
-import sys
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 
@@ -18,7 +16,7 @@ import numpy as np
 import rank_bm25
 from tqdm import tqdm
 
-from common import DATA, arguments
+from common import arguments, DATA, lines
 from ragnb.evaluation.measures import measure_ids
 from ragnb.retrieval.bm25 import PositiveOkapi
 
@@ -46,12 +44,9 @@ WAYS: dict[str, Callable[[Tokens, float, float], Scorer]] = {
 
 def read(name: str) -> tuple[list[str], Tokens, dict[str, list[str]], dict[str, dict[str, int]]]:
     """Document ids and tokens, query tokens, relevance judgements."""
-    folder = DATA / name
-    if not folder.is_dir():
-        sys.exit(f"evaluation set {name!r} is not there; set RAGNB_DATA to the folder that holds it")
-    documents, queries = ([json.loads(x) for x in (folder / f"{f}.jsonl").open(encoding="utf-8")] for f in ("corpus", "queries"))
+    documents, queries = (lines(DATA / name / f"{f}.jsonl") for f in ("corpus", "queries"))
     qrels: dict[str, dict[str, int]] = defaultdict(dict)
-    for line in (folder / "qrels.tsv").read_text(encoding="utf-8").splitlines()[1:]:
+    for line in (DATA / name / "qrels.tsv").read_text(encoding="utf-8").splitlines()[1:]:
         query, document, gain = line.split()
         qrels[query][document] = max(0, int(gain))
     wanted = {q["query_id"]: words(q["query"]) for q in queries if any(qrels[q["query_id"]].values())}

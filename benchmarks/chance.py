@@ -10,7 +10,6 @@ AURC: area under the risk-coverage curve; the share of unanswered questions amon
 """
 from __future__ import annotations
 
-import hashlib
 import json
 import tempfile
 from collections.abc import Sequence
@@ -21,8 +20,8 @@ import numpy as np
 from llama_index.core import Document, VectorStoreIndex
 from llama_index.core.node_parser import SentenceSplitter
 
-from common import DATA, MODELS, ROOT, arguments
-from ragnb.evaluation.datasets import Dataset, load_dataset, load_questions, Question
+from common import arguments, by_hash, lines, MINILM, ROOT, sample_or_set, store
+from ragnb.evaluation.datasets import Dataset, load_questions, Question
 from ragnb.indexing.update import index_documents
 from ragnb.models.embedding import resolve_embedding
 from ragnb.pipeline.answer import Answer
@@ -39,11 +38,6 @@ ROOM, LIMIT, BUDGET, COSTS = 400_000, 100, 4_000, (.02, .05, .1)
 Row = dict[str, Any]
 
 
-def order(names: Sequence[str]) -> list[str]:
-    """Names in the order of a hash."""
-    return sorted(names, key=lambda i: hashlib.sha256(i.encode()).digest())
-
-
 def without(document: Document, spans: Sequence[tuple[int, int]]) -> Document:
     """A document without the paragraphs around some spans."""
     text = document.text
@@ -56,13 +50,12 @@ def without(document: Document, spans: Sequence[tuple[int, int]]) -> Document:
 def parted(dataset: Dataset) -> tuple[list[Document], dict[str, list[Question]]]:
     """What is indexed of a set, and questions by what became of their documents: kept, gone, or cut."""
     about, room, part = {e.doc_id for q in dataset.questions for e in q.evidence}, ROOM, dict[str, str]()
-    for n, i in enumerate(order([i for i in dataset.documents if i in about])):
+    for n, i in enumerate(sorted((i for i in dataset.documents if i in about), key=by_hash)):
         room -= len(dataset.documents[i].text)
         if n < 3 or room >= 0:
             part[i] = ("kept", "gone", "kept", "cut")[n % 4]
     asked: dict[str, list[Question]] = {"kept": [], "gone": [], "cut": []}
-    by_id = {q.query_id: q for q in dataset.questions}
-    for q in (by_id[i] for i in order(list(by_id))):
+    for q in sorted(dataset.questions, key=lambda q: by_hash(q.query_id)):
         parts = {part.get(e.doc_id) for e in q.evidence}
         if len(parts) == 1 and (of := parts.pop()):
             asked[of].append(q)
@@ -92,7 +85,7 @@ def others(documents: Sequence[Document], index: Any) -> dict[str, Any]:
 
     found = {"BM25": lambda q: next((h.score for h in words.retrieve(q)), 0.0), "BM25, reranked by E5": reranked}
     nodes = SentenceSplitter().get_nodes_from_documents(list(documents))
-    for name, model in {"LlamaIndex, n-grams": index.embed_model, "LlamaIndex, MiniLM": resolve_embedding(f"onnx:{MODELS / 'minilm'}")}.items():
+    for name, model in {"LlamaIndex, n-grams": index.embed_model, "LlamaIndex, MiniLM": resolve_embedding(MINILM)}.items():
         retriever = VectorStoreIndex([n.model_copy() for n in nodes], embed_model=model).as_retriever(similarity_top_k=1)
         found[name] = lambda q, retriever=retriever: retriever.retrieve(q)[0].score
     return found
@@ -116,8 +109,7 @@ def asked_rows(documents: Sequence[Document], asked: dict[str, list[Question]]) 
 
 def unanswerable(part: str = "") -> list[Question]:
     """Our own questions that no document of the sample answers."""
-    lines = (QUESTIONS / f"unanswerable{part}.jsonl").read_text(encoding="utf-8").splitlines()
-    return [Question(q["query_id"], q["query"], ()) for q in map(json.loads, lines)]
+    return [Question(q["query_id"], q["query"], ()) for q in lines(QUESTIONS / f"unanswerable{part}.jsonl")]
 
 
 def rows_of(name: str, work: Path) -> list[Row]:
@@ -125,13 +117,11 @@ def rows_of(name: str, work: Path) -> list[Row]:
     path = work / f"{name}.json"
     if path.exists():
         return json.loads(path.read_text(encoding="utf-8"))
-    dataset = load_dataset(ROOT / "data" if name.startswith("sample") else DATA / name)
-    if name == "sample_held_out":
-        documents, asked = list(dataset.documents.values()), {"none": unanswerable("_held_out")}
-        asked["lay"] = load_questions(QUESTIONS / "lay_held_out.jsonl", dataset.texts)
-    elif name == "sample":
-        documents, asked = list(dataset.documents.values()), {"kept": list(dataset.limit(LIMIT).questions)}
-        asked |= {"lay": load_questions(QUESTIONS / "lay.jsonl", dataset.texts), "none": unanswerable()}
+    dataset = sample_or_set(name.removesuffix("_held_out"))
+    if name.startswith("sample"):
+        part, documents = name.removeprefix("sample"), list(dataset.documents.values())
+        lay = {"lay": load_questions(QUESTIONS / f"lay{part}.jsonl", dataset.texts)}
+        asked = {"none": unanswerable(part)} | lay if part else {"kept": list(dataset.limit(LIMIT).questions)} | lay | {"none": unanswerable()}
     else:
         documents, asked = parted(dataset)
     rows = asked_rows(documents, asked)
@@ -229,14 +219,14 @@ def report(sets: dict[str, list[Row]]) -> dict[str, Any]:
 
 def print_tables(found: dict[str, Any]) -> None:
     """Print what `report` found."""
-    names = list(found["sets"])
+    heads, rule = " | ".join([*found["sets"], "mean"]), "|---|" + "--:|" * (len(found["sets"]) + 1)
     print(f"{found['n']} questions; intercept and weights: {found['coefficients']}; cut-offs: {found['cut_offs']}\n")
-    print("| AURC | " + " | ".join([*names, "mean"]) + " |\n|---|" + "--:|" * (len(names) + 1))
+    print(f"| AURC | {heads} |\n{rule}")
     for label, of in found["aurc"].items():
         print(f"| {label} | " + " | ".join(f"{v:.3f}" for v in [*of.values(), np.mean(list(of.values()))]) + " |")
     print(f"\nmean AURC of the chance without one sign: {found['without']}")
     for cost in map(str, COSTS):
-        print(f"\n| wrongly called absent / rightly, cut-off for {cost} | " + " | ".join([*names, "mean"]) + " |\n|---|" + "--:|" * (len(names) + 1))
+        print(f"\n| wrongly called absent / rightly, cut-off for {cost} | {heads} |\n{rule}")
         for label, of in found["costs"].items():
             pairs = [*of[cost].values(), np.mean(list(of[cost].values()), axis=0)]
             print(f"| {label} | " + " | ".join(f"{a:.2f} / {b:.2f}" for a, b in pairs) + " |")
@@ -262,7 +252,7 @@ def main() -> None:
     found = report(sets)
     print_tables(found)
     if args.out:
-        args.out.write_text("{" + ",\n".join(f"{json.dumps(k)}: {json.dumps(v)}" for k, v in found.items()) + "}\n", encoding="utf-8")
+        store(args.out, found)
 
 
 if __name__ == "__main__":

@@ -13,7 +13,7 @@ import hashlib
 import json
 import os
 import platform
-import sys
+import re
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -25,12 +25,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from tqdm import tqdm
 
-from common import MODELS, ROOT, arguments
+from common import MODELS, ROOT, arguments, store
 from ragnb.evaluation.comparison import paired_test
 from ragnb.context.builders import PassageRanking
 from ragnb.evaluation.datasets import Dataset, Question, load_dataset
 from ragnb.evaluation.measures import Evaluation, evaluate
 from ragnb.documents.span import InputError, Passage, Span, n_characters, shared, union
+from ragnb.documents.text import trim_span
 
 MODEL = MODELS / "minilm"
 SEPARATORS = ("\n\n", "\n", ".", "?", "!", " ", "")  # Of the report; each stays at the head of what follows it
@@ -104,18 +105,14 @@ def recursive_chunks(
             out, waiting = out + _merge(waiting, size, overlap), []
             out += split(part, finer[at + 1:]) if finer[at + 1:] else [part]
         return out + _merge(waiting, size, overlap)
-    return [s for s in (_strip(text, c) for c in split(Span(0, len(text)), separators)) if s] if text else []
+    return [s for s in (trim_span(text, c.start, c.end) for c in split(Span(0, len(text)), separators)) if s] if text else []
 
 
 def _parts(text: str, piece: Span, separator: str) -> list[Span]:
-    """Cut before every separator."""
-    if not separator:
-        return [Span(i, i + 1) for i in range(piece.start, piece.end)]
-    cuts, at = [piece.start], text.find(separator, piece.start, piece.end)
-    while at >= 0:
-        cuts.append(at)
-        at = text.find(separator, at + len(separator), piece.end)
-    return [Span(a, b) for a, b in zip(cuts, [*cuts[1:], piece.end]) if a < b]
+    """Cut before every separator; "" is everywhere."""
+    found = re.compile(re.escape(separator)).finditer(text, piece.start, piece.end)
+    cuts = [piece.start, *(m.start() for m in found), piece.end]
+    return [Span(a, b) for a, b in zip(cuts, cuts[1:]) if a < b]
 
 
 def _merge(parts: Sequence[tuple[Span, int]], size: int, overlap: int) -> list[Span]:
@@ -130,13 +127,6 @@ def _merge(parts: Sequence[tuple[Span, int]], size: int, overlap: int) -> list[S
                 first += 1
         total += n
     return [*out, parts[first][0].hull(parts[-1][0])] if parts else out
-
-
-def _strip(text: str, span: Span) -> Span:
-    """Without white space at its ends."""
-    held = span.of(text)
-    start = span.start + len(held) - len(held.lstrip())
-    return Span(start, max(start, span.end - len(held) + len(held.rstrip())))
 
 
 CHUNKERS: dict[str, Callable[..., list[Span]]] = {"Recursive": recursive_chunks, "TokenText": fixed_chunks}
@@ -221,7 +211,7 @@ def make_chunking(chunker: str, size: int, overlap: int, texts: dict[str, str], 
 
 def mean_std(values: Sequence[float]) -> list[float]:  # Percent
     """Mean and standard deviation (of the population, as theirs)."""
-    return [round(100 * float(f(values)), 4) for f in (np.mean, np.std)]
+    return [100 * float(f(values)) for f in (np.mean, np.std)]
 
 
 def embed(texts: list[str], model: Any, cache: Path, about: str) -> np.ndarray:
@@ -250,14 +240,14 @@ def score_question(
 
 def score_chunking(made: Chunking, dataset: Dataset, order: np.ndarray) -> list[dict[str, Any]]:
     """The protocol's numbers for each document and retrieval depth."""
-    questions, texts, rows = dataset.questions, dataset.texts, []
+    questions, rows = dataset.questions, []
     ranked = [[made.places[j] for j in row] for row in order]
     counts = [len(touching(made.places, q)) for q in questions]
     most = min(20, max(counts))
     for retrieve in ("Min", 5, 10):
         got = [{**score_question(r, q, min(n, most) if retrieve == "Min" else retrieve), "omega": precision_omega(made.places, q)}
                for r, q, n in zip(ranked, questions, counts)]
-        for doc_id in ("all", *texts):
+        for doc_id in ("all", *dataset.texts):
             of = [g for g, q in zip(got, questions) if doc_id in ("all", q.evidence[0].doc_id)]
             rows.append({"corpus": doc_id, "retrieve": retrieve, "questions": len(of), "characters": round(float(np.mean([g["characters"] for g in of])), 1),
                          **{k: mean_std([g[k] for g in of]) for k in of[0] if k != "characters"}})
@@ -329,8 +319,7 @@ def _tests(ours: dict[str, Evaluation]) -> list[dict[str, Any]]:
     pairs = [("Recursive 800/400", "Recursive 200/0"), ("TokenText 800/400", "TokenText 200/0"), ("TokenText 250/0", "TokenText 250/125"),
              ("TokenText 250/125", "Recursive 200/0"), ("TokenText 400/200", "Recursive 200/0"), ("TokenText 200/0", "Recursive 200/0")]
     tests = [(a, b, n, paired_test(ours[a].values(budget=n), ours[b].values(budget=n))) for a, b in pairs for n in BUDGETS]
-    return [{"a": a, "b": b, "budget": n, "difference": round(t.difference, 4), "ci": [round(x, 4) for x in t.ci], "p_value": round(t.p_value, 4), "is_real": t.is_real}
-            for a, b, n, t in tests]
+    return [{"a": a, "b": b, "budget": n, **{k: getattr(t, k) for k in ("difference", "ci", "p_value", "is_real")}} for a, b, n, t in tests]
 
 
 def main() -> None:
@@ -343,14 +332,12 @@ def main() -> None:
         return show_omega(dataset)
     names = ("ragnb", "llama-index-core", "tiktoken", "tokenizers", "onnxruntime", "chromadb", "numpy")
     result = {"command": "python benchmarks/chroma_protocol.py", "python": platform.python_version(), "versions": {n: version(n) for n in names}, **run(dataset, args.cache)}
-    args.out.parent.mkdir(parents=True, exist_ok=True)
-    args.out.write_text(json.dumps(result, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
+    store(args.out, result)
     print("\n| chunking | chunks | recall | precision | omega | IoU | " + " | ".join(f"recall at {b:,}" for b in BUDGETS) + " |\n|---|---|---|---|---|---|" + "---|" * len(BUDGETS))
     for c in result["chunkings"]:
         row = next(r for r in c["scores"] if r["corpus"] == "all" and r["retrieve"] == 5)
         print(f"| {c['name']} | {c['chunks']:,} | " + " | ".join("{:.1f} ± {:.1f}".format(*row[k]) for k in ("recall", "precision", "omega", "iou"))
-              + " | " + " | ".join(f"{100 * b['evidence_recall']:.1f}" for b in c["at_budgets"].values()) + " |")
-    sys.stdout.flush()
+              + " | " + " | ".join(f"{100 * b['evidence_recall']:.1f}" for b in c["at_budgets"].values()) + " |", flush=True)
 
 
 if __name__ == "__main__":

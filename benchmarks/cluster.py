@@ -1,6 +1,6 @@
 """Expansion and retrieval on a real OpenSearch at 10,000 chunks and more: our index, one of another program, one query a hit, in one run.
 
-    python tools/opensearch.py start --heap 3g --set node.store.allow_mmap=true       (or --url of a server of your own)
+    python tools/opensearch.py start --heap 3g --set node.store.allow_mmap=true       (or RAGNB_OPENSEARCH: a server of your own)
     python benchmarks/cluster.py build --sizes 10000 100000            our index, by ClusterStore.put, and the foreign one
     python benchmarks/cluster.py build --sizes 1000000 --indexes ours --graph 8 32      a graph with fewer edges, for its time
     python benchmarks/cluster.py expand --sizes 10000 100000 1000000
@@ -20,15 +20,13 @@ import os
 import random
 import resource
 import statistics
-import subprocess
-import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
 from cluster_data import document, foreign_body, foreign_lines, kind, Known, PER_DOCUMENT, texts, vectors
-from common import arguments, cpu_of, ROOT, server
+from common import alone, arguments, cpu_of, ROOT, server, store as write_json
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 
@@ -36,8 +34,11 @@ from ragnb.expansion.chunk_expanders import NeighborChunkExpander
 from ragnb.expansion.expander import Expander
 from ragnb.expansion.policies import by_doc_type
 from ragnb.expansion.policy import neighbors
+from ragnb.retrieval.bm25 import Bm25Retriever
 from ragnb.retrieval.cluster_store import ClusterStore, rows_body
+from ragnb.retrieval.hybrid import HybridRetriever, VectorRetriever
 from ragnb.storage.opensearch import vector_field
+from ragnb.storage.store import MemoryStore
 
 RESULTS = ROOT / "nbs/studies/results/one_machine.json"
 LOADING = {"index": {"refresh_interval": "-1", "translog.flush_threshold_size": "6gb"}}
@@ -71,8 +72,7 @@ def save(args: argparse.Namespace, part: str, rows: list[dict[str, Any]]) -> Non
     held = json.loads(RESULTS.read_text(encoding="utf-8")) if RESULTS.exists() else {}
     new = {(r["chunks"], r.get("index")) for r in rows}
     held[part] = sorted([*(r for r in held.get(part, []) if (r["chunks"], r.get("index")) not in new), *rows], key=lambda r: r["chunks"])
-    lines = [f"{json.dumps(name)}: [\n" + ",\n".join(json.dumps(r, ensure_ascii=False) for r in held[name]) + "\n]" for name in held]
-    RESULTS.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+    write_json(RESULTS, held)
 
 
 # --- build ----------------------------------------------------------------------------------------------------------
@@ -104,7 +104,7 @@ def build_theirs(args: argparse.Namespace, size: int) -> None:
     client.indices.delete(index=theirs(size), ignore_unavailable=True)
     client.indices.create(index=theirs(size), body=foreign_body(args.dims, {"number_of_shards": 1, "number_of_replicas": 0}))
     client.indices.put_settings(index=theirs(size), body=LOADING)
-    send(client, foreign_lines(0, size // PER_DOCUMENT, args.dims), index=theirs(size))
+    send(client, foreign_lines(size // PER_DOCUMENT, args.dims), index=theirs(size))
     client.indices.refresh(index=theirs(size))
 
 
@@ -120,19 +120,19 @@ def facts_of_index(args: argparse.Namespace, size: int, index: str) -> dict[str,
             "heap_mb": node["jvm"]["mem"]["heap_max_in_bytes"] >> 20}
 
 
+def built(args: argparse.Namespace, size: int, which: str) -> dict[str, int]:
+    """What one index costs the client."""
+    start, cpu = time.perf_counter(), time.process_time()
+    (build_ours if which == "ours" else build_theirs)(args, size)
+    seconds, used = time.perf_counter() - start, time.process_time() - cpu
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1_024
+    return {"seconds": round(seconds), "client_cpu_s": round(used), "client_peak_mb": round(peak)}
+
+
 def build(args: argparse.Namespace) -> None:
     """Each index in a process of its own, for its peak memory."""
-    if args.one:
-        start, cpu = time.perf_counter(), time.process_time()
-        (build_ours if args.one == "ours" else build_theirs)(args, args.sizes[0])
-        seconds, used = time.perf_counter() - start, time.process_time() - cpu
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1_024
-        print(json.dumps({"seconds": round(seconds), "client_cpu_s": round(used), "client_peak_mb": round(peak)}))
-        return
     for size, which in itertools.product(args.sizes, args.indexes):
-        command = [sys.executable, __file__, "build", "--one", which, "--sizes", str(size), "--url", args.url, "--dims", str(args.dims)]
-        command += ["--graph", *map(str, args.graph)] if args.graph else []
-        row = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
+        row = alone(built, args, size, which)
         name = store_of(args, size).rows.read_state().rows if which == "ours" else theirs(size)
         row |= {"chunks_a_s": round(size / max(1, row["seconds"])), **facts_of_index(args, size, name)}
         how = {"how": "ClusterStore.put" if which == "ours" else "bulk"}
@@ -180,28 +180,25 @@ def bulk(args: argparse.Namespace) -> None:
 # --- expansion ------------------------------------------------------------------------------------------------------
 
 
+BARE = {"_source": {"excludes": ["vector", "embedding"]}}
+
+
+def around(hit: dict, window: int) -> dict:
+    """The query of one hit."""
+    document, at = (hit["_source"][field] for field in ("document_id", "chunk_index"))
+    return {"bool": {"filter": [{"term": {"document_id": document}}, {"range": {"chunk_index": {"gte": max(0, at - window), "lte": at + window}}}]}}
+
+
 def one_query_a_hit(client: Any, index: str, hits: list[dict], window: int) -> list[dict]:
     """What the design replaced."""
-    out = []
-    for hit in hits:
-        source = hit["_source"]
-        at = source["chunk_index"]
-        query = {"bool": {"filter": [{"term": {"document_id": source["document_id"]}},
-                                     {"range": {"chunk_index": {"gte": max(0, at - window), "lte": at + window}}}]}}
-        found = client.search(index=index, body={"size": 2 * window + 1, "query": query, "_source": {"excludes": ["vector", "embedding"]}})
-        out += found["hits"]["hits"]
-    return out
+    bodies = ({"size": 2 * window + 1, "query": around(hit, window)} | BARE for hit in hits)
+    return [found for body in bodies for found in client.search(index=index, body=body)["hits"]["hits"]]
 
 
 def one_query(client: Any, index: str, hits: list[dict], window: int) -> list[dict]:
     """The design's own: one clause a hit, sorted by document."""
-    either = []
-    for hit in hits:
-        source = hit["_source"]
-        numbers = {"gte": max(0, source["chunk_index"] - window), "lte": source["chunk_index"] + window}
-        either.append({"bool": {"filter": [{"term": {"document_id": source["document_id"]}}, {"range": {"chunk_index": numbers}}]}})
-    body = {"size": 80, "query": {"bool": {"should": either, "minimum_should_match": 1}}, "_source": {"excludes": ["vector", "embedding"]},
-            "sort": [{"document_id": "asc"}, {"chunk_index": "asc"}]}
+    query = {"bool": {"should": [around(hit, window) for hit in hits], "minimum_should_match": 1}}
+    body = {"size": 80, "query": query, "sort": [{"document_id": "asc"}, {"chunk_index": "asc"}]} | BARE
     return client.search(index=index, body=body)["hits"]["hits"]
 
 
@@ -251,6 +248,17 @@ def ways_to_expand(store: ClusterStore, foreign: str, args: argparse.Namespace) 
     return {name: (requests_of(store, name, way, args), way) for name, way in ways.items()}
 
 
+def timed(ways: dict[str, Callable[[Any], Any]], questions: Iterable[Any]) -> tuple[dict[str, list[float]], dict[str, list[Any]]]:
+    """Milliseconds and results of each way; the ways take turns, so that a busy moment is shared."""
+    times, found = ({name: [] for name in ways} for _ in range(2))
+    for question in questions:
+        for name, way in ways.items():
+            start = time.perf_counter()
+            found[name].append(way(question))
+            times[name].append(1_000 * (time.perf_counter() - start))
+    return times, found
+
+
 def percentiles(times: list[float]) -> dict[str, float]:
     """Milliseconds; the first tenth warms the server up."""
     kept = sorted(times[len(times) // 10:])
@@ -258,20 +266,14 @@ def percentiles(times: list[float]) -> dict[str, float]:
 
 
 def expand(args: argparse.Namespace) -> None:
-    """Every way gets every question, one after the other, so that a busy moment is shared."""
+    """Every way gets every question."""
     for size in args.sizes:
-        ways = ways_to_expand(store_of(args, size), theirs(size), args)
-        times: dict[str, list[float]] = {name: [] for name in ways}
-        wrong = 0
-        for question in hits_of(size, args.hits, args.questions):
-            for name, (_, way) in ways.items():
-                start = time.perf_counter()
-                found = way(question)
-                times[name].append(1_000 * (time.perf_counter() - start))
-                wrong += name == "ours: keyed reads" and any(f"d{int(p.doc_id[1:]):07d}" != p.doc_id or p.text not in "".join(
-                    texts(int(p.doc_id[1:]))) for p in found.passages)
-        client = store_of(args, size).rows.client
-        cpu = {name: round(sum(cpu_of(client, way, list(hits_of(size, args.hits, 20, 8)))), 1) for name, (_, way) in ways.items()}
+        store = store_of(args, size)
+        ways = ways_to_expand(store, theirs(size), args)
+        times, found = timed({name: way for name, (_, way) in ways.items()}, hits_of(size, args.hits, args.questions))
+        wrong = sum(any(f"d{int(p.doc_id[1:]):07d}" != p.doc_id or p.text not in "".join(texts(int(p.doc_id[1:]))) for p in expanded.passages)
+                    for expanded in found["ours: keyed reads"])
+        cpu = {name: round(sum(cpu_of(store.rows.client, way, list(hits_of(size, args.hits, 20, 8)))), 1) for name, (_, way) in ways.items()}
         save(args, "expand", [{"chunks": size, "index": name.partition(":")[0], "way": name, "requests": ways[name][0], **percentiles(took),
                                "cpu": cpu[name], "questions": len(took), "wrong": wrong} for name, took in times.items()])
 
@@ -304,26 +306,13 @@ def nearest(args: argparse.Namespace, size: int, model: Known, k: int = 10) -> l
     return [{name for _, name in found} for found in best]
 
 
-def timed(ways: dict[str, Callable[[str], Any]], questions: list[str]) -> tuple[dict[str, list[float]], dict[str, list[list[str]]]]:
-    """Times and found ids of each way; the ways take turns."""
-    times: dict[str, list[float]] = {name: [] for name in ways}
-    found: dict[str, list[list[str]]] = {name: [] for name in ways}
-    for question in questions:
-        for name, way in ways.items():
-            start = time.perf_counter()
-            hits = way(question)
-            times[name].append(1_000 * (time.perf_counter() - start))
-            found[name].append([h.node_id for h in hits])
-    return times, found
-
-
 def retrieved(args: argparse.Namespace, size: int, index: str, ways: dict[str, Callable[[str], Any]], model: Known, client: Any | None) -> None:
     """Time the ways; of the vectors, how many of the ten nearest are found."""
     questions = list(model.vectors)
     times, found = timed(ways, questions)
     cpu = {name: round(sum(cpu_of(client, way, questions[:20])), 1) for name, way in ways.items()}
     true = nearest(args, size, model)
-    recall = statistics.mean(len(t & set(f[:10])) / 10 for t, f in zip(true, found["vectors"]))
+    recall = statistics.mean(len(t & {h.node_id for h in f[:10]}) / 10 for t, f in zip(true, found["vectors"]))
     save(args, "search", [{"chunks": size, "index": index, "way": name, **percentiles(took), "cpu": cpu[name], "questions": len(took),
                            **({"of_ten_nearest": round(recall, 3)} if name == "vectors" else {})} for name, took in times.items()])
 
@@ -341,7 +330,6 @@ class ServerWords(BaseRetriever):
 
 def search(args: argparse.Namespace) -> None:
     """The server's BM25, its k-NN, and both fused here."""
-    from ragnb.retrieval.hybrid import HybridRetriever, VectorRetriever
     for size in args.sizes:
         store, model = store_of(args, size), asked(args, size)
         hybrid = HybridRetriever({"bm25": ServerWords(store), "vector": VectorRetriever(store, model, 100)}, 10)
@@ -351,9 +339,6 @@ def search(args: argparse.Namespace) -> None:
 
 def local(args: argparse.Namespace) -> None:
     """The same in memory."""
-    from ragnb.retrieval.bm25 import Bm25Retriever
-    from ragnb.retrieval.hybrid import HybridRetriever, VectorRetriever
-    from ragnb.storage.store import MemoryStore
     for size in args.sizes:
         store, words, model = MemoryStore(), [], asked(args, size)
         for n in range(size // PER_DOCUMENT):
@@ -378,12 +363,11 @@ def main() -> None:
     """The command."""
     whats = {"build": build, "bulk": bulk, "expand": expand, "search": search, "local": local, "drop": drop}
     args = arguments(
-        __doc__, what=list(whats), url=("", "host and port of a server; by default the one that make opensearch has started"),
+        __doc__, what=list(whats),
         sizes=([10_000, 100_000], "chunks; multiples of 2,000"), indexes=["ours", "theirs"], rounds=(3, "bulk: how often both are measured"), dims=384,
         hits=5, window=5, questions=100, graph=([int], "build: edges and candidates of the graph of vectors"),
-        save=(False, f"note what was measured in {RESULTS.relative_to(ROOT)}"), one=("", "build: one index in this process"))
-    if args.what != "local":
-        args.url = args.url.partition("://")[2] or args.url or server()
+        save=(False, f"note what was measured in {RESULTS.relative_to(ROOT)}"))
+    args.url = server() if args.what != "local" else ""
     whats[args.what](args)
 
 

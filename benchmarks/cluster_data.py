@@ -2,7 +2,7 @@
 
 A document is 100 chunks of 200 characters, ten to a page, every fifth read whole. Words are drawn from 30,000 by
 Zipf's law, vectors lie near a plane of 32 dimensions in 384, as those of embedding models lie near few.
-A document depends on its number alone, so that two processes write halves of one corpus.
+A document depends on its number alone.
 """
 from __future__ import annotations
 
@@ -93,16 +93,10 @@ def foreign_body(dims: int, settings: dict[str, Any]) -> dict[str, Any]:
     return {"settings": settings, "mappings": {"properties": FOREIGN | {"embedding": {"type": "knn_vector", "dimension": dims}}}}
 
 
-@functools.cache
-def _written(dims: int) -> list[str]:
-    """Vectors as JSON; a thousand, taken in turn: writing them is the time of a client."""
-    return [json.dumps([round(x, 8) for x in row]) for row in vectors(0, dims, 1_000).tolist()]
-
-
-def foreign_lines(first: int, last: int, dims: int) -> Iterator[str]:
-    """Lines of a bulk for the documents from first to last - 1; ids that say nothing."""
-    pool = _written(dims)
-    for n in range(first, last):
+def foreign_lines(n_documents: int, dims: int) -> Iterator[str]:
+    """Lines of a bulk for so many documents; ids that say nothing. A thousand vectors are taken in turn: writing them is the time of a client."""
+    pool = [json.dumps([round(x, 8) for x in row]) for row in vectors(0, dims, 1_000).tolist()]
+    for n in range(n_documents):
         for i, text in enumerate(texts(n)):
             row = {"document_id": n, "chunk_index": i, "page": i // 10 + 1, "doc_type": kind(n), "text": text}
             told = json.dumps(row, ensure_ascii=False)[:-1]

@@ -10,7 +10,6 @@ Errors are those that reach the caller. Three nodes of its own are started, and 
 from __future__ import annotations
 
 import argparse
-import collections
 import json
 import os
 import random
@@ -19,7 +18,7 @@ import sys
 import tempfile
 import threading
 import time
-import traceback
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -70,14 +69,13 @@ class Load:
     """Threads that work until they are told to stop, and what became of their calls."""
 
     def __init__(self) -> None:
-        self.calls: collections.Counter[str] = collections.Counter()
-        self.errors: list[str] = []
-        self.wrong: list[str] = []
-        self.longest: collections.Counter[str] = collections.Counter()
-        self.started, self._stop = time.perf_counter(), threading.Event()
+        self.calls, self.longest = Counter[str](), Counter[str]()
+        self.errors, self.wrong = list[str](), list[str]()
+        self.started, self._stop = 0.0, threading.Event()
 
     def run(self, works: list[tuple[str, Callable[[random.Random], None]]], seconds: float, kill: Callable, again: Callable) -> None:
         """Work for some seconds; a node is gone for the middle third of them."""
+        self.started = time.perf_counter()
         threads = [threading.Thread(target=self._loop, args=(name, work, n)) for n, (name, work) in enumerate(works)]
         for thread in threads:
             thread.start()
@@ -96,8 +94,6 @@ class Load:
                 self.calls[name] += 1
             except Exception as error:      # counted: this is what is measured
                 self.errors.append(f"{start - self.started:.1f} s, {name}: {type(error).__name__}: {error}"[:400])
-                if os.environ.get("TRACE"):
-                    traceback.print_exc()
             self.longest[name] = max(self.longest[name], time.perf_counter() - start)
 
     def expect(self, true: bool, told: str) -> None:
@@ -109,30 +105,26 @@ class Load:
 # --- a store, and an index of another program ---------------------------------------------------------------------------
 
 
-def words_of(batch: Any) -> Iterator[list[str]]:
-    """White space tokens."""
-    return (text.split() for text in batch)
-
-
 def store_load(hosts: str, args: argparse.Namespace, kill: Callable, again: Callable) -> tuple[Load, int, list[str]]:
     """Puts, searches and expansions over the store."""
     def made() -> ClusterStore:
-        return ClusterStore(f"opensearch://{hosts}/kill?shards=3&replicas=1", tokenizer=words_of)
+        return ClusterStore(f"opensearch://{hosts}/kill?shards=3&replicas=1", tokenizer=lambda batch: (text.split() for text in batch))
 
-    own, load, written = made(), Load(), list(range(STATIC))
+    own, load, written = made(), Load(), list[int]()
+
+    def put(n: int) -> None:
+        nodes, outline = document(n, DIMS, PER)
+        own.put(nodes, [outline])
+        written.append(n)
+
     for n in range(STATIC):
-        own.put(*(lambda d: (d[0], [d[1]]))(document(n, DIMS, PER)))
+        put(n)
     client = open_client(cluster_place(f"opensearch://{hosts}/theirs"))
     lines = [line for n in range(STATIC) for i, text in enumerate(texts(n, PER))
              for line in ({"index": {"_id": f"{n * PER + i:x}"}}, {"document_id": n, "chunk_index": i, "text": text})]
     client.indices.create(index="theirs", body={"settings": {"number_of_shards": 3, "number_of_replicas": 1}})
     client.bulk(body=lines, index="theirs", refresh=True)
     client.cluster.health(wait_for_status="green", timeout="90s", request_timeout=100)
-
-    def index(rng: random.Random) -> None:
-        n = 1_000 + load.calls["index"]
-        own.put(*(lambda d: (d[0], [d[1]]))(document(n, DIMS, PER)))
-        written.append(n)
 
     def ask(rng: random.Random) -> None:
         d, i = rng.randrange(STATIC), rng.randrange(PER)
@@ -157,8 +149,8 @@ def store_load(hosts: str, args: argparse.Namespace, kill: Callable, again: Call
         out = theirs.expand([{"_id": f"{d * PER + i:x}", "_score": 1.0, "_source": {"document_id": d, "chunk_index": i, "text": text[i]}}])
         load.expect([h["_source"]["text"] for h in out] == text[max(0, i - 5):i + 6], f"theirs {d} {i}: {len(out)} rows")
 
-    load.started = time.perf_counter()
-    load.run([("index", index), ("ask", ask), ("ask", ask), ("expand", grow), ("expand theirs", grow_theirs)], args.seconds, kill, again)
+    works = [("index", lambda _: put(1_000 + load.calls["index"])), ("ask", ask), ("ask", ask), ("expand", grow), ("expand theirs", grow_theirs)]
+    load.run(works, args.seconds, kill, again)
     last = made()
     outlines = last.get_outlines(f"d{n:07d}" for n in written)
     chunks = last.get_chunks(str(a) for o in outlines.found.values() for a in o.addresses())
@@ -219,7 +211,6 @@ def index_load(hosts: str, args: argparse.Namespace, kill: Callable, again: Call
             for p in Expander(store, neighbors(3)).expand([hit]).passages:
                 load.expect(p.span.of(rule(int(doc_id[4:-3]))) == p.text, f"{p.id} is not what was written")
 
-        load.started = time.perf_counter()
         load.run([("index", index), ("ask", ask), ("ask", ask), ("expand", grow)], args.seconds, kill, again)
         index_now = Index.open(address)
         there = index_now.store.get_outlines(f"rule{n}.md" for n in committed)

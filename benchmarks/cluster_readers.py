@@ -36,11 +36,11 @@ def change(docs: Path, place: str, edition: int, draw: random.Random) -> str:
     """Make one change of a kind that is drawn; its name."""
     kind = draw.choice(["half", "half", "force", "rename", "kill"])
     write(docs, edition)
-    if kind == "half":
-        for n in range(0, N, 2):
-            (docs / f"rule{n}.md").write_text((docs / f"rule{n}.md").read_text(encoding="utf-8").replace(f"{edition}판", f"{edition - 1}판"), encoding="utf-8")
+    for file in (docs / f"rule{n}.md" for n in range(0, N, 2) if kind == "half"):
+        file.write_text(file.read_text(encoding="utf-8").replace(f"{edition}판", f"{edition - 1}판"), encoding="utf-8")
     if kind == "rename":
-        (docs / "extra.md").rename(docs / "other.md") if (docs / "extra.md").exists() else (docs / "extra.md").write_text("# 별지\n\n덧붙임이다.", encoding="utf-8")
+        extra = docs / "extra.md"
+        extra.rename(docs / "other.md") if extra.exists() else extra.write_text("# 별지\n\n덧붙임이다.", encoding="utf-8")
     if kind == "kill":
         writer = subprocess.Popen([sys.executable, "-c", WRITER, str(docs), place], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         time.sleep(draw.uniform(2, 8))

@@ -1,7 +1,7 @@
 """An index on a cluster beside the same index in a folder: answers, requests, bytes and time.
 
-Run: make opensearch; python benchmarks/cluster_recall.py [--kept FOLDER] answers [--sets korquad squad2 ko_statutes] [--questions 150]
-     python benchmarks/cluster_recall.py [--kept FOLDER] growth [--units 5000 20000] [--questions 40]
+Run: make opensearch; python benchmarks/cluster_recall.py answers [--sets korquad squad2 ko_statutes] [--questions 150]
+     python benchmarks/cluster_recall.py growth [--units 5000 20000] [--questions 40]
 
 `answers` compares passages, labels and notes, question by question, with every vector compared and by the server's graph, and counts the requests of each question. `growth` repeats the documents of squad2 with changed words until
 there are so many units; it counts what a question, a fresh client and an update of one document send and receive.
@@ -11,19 +11,16 @@ from __future__ import annotations
 import argparse
 import gzip
 import json
-import os
 import random
 import statistics
-import subprocess
-import sys
 import tempfile
 import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
-from pathlib import Path
+from contextlib import contextmanager
 from typing import Any
 
+from common import arguments, cpu_of, server
 from llama_index.core import Document
 from opensearchpy import Urllib3HttpConnection
 
@@ -31,20 +28,6 @@ from ragnb.evaluation.datasets import Dataset, load_dataset
 from ragnb.indexing.folder_index import Index
 from ragnb.indexing.update import index_documents
 from ragnb.pipeline.pipeline import Pipeline
-
-ROOT = Path(__file__).resolve().parent.parent
-
-
-def server() -> str:
-    """Host and port of the server that `make opensearch` has started."""
-    url = os.environ.get("RAGNB_OPENSEARCH", "")
-    if not url:
-        told = subprocess.run([sys.executable, str(ROOT / "tools/opensearch.py"), "url"], capture_output=True, text=True)
-        url = told.stdout.strip()
-    if not url:
-        sys.exit("no server: make opensearch, or RAGNB_OPENSEARCH=http://host:port")
-    return url.split(",")[0].partition("://")[2]
-
 
 class Traffic:
     """Requests of this process, and bytes as they travel: compressed."""
@@ -95,12 +78,12 @@ def shown(pipeline: Pipeline, question: str) -> list:
 def answers(args: argparse.Namespace) -> None:
     """A line for each set."""
     for name in args.sets:
-        dataset = load_dataset(args.data / name)
-        documents, questions = list(dataset.documents.values()), [q.query for q in dataset.questions[:args.questions]]
-        with kept(args, name) as folder:
+        dataset = load_dataset(name)
+        documents, questions = list(dataset.documents.values()), [q.query for q in dataset.questions[:args.questions or 150]]
+        with tempfile.TemporaryDirectory() as folder:
             local, _ = index_documents(documents, folder, show_progress=False)
-            place = f"opensearch://{server()}/{args.kept.name if args.kept else 'answers'}-{name.replace('_', '-')}?replicas=0"
-            there, _ = index_documents(documents, place, force=not args.kept, show_progress=False)
+            place = f"opensearch://{server()}/answers-{name.replace('_', '-')}?replicas=0"
+            there, _ = index_documents(documents, place, force=True, show_progress=False)
             local = Pipeline.from_index(local)
             wanted = {question: shown(local, question) for question in questions}
             print(f"{name}: {len(there.multiscale):,} units", flush=True)
@@ -117,13 +100,7 @@ def answers(args: argparse.Namespace) -> None:
                       f"{sum(n * of for n, of in asked.items()) / len(questions):.2f} in the mean ({told})", flush=True)
                 for question in differ:
                     print(f"    {question}: {missed(local, found, question)}", flush=True)
-            if not args.kept:
-                there.store.drop()
-
-
-def kept(args: argparse.Namespace, name: str) -> AbstractContextManager[Path | str]:
-    """The folder of an index: one that stays, or a temporary one."""
-    return nullcontext(args.kept / name) if args.kept else tempfile.TemporaryDirectory()
+            there.store.drop()
 
 
 def missed(local: Pipeline, there: Pipeline, question: str) -> str:
@@ -150,25 +127,25 @@ def noisy(documents: list[Document], n: int) -> Iterator[Document]:
 
 def sized(dataset: Dataset, units: int) -> list[Document]:
     """As many documents as make about so many units of 170 characters."""
-    out, size = [], 0
+    out, left = [], 170 * units
     for document in noisy(list(dataset.documents.values()), units):
         out.append(document)
-        size += len(document.text)
-        if size >= 170 * units:
-            return out
+        left -= len(document.text)
+        if left <= 0:
+            break
     return out
 
 
 def growth(args: argparse.Namespace) -> None:
     """A few lines for each size."""
-    dataset = load_dataset(args.data / "squad2")
-    questions = [q.query for q in dataset.questions[:args.questions + 5]]
+    dataset = load_dataset("squad2")
+    questions = [q.query for q in dataset.questions[:(args.questions or 40) + 5]]
     for units in args.units:
-        documents, place = sized(dataset, units), f"opensearch://{server()}/{args.kept.name if args.kept else 'growth'}{units}?replicas=0"
-        with kept(args, str(units)) as folder, counted() as traffic:
+        documents, place = sized(dataset, units), f"opensearch://{server()}/growth{units}?replicas=0"
+        with tempfile.TemporaryDirectory() as folder, counted() as traffic:
             local, _ = index_documents(documents, folder, show_progress=False)
             before, start = traffic.now(), time.perf_counter()
-            there, _ = index_documents(documents, place, force=not args.kept, show_progress=False)
+            there, _ = index_documents(documents, place, force=True, show_progress=False)
             n, told = len(there.multiscale), traffic - before
             print(f"{n:,} units in {len(documents):,} documents: indexed in {time.perf_counter() - start:.0f} s, {told.sent / n:.0f} B a unit")
             before = traffic.now()
@@ -178,7 +155,9 @@ def growth(args: argparse.Namespace) -> None:
             print(f"  opened: {opened - before}; first question: {traffic - opened}")
             print(f"  a question: {times(Pipeline.from_index(local), pipeline, questions, traffic)}")
             print(f"  KB of each search: {parts(pipeline, questions[5:])}")
-            print(f"  CPU of a question: {cpu(pipeline, questions[5:25])}; {disk(pipeline) / n / 1e3:.1f} KB of disk a unit")
+            own = pipeline.expander.store
+            server_ms, client_ms = cpu_of(own.rows.client, pipeline.ask, questions[5:25])
+            print(f"  CPU of a question: server {server_ms:.0f} ms, client {client_ms:.0f} ms; {own.n_bytes() / n / 1e3:.1f} KB of disk a unit")
             documents[3] = Document(text=documents[3].text + " One more sentence.", id_=documents[3].id_, metadata=documents[3].metadata)
             before = traffic.now()
             index_documents(documents, place, show_progress=False)
@@ -186,8 +165,7 @@ def growth(args: argparse.Namespace) -> None:
             before = traffic.now()
             pipeline.ask(questions[0])
             print(f"  and a reader that was open: {traffic - before}", flush=True)
-            if not args.kept:
-                there.store.drop()
+            there.store.drop()
 
 
 PARTS = {"scripted_metric": "units around the candidates", '"aggs"': "counts", "script_fields": "units by words", "knn": "units by vector",
@@ -212,25 +190,6 @@ def parts(pipeline: Pipeline, questions: list[str]) -> str:
     return ", ".join(f"{name} {kb / len(questions):.1f}" for name, kb in of.items())
 
 
-def cpu(pipeline: Pipeline, questions: list[str]) -> str:
-    """Milliseconds of the server and of this process: what a busy machine changes less."""
-    def used() -> tuple[float, float]:
-        time.sleep(1.1)     # the server looks once a second
-        nodes = pipeline.expander.store.rows.client.nodes.stats(metric="process")["nodes"].values()
-        return sum(node["process"]["cpu"]["total_in_millis"] for node in nodes), 1_000 * time.process_time()
-
-    before = used()
-    for question in questions:
-        pipeline.ask(question)
-    server, client = ((b - a) / len(questions) for a, b in zip(before, used()))
-    return f"server {server:.0f} ms, client {client:.0f} ms"
-
-
-def disk(pipeline: Pipeline) -> int:
-    """Bytes of the rows."""
-    return pipeline.expander.store.n_bytes()
-
-
 def times(local: Pipeline, there: Pipeline, questions: list[str], traffic: Traffic) -> str:
     """What a question costs on the cluster, and how long it takes in both places."""
     took: dict[str, list[float]] = {"folder": [], "cluster": []}
@@ -252,20 +211,9 @@ def times(local: Pipeline, there: Pipeline, questions: list[str], traffic: Traff
 
 def main() -> None:
     """The command."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, default=Path(os.environ.get("RAGNB_DATA", ROOT.parent / "shared/data")), help="folder with the sets")
-    parser.add_argument("--kept", type=Path, help="folder whose indexes, and those of its name on the server, are built once and used again")
-    commands = parser.add_subparsers(required=True)
-    one = commands.add_parser("answers")
-    one.add_argument("--sets", nargs="+", default=["korquad", "squad2", "ko_statutes"])
-    one.add_argument("--questions", type=int, default=150)
-    one.set_defaults(run=answers)
-    one = commands.add_parser("growth")
-    one.add_argument("--units", nargs="+", type=int, default=[5_000, 20_000])
-    one.add_argument("--questions", type=int, default=40)
-    one.set_defaults(run=growth)
-    args = parser.parse_args()
-    args.run(args)
+    args = arguments(__doc__, what=("answers", "growth"), sets=["korquad", "squad2", "ko_statutes"], units=[5_000, 20_000],
+                     questions=(int, "150 of each set, or 40 of growth"))
+    (answers if args.what == "answers" else growth)(args)
 
 
 if __name__ == "__main__":

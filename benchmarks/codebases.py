@@ -1,12 +1,11 @@
 """Pass@k on anthropic_codebases: the set's own chunks, plain, with headers, and scored on several scales.
 
-    python benchmarks/codebases.py [--embed ngram,onnx:../shared/models/minilm] [--windows 1,3,7] [--data ../shared/data]
+    python benchmarks/codebases.py [--embed ngram,onnx:../shared/models/minilm]
 
 Pass@k as its authors measure it: the share of a question's gold chunks among the first k, averaged over the questions. Every chunk of every file competes.
 """
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -14,7 +13,7 @@ from pathlib import Path
 import numpy as np
 from tqdm import tqdm
 
-from common import DATA, MODELS, arguments
+from common import arguments, DATA, lines, MINILM
 from ragnb.retrieval.bm25 import PositiveOkapi
 from ragnb.models.embedding import resolve_embedding
 from ragnb.retrieval.hybrid import rrf
@@ -33,10 +32,10 @@ def code_tokens(text: str) -> list[str]:
 
 def load(folder: Path) -> tuple[list[dict], list[tuple[int, Span]], list[tuple[str, set[int]]]]:
     "Files, chunks as (file number, span), and questions with the numbers of their gold chunks."
-    read = [[json.loads(line) for line in (folder / name).read_text(encoding="utf-8").splitlines()] for name in ("corpus.jsonl", "queries.jsonl")]
-    chunks = [(f, Span(*c)) for f, d in enumerate(read[0]) for c in d["chunks"]]
-    place = {(read[0][f]["doc_id"], s.start, s.end): n for n, (f, s) in enumerate(chunks)}
-    return read[0], chunks, [(q["query"], {place[q["doc_id"], e["start"], e["end"]] for e in q["evidence"]}) for q in read[1]]
+    files = lines(folder / "corpus.jsonl")
+    chunks = [(f, Span(*c)) for f, d in enumerate(files) for c in d["chunks"]]
+    place = {(files[f]["doc_id"], s.start, s.end): n for n, (f, s) in enumerate(chunks)}
+    return files, chunks, [(q["query"], {place[q["doc_id"], e["start"], e["end"]] for e in q["evidence"]}) for q in lines(folder / "queries.jsonl")]
 
 
 def enclosing_lines(text: str, span: Span, most: int = 3, width: int = 100) -> list[str]:
@@ -58,8 +57,8 @@ def headers(files: Sequence[dict], chunks: Sequence[tuple[int, Span]], kind: str
     "A header for each chunk: nothing, the file's path, or also the lines that enclose the chunk."
     out = []
     for f, span in chunks:
-        lines = enclosing_lines(files[f]["text"], span) if kind == "path, enclosing lines" else []
-        out.append("" if kind == "none" else "\n".join([files[f]["title"], *lines]) + "\n")
+        around = enclosing_lines(files[f]["text"], span) if kind == "path, enclosing lines" else []
+        out.append("" if kind == "none" else "\n".join([files[f]["title"], *around]) + "\n")
     return out
 
 
@@ -100,9 +99,8 @@ def dense(vectors: np.ndarray, around: Sequence[tuple[int, int]], questions: np.
 
 
 def main() -> None:
-    args = arguments(__doc__, data=DATA, embed="ngram,onnx:" + str(MODELS / "minilm"), windows=("1,3,7", "chunks of the scales"))
-    sizes = [int(w) for w in args.windows.split(",")]
-    files, chunks, asked = load(args.data / "anthropic_codebases")
+    args, sizes = arguments(__doc__, embed=f"ngram,{MINILM}"), (1, 3, 7)
+    files, chunks, asked = load(DATA / "anthropic_codebases")
     gold = [g for _, g in asked]
     around = {s: windows(chunks, s) for s in sizes}
     print(f"{len(files)} files, {len(chunks)} chunks, {len(asked)} questions, {np.mean([len(g) for g in gold]):.2f} gold chunks a question\n")

@@ -7,11 +7,12 @@ The parts: Python with NumPy, the classes of LlamaIndex with all that its packag
 """
 from __future__ import annotations
 
-import argparse
 import os
 import subprocess
 import sys
 from pathlib import Path
+
+from common import arguments, ROOT
 
 PARTS = {
     "Python and NumPy": "import numpy",
@@ -34,15 +35,10 @@ def run(command: list[str], checkout: Path) -> tuple[float, float, str]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("index")
-    parser.add_argument("question")
-    parser.add_argument("--before", type=Path)
-    parser.add_argument("--rounds", type=int, default=3)
-    args = parser.parse_args()
-    here, ask = Path(__file__).resolve().parents[1], [MAIN, "ask", args.question, "--index", str(Path(args.index).resolve())]
-    commands = {"ragnb ask": (ask, here)} | ({"ragnb ask, before": (ask, args.before.resolve())} if args.before else {})
-    commands |= {name: ([program], here) for name, program in PARTS.items()}
+    args = arguments(__doc__, needs={"index": Path, "question": str}, before=Path, rounds=3)
+    ask = [MAIN, "ask", args.question, "--index", str(args.index.resolve())]
+    commands = {"ragnb ask": (ask, ROOT)} | ({"ragnb ask, before": (ask, args.before.resolve())} if args.before else {})
+    commands |= {name: ([program], ROOT) for name, program in PARTS.items()}
     found = {name: [] for name in commands}
     for _ in range(args.rounds):
         for name, (command, checkout) in commands.items():

@@ -2,12 +2,15 @@
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
@@ -19,13 +22,16 @@ MINILM = f"onnx:{MODELS / 'minilm'}"
 
 def arguments(
     doc: str,         # Of the script, for --help
-    what: Sequence[str] = (),  # The parts it has, one of which is named first
+    what: Sequence[str] = (),  # The parts it has, one of which is named first; "" for none
+    needs: Mapping[str, Any] = {},  # What is named without a dash -> its type; list: any number of words
     **options: Any,   # Name -> default, or its type where there is none; with a help text as a pair. False is a switch
 ) -> argparse.Namespace:
     """Read the command line."""
     parser = argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
     if what:
-        parser.add_argument("what", choices=what)
+        parser.add_argument("what", choices=what, nargs="?" if "" in what else None, default="")
+    for name, kind in needs.items():
+        parser.add_argument(name, **({"nargs": "*"} if kind is list else {"type": kind}))
     for name, given in options.items():
         default, told = given if isinstance(given, tuple) else (given, None)
         kind: dict[str, Any] = {"type": type(default), "default": default}
@@ -35,9 +41,48 @@ def arguments(
             kind = {"type": default}
         elif isinstance(default, list):
             of = default[0] if default else str
-            kind = {"nargs": "*", "type": of, "default": []} if isinstance(of, type) else {"nargs": "*", "type": type(of), "default": default}
+            kind = {"nargs": "*", "type": of if isinstance(of, type) else type(of), "default": [] if isinstance(of, type) else default}
         parser.add_argument(f"--{name.replace('_', '-')}", help=told, **kind)
     return parser.parse_args()
+
+
+def lines(path: Path) -> list[dict[str, Any]]:
+    """The objects of a JSONL file."""
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+
+
+def sample_or_set(name: str) -> Any:
+    """A data set by name; `sample` is that of this repository."""
+    from ragnb.evaluation.datasets import load_dataset
+    return load_dataset(ROOT / "data" if name == "sample" else name)
+
+
+def by_hash(name: str) -> bytes:
+    """A place in a mixed order that is the same everywhere."""
+    return hashlib.sha256(name.encode()).digest()
+
+
+def alone(work: Callable[..., Any], *given: Any) -> Any:
+    """The result of some work in a process of its own, so that peaks of memory do not add up."""
+    with ProcessPoolExecutor(1, get_context("spawn")) as pool:
+        return pool.submit(work, *given).result()
+
+
+def resident() -> float:
+    """Resident memory of this process now, in MiB."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20
+
+
+def store(path: Path, facts: Mapping[str, Any], digits: int = 4) -> None:
+    """Write facts as JSON with rounded numbers: a key on a line, and each row of a list of rows."""
+    short = json.loads(json.dumps(facts), parse_float=lambda x: round(float(x), digits))
+    path.parent.mkdir(parents=True, exist_ok=True)
+
+    def body(value: Any) -> str:
+        has_rows = isinstance(value, list) and value and isinstance(value[0], dict)
+        text = ",\n".join(json.dumps(row, ensure_ascii=False) for row in value) if has_rows else json.dumps(value, ensure_ascii=False)
+        return f"[\n{text}\n]" if has_rows else text
+    path.write_text("{" + ",\n".join(f"{json.dumps(k)}: {body(v)}" for k, v in short.items()) + "}\n", encoding="utf-8")
 
 
 def keep_row(path: Path, row: dict[str, Any], keys: Sequence[str]) -> None:

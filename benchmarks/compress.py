@@ -1,21 +1,18 @@
 """What compression loses: characters of the evidence that are still there when passages are brought to a share of their size. No model is asked.
 
     python benchmarks/compress.py [--shares 0.2,0.4,0.6] [--policy neighbors:2] [--questions 200]
-    python benchmarks/compress.py --data FOLDER        FOLDER holds corpus.jsonl and queries.jsonl
+    python benchmarks/compress.py --data FOLDER --documents 15        FOLDER holds corpus.jsonl and queries.jsonl
 """
 from __future__ import annotations
 
 import random
 import tempfile
-from pathlib import Path
 
 from tqdm import tqdm
 
-from common import ROOT, arguments
+from common import arguments, sample_or_set
 from ragnb.context.compress import compress_passages
 from ragnb.context.builders import PassageRanking, cut_passage
-from ragnb.evaluation.datasets import load_questions
-from ragnb.documents.files import read_documents
 from ragnb.indexing.update import index_documents
 from ragnb.pipeline.pipeline import Pipeline
 from ragnb.documents.span import Span, n_characters, shared
@@ -29,17 +26,15 @@ def recall(places, evidence):
 
 
 def main() -> None:
-    args = arguments(__doc__, data=(Path, "the sample corpus when not given"), questions=(200, "drawn with a fixed seed"),
-                     shares="0.2,0.4,0.6", policy="neighbors:2",
+    args = arguments(__doc__, data=("sample", "a set"), questions=(200, "drawn with a fixed seed"), shares="0.2,0.4,0.6", policy="neighbors:2",
                      documents=(int, "the first so many documents, and the questions about them"))
-    corpus, asked = (args.data / "corpus.jsonl", args.data / "queries.jsonl") if args.data else (ROOT / "data" / "corpus", ROOT / "data" / "questions")
-    everything = list(read_documents(corpus, []))
-    documents = everything[:args.documents]
-    questions = [q for q in load_questions(asked, {d.id_: d.text for d in everything}) if {e.doc_id for e in q.evidence} <= {d.id_ for d in documents}]
+    dataset = sample_or_set(args.data)
+    documents = dict([*dataset.documents.items()][:args.documents])
+    questions = [q for q in dataset.questions if {e.doc_id for e in q.evidence} <= documents.keys()]
     if len(questions) > args.questions:
         questions = random.Random(0).sample(questions, args.questions)
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        index, _ = index_documents(documents, folder, parser="parent-child")
+        index, _ = index_documents(list(documents.values()), folder, parser="parent-child")
         pipeline = Pipeline.from_index(index, retriever="bm25", policy=args.policy, budget=None, passage_size=None, top_k=5)
         found = {q.query_id: pipeline.passages(q.query) for q in tqdm(questions, desc="ask")}
     questions = [q for q in questions if q.evidence and recall([(p.doc_id, p.span) for p in found[q.query_id]], q.evidence) == 1]

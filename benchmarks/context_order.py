@@ -1,6 +1,6 @@
 """Where in the context the evidence stands, for each order of the same passages: no model is asked.
 
-    python benchmarks/context_order.py [--data FOLDER] [--questions 500] [--budgets 2000,4000,8000]     (FOLDER holds corpus.jsonl and queries.jsonl)
+    python benchmarks/context_order.py [--questions 500] [--budgets 2000,4000,8000]     korquad
     python benchmarks/context_order.py --sample        the package's own corpus and all its questions
 """
 from __future__ import annotations
@@ -12,12 +12,10 @@ from typing import Any
 
 from tqdm import tqdm
 
-from common import DATA, ROOT, arguments
+from common import arguments, sample_or_set
 from ragnb.context.builders import RankedContextBuilder
-from ragnb.evaluation.datasets import load_questions
-from ragnb.documents.files import read_documents
 from ragnb.documents.span import Passage
-from ragnb.indexing.update import update_index
+from ragnb.indexing.update import index_documents
 from ragnb.evaluation.datasets import Question
 from ragnb.evaluation.judging import ORDERS, evidence_positions, freeze_contexts, lay_out, position_summary
 from ragnb.pipeline.pipeline import Pipeline
@@ -54,15 +52,14 @@ def order_rows(
 
 
 def main() -> None:
-    args = arguments(__doc__, data=DATA / "korquad",
-                     sample=(False, "measure on data/ of this repository"), questions=(500, "drawn with a fixed seed"),
+    args = arguments(__doc__, sample=(False, "measure on data/ of this repository"), questions=(500, "drawn with a fixed seed"),
                      budgets="2000,4000,8000", policy="neighbors:1")
-    corpus, asked = (ROOT / "data" / "corpus", ROOT / "data" / "questions") if args.sample else (args.data / "corpus.jsonl", args.data / "queries.jsonl")
-    questions = load_questions(asked, {d.id_: d.text for d in read_documents(corpus, [])})
+    dataset = sample_or_set("sample" if args.sample else "korquad")
+    questions = dataset.questions
     if len(questions) > args.questions:
         questions = random.Random(0).sample(questions, args.questions)
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        index, _ = update_index(corpus, folder, parser="parent-child")
+        index, _ = index_documents(list(dataset.documents.values()), folder, parser="parent-child")
         pipeline = Pipeline.from_index(index, policy=args.policy, budget=None)
         found = {q.query: pipeline.passages(q.query) for q in tqdm(questions, desc="ask")}
     print(f"{len(questions)} questions, policy {args.policy}\n")

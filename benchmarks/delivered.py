@@ -22,7 +22,7 @@ from pathlib import Path
 
 import numpy as np
 
-from common import DATA, ROOT, arguments
+from common import DATA, ROOT, arguments, store
 from ragnb.evaluation.comparison import RunPlan, run_strategies
 from ragnb.evaluation.datasets import load_dataset
 from ragnb.evaluation.measures import Evaluation
@@ -46,16 +46,15 @@ def before(name: str, limit: int, package: Path, work: Path) -> list[float]:
 
 def room(found: Evaluation) -> dict[str, list[float]]:
     """Mean characters of a context, at each budget: what they are used for."""
-    out: dict[str, list[float]] = {}
+    means = []
     for budget in BUDGETS:
         used = []
         for context in (row.contexts[budget] for row in found.rows):
             texts = sum(len(d.span) for d in context.spans)
             labels = sum(map(len, re.findall(r"^\[\d+\](?: \(.*\))?\n", context.text, re.M)))
             used.append((texts, labels, len(context.text) - texts - labels, budget - len(context.text)))
-        for name, mean in zip(("documents", "labels", "other", "unused"), np.mean(used, axis=0)):
-            out.setdefault(name, []).append(round(float(mean), 1))
-    return out
+        means.append(np.mean(used, axis=0).round(1).tolist())
+    return dict(zip(("documents", "labels", "other", "unused"), map(list, zip(*means))))
 
 
 def main() -> None:
@@ -74,11 +73,9 @@ def main() -> None:
         n_within += far.count(False)
         cells = [f"{old:.3f} {now:.3f} ({s:.3f}){' *' * is_far}" for old, now, s, is_far in zip(was, delivered, spans, far)]
         print(f"| {name} | {len(dataset.questions)} | {' | '.join(cells)} |", flush=True)
-        rounded = {k: [round(v, 4) for v in values] for k, values in (("before", was), ("delivered", delivered), ("spans", spans))}
-        sets.append({"dataset": name, "version": dataset.version, "n": len(dataset.questions), **rounded, "room": room(found)})
+        sets.append({"dataset": name, "version": dataset.version, "n": len(dataset.questions), "before": was, "delivered": delivered, "spans": spans, "room": room(found)})
     print(f"\n{n_within} of {len(sets) * len(BUDGETS)} within .01 of the recall of spans at 44e0156; * the others")
-    body = ",\n".join("  " + json.dumps(s) for s in sets)
-    args.out.write_text(f'{{"embed": "ngram", "budgets": {json.dumps(BUDGETS)}, "sets": [\n{body}\n]}}\n', encoding="utf-8")
+    store(args.out, {"embed": "ngram", "budgets": BUDGETS, "sets": sets})
 
 
 if __name__ == "__main__":

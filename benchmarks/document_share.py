@@ -14,14 +14,12 @@ from dataclasses import replace
 
 from llama_index.core.schema import Document
 
-from common import arguments, ROOT
+from common import arguments, sample_or_set
 from ragnb.agent.library import Library, library_pipeline
 from ragnb.documents.span import Passage
 from ragnb.evaluation.comparison import compare
-from ragnb.evaluation.datasets import load_dataset
 from ragnb.evaluation.measures import evaluate
 from ragnb.indexing.update import index_documents
-
 
 
 def diary(documents: dict[str, Document]) -> Document:
@@ -55,7 +53,7 @@ def measure(name: str, documents: list[Document], questions: dict[str, list], bu
 def main() -> None:
     """Print one table."""
     args = arguments(__doc__, budget=4_000, shares=[0.3, 0.4, 0.5, 0.6, 0.75])
-    sample = load_dataset(ROOT / "data")
+    sample = sample_or_set("sample")
     two = [q for q in sample.questions if q.mode == "all" and len(q.evidence) > 1]
     machines = [q for q in sample.questions if q.query_id.startswith("mt-")]
     questions, documents = {"two places": two, "maintenance": machines}, list(sample.documents.values())

@@ -1,14 +1,12 @@
 """Compare embeddings that need no download: how often is the evidence found, how fast, how large.
 
-    python benchmarks/embed_candidates.py              # the table of nbs/05_embed.ipynb
+    python benchmarks/embed_candidates.py              # the table of nbs/10_models/02_ngrams.ipynb
     python benchmarks/embed_candidates.py --growth     # what happens to text added after fitting
     python benchmarks/embed_candidates.py --scale 20000  # seconds to fit and embed that many chunks
     python benchmarks/embed_candidates.py --onnx ../shared/models/minilm --sets squad2
 """
 from __future__ import annotations
 
-import json
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -20,19 +18,14 @@ from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.preprocessing import normalize
 from tqdm import tqdm
 
-from common import arguments, DATA
+from common import arguments
+from ragnb.evaluation.datasets import load_dataset
 from ragnb.models.embedding import NgramEmbedding, OnnxEmbedding
 from ragnb.models.ngrams import count_ngrams, inverse_frequency, mix_bits
 
 SETS = {"korquad": ("korquad", ()), "crowded": ("korquad", ("tydiqa_ko", "ko_statutes")), "tydiqa_ko": ("tydiqa_ko", ("korquad",)), "squad2": ("squad2", ())}
 N_QUERIES = 2000  # About, evenly spaced
 Embed = Callable[[list[str]], "np.ndarray | sp.csr_matrix"]
-
-
-def read(name: str, file: str) -> list[dict]:
-    """Records of one evaluation set."""
-    with open(DATA / name / f"{file}.jsonl", encoding="utf-8") as lines:
-        return [json.loads(line) for line in lines]
 
 
 def cut(text: str, size: int = 200) -> list[tuple[int, int]]:
@@ -52,19 +45,19 @@ def load(name: str) -> tuple[list[str], list[str], list[set[int]], np.ndarray]:
     """Chunks, questions, chunk numbers that overlap the evidence, and the document number of each chunk."""
     main, others = SETS[name]
     texts, where, document = [], {}, []
-    for part in (main, *others):
-        for d in read(part, "corpus"):
-            spans = cut(d["text"])
-            where[part, d["doc_id"]] = (len(texts), spans)
-            texts += [d["text"][a:b] for a, b in spans]
+    sets = [load_dataset(part) for part in (main, *others)]
+    for n, part in enumerate(sets):
+        for doc_id, text in part.texts.items():
+            spans = cut(text)
+            where[n, doc_id] = (len(texts), spans)
+            texts += [text[a:b] for a, b in spans]
             document += [len(where)] * len(spans)
-    queries = read(main, "queries")
-    queries = queries[::max(1, round(len(queries) / N_QUERIES))]
+    questions = sets[0].questions[::max(1, round(len(sets[0].questions) / N_QUERIES))]
     gold = []
-    for q in queries:
-        first, spans = where[main, q["doc_id"]]
-        gold.append({first + i for i, (a, b) in enumerate(spans) for e in q["evidence"] if a < e["end"] and e["start"] < b})
-    return texts, [q["query"] for q in queries], gold, np.array(document)
+    for q in questions:
+        first, spans = where[0, q.evidence[0].doc_id]
+        gold.append({first + i for i, (a, b) in enumerate(spans) for e in q.evidence if a < e.span.end and e.span.start < b})
+    return texts, [q.query for q in questions], gold, np.array(document)
 
 
 def success(queries, vectors, gold: list[set[int]], ks: tuple[int, ...] = (5, 20)) -> list[float]:
@@ -151,21 +144,17 @@ def compare(names: list[str], sets: list[str], onnx: str | None) -> None:
         candidates[f"onnx {Path(onnx).name}"] = (lambda texts: OnnxEmbedding(folder=onnx).embed, 384)
     cells: dict[str, list[str]] = {name: [] for name in candidates}
     speed: dict[str, list[str]] = {}
-    with tqdm(total=len(candidates) * len(sets), unit="run") as bar:
-        for which in sets:
-            texts, queries, gold, _ = load(which)
-            for name, (fit, dims) in candidates.items():
-                bar.set_postfix_str(f"{which}: {name}")
-                start = time.perf_counter()
-                embed = fit(texts)
-                fitted = time.perf_counter() - start
-                start = time.perf_counter()
-                vectors = embed(texts)
-                seconds = time.perf_counter() - start
-                cells[name].append(" / ".join(f"{s:.3f}" for s in success(embed(queries), vectors, gold)))
-                size = f"{dims * 4:,}" if dims else "varies"
-                speed.setdefault(name, [size, f"{fitted:.1f}", f"{sum(map(len, texts)) / seconds / 1e6:.2f}"])
-                bar.update()
+    for which in sets:
+        texts, queries, gold, _ = load(which)
+        for name, (fit, dims) in tqdm(candidates.items(), desc=which):
+            start = time.perf_counter()
+            embed = fit(texts)
+            middle = time.perf_counter()
+            vectors = embed(texts)
+            seconds = time.perf_counter() - middle
+            cells[name].append(" / ".join(f"{s:.3f}" for s in success(embed(queries), vectors, gold)))
+            size = f"{dims * 4:,}" if dims else "varies"
+            speed.setdefault(name, [size, f"{middle - start:.1f}", f"{sum(map(len, texts)) / seconds / 1e6:.2f}"])
     print(f"\nsuccess@5 / success@20; time and speed on {sets[0]}\n")
     print("| candidate | " + " | ".join(sets) + " | bytes a vector | fit, s | embed, M characters/s |")
     print("|---|" + "---|" * len(sets) + "--:|--:|--:|")
@@ -189,7 +178,8 @@ def growth() -> None:
 
 def scale(n: int) -> None:
     """Print the seconds for many chunks."""
-    texts = [t for name in ("korquad", "tydiqa_ko", "ko_statutes", "squad2", "covidqa") for d in read(name, "corpus") for a, b in cut(d["text"]) for t in [d["text"][a:b]]]
+    sets = ("korquad", "tydiqa_ko", "ko_statutes", "squad2", "covidqa")
+    texts = [text[a:b] for name in sets for text in load_dataset(name).texts.values() for a, b in cut(text)]
     texts = (texts * (n // len(texts) + 1))[:n]
     start = time.perf_counter()
     emb = NgramEmbedding().fit(texts)
@@ -201,8 +191,6 @@ def scale(n: int) -> None:
 if __name__ == "__main__":
     args = arguments(__doc__, sets=(["korquad", "crowded", "squad2"], f"of {', '.join(SETS)}"), only=([], "names as in the table"),
                      onnx=(str, "folder of an ONNX sentence embedder to measure, too"), growth=(False, "text added after fitting"), scale=(int, "time so many chunks"))
-    if not DATA.is_dir():
-        sys.exit(f"no evaluation data in {DATA}; set RAGNB_DATA")
     if args.growth:
         growth()
     elif args.scale:

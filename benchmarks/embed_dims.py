@@ -13,6 +13,7 @@ from unittest.mock import patch
 
 import numpy as np
 from score_rules import BUDGETS, recalls, SETS
+from scored_set import drawn
 
 from common import arguments
 from ragnb.chunking.units import UnitNodeParser
@@ -25,7 +26,7 @@ from ragnb.retrieval.scoring import question_vector, score_units
 from ragnb.retrieval.sqlite_units import SqliteUnits, UnitWriter
 
 FLOATS, BYTES = ", axes not rounded", ", one byte"
-SIZES = {"1,024 / 16,384": (1_024, 1 << 14), "512 / 16,384": (512, 1 << 14), "512 / 8,192": (512, 1 << 13), "384 / 8,192": (384, 1 << 13), "256 / 8,192": (256, 1 << 13)}
+SIZES = {"1,024 / 16,384": (1_024, 1 << 14), "512 / 16,384": (512, 1 << 14), "512 / 8,192": (512, 1 << 13)}
 AT = [BUDGETS.index(b) for b in (250, 500, 1_000, 4_000)]
 
 
@@ -52,11 +53,7 @@ def measure(name: str, limit: int, sizes: list[str]) -> None:
     documents = list(dataset.documents.values())
     parsed = [UnitNodeParser().parse(d) for d in documents]
     nodes, outlines = [n for found, _ in parsed for n in found], [o for _, o in parsed]
-    texts = [n.get_content(metadata_mode="embed") for n in nodes]
-    chosen = [i for i, q in enumerate(dataset.questions) if q.evidence]
-    if limit < len(chosen):
-        chosen = sorted(np.random.default_rng(0).choice(chosen, limit, replace=False).tolist())
-    asked = [dataset.questions[i] for i in chosen]
+    texts, asked = [n.get_content(metadata_mode="embed") for n in nodes], drawn(dataset, limit)
     tokens = [[t for t in its if t not in QUESTION_WORDS] or list(its) for its in word_tokens_batch([q.query for q in asked])]
     base = None
     for size in sizes:
@@ -79,30 +76,25 @@ def kept(name: str, limit: int) -> None:
     documents = list(dataset.documents.values())
     model, nodes = fitted("1,024 / 16,384", fit_pieces(documents)), [n for d in documents for n in UnitNodeParser().parse(d)[0]]
     texts = [n.get_content(metadata_mode="embed") for n in nodes]
-    chosen = [q for q in dataset.questions if q.evidence]
-    chosen = [chosen[i] for i in np.random.default_rng(0).permutation(len(chosen))[:limit]]
+    known = [q for q in dataset.questions if q.evidence]
+    chosen = [known[i] for i in np.random.default_rng(0).permutation(len(known))[:limit]]
     units, asked = np.array(model.embed(texts)), np.array(model.embed([q.query for q in chosen]))
     for n in (1_024, 512, 256, 128):
         short = units[:, :n] / np.maximum(np.linalg.norm(units[:, :n], axis=1, keepdims=True), 1e-9)
         best = np.argsort(-(asked[:, :n] @ short.T), axis=1)[:, :20]
-        right = [[any(nodes[i].ref_doc_id == e.doc_id and nodes[i].start_char_idx < e.span.end and nodes[i].end_char_idx > e.span.start for e in q.evidence) for i in rows]
-                 for q, rows in zip(chosen, best)]
-        found = np.array(right)
+        found = np.array([[any(nodes[i].ref_doc_id == e.doc_id and nodes[i].start_char_idx < e.span.end and nodes[i].end_char_idx > e.span.start
+                               for e in q.evidence) for i in rows] for q, rows in zip(chosen, best)])
         print(f"| {name} | {len(chosen)} | {n:,} | {found[:, :5].any(axis=1).mean():.3f} | {found.any(axis=1).mean():.3f} |", flush=True)
 
 
 def main() -> None:
     args = arguments(__doc__, sets=",".join(SETS),
-                     sizes=(";".join(list(SIZES)[:3]), "separated by ';', the first is compared with"),
+                     sizes=(";".join(SIZES), "separated by ';', the first is compared with"),
                      limit=(200, "questions a set"), kept=(False, "vectors alone, by their first numbers"))
-    if args.kept:
-        print("| set | questions | first numbers | success@5 | success@20 |\n|---|--:|--:|--:|--:|")
-        for name in args.sets.split(","):
-            kept(name, args.limit)
-        return
-    print("| set | questions | numbers / columns | recall at 250, 500, 1,000, 4,000 | points | mean |\n|---|--:|---|---|---|---|")
+    print("| set | questions | " + ("first numbers | success@5 | success@20 |\n|---|--:|--:|--:|--:|" if args.kept else
+          "numbers / columns | recall at 250, 500, 1,000, 4,000 | points | mean |\n|---|--:|---|---|---|---|"))
     for name in args.sets.split(","):
-        measure(name, args.limit, args.sizes.split(";"))
+        kept(name, args.limit) if args.kept else measure(name, args.limit, args.sizes.split(";"))
 
 
 if __name__ == "__main__":

@@ -1,14 +1,13 @@
 """Expand hits by ±5 chunks in six ways, side by side in one run: how the time grows with hits and with the index.
 
     python benchmarks/expand_latency.py [--chunks 20000,100000] [--hits 5,20,80] [--window 5] [--rounds 3]     # nbs/studies/results/expand_latency.json
-    python benchmarks/expand_latency.py --keyed --chunks 1000000 --hits 5 --rounds 30 --store FILE [--folder FOLDER]     # ours beside its two reads alone
+    python benchmarks/expand_latency.py --keyed --chunks 1000000 --hits 5 --rounds 30 --store FILE     # ours beside its two reads alone
 
 Ours is the whole expansion (outlines, chunks, stitching, reasons); the others only fetch chunks. LlamaIndex's `PrevNextNodePostprocessor` cannot read a
 vector store, so it gets an in-memory docstore, and Haystack's window retriever its in-memory document store; ours is measured over a store in memory as well.
 """
 from __future__ import annotations
 
-import json
 import logging
 import platform
 import random
@@ -23,7 +22,7 @@ import numpy as np
 from llama_index.core.schema import NodeRelationship, NodeWithScore, RelatedNodeInfo, TextNode
 from tqdm import tqdm
 
-from common import arguments, ROOT
+from common import arguments, ROOT, store as store_json
 from ragnb import __version__
 from ragnb.expansion.expander import Expander
 from ragnb.expansion.policy import neighbors
@@ -37,8 +36,8 @@ PER_DOCUMENT, SIZE = 500, 60
 def batches(n_chunks: int) -> Iterator[tuple[list[TextNode], list[Outline]]]:
     """Synthetic documents of 500 equal chunks, ten documents a batch; chunks know their neighbors."""
     rng = np.random.default_rng(0)
-    nodes, outlines = [], []
-    for d in tqdm(range(n_chunks // PER_DOCUMENT), desc=f"index {n_chunks:,}", unit="document"):
+    nodes, outlines, last = [], [], n_chunks // PER_DOCUMENT - 1
+    for d in tqdm(range(last + 1), desc=f"index {n_chunks:,}", unit="document"):
         doc_id = f"doc{d}"
         for i in range(PER_DOCUMENT):
             text = f"문서 {d}의 {i}번째 조각으로 시험을 위해 만든 글이다.".ljust(SIZE)[:SIZE]
@@ -48,11 +47,9 @@ def batches(n_chunks: int) -> Iterator[tuple[list[TextNode], list[Outline]]]:
                 id_=str(Address(doc_id, "c", i)), text=text, start_char_idx=i * SIZE, end_char_idx=(i + 1) * SIZE, metadata={"level": "c", "index": i},
                 embedding=rng.normal(size=8).tolist(), relationships={NodeRelationship.SOURCE: RelatedNodeInfo(node_id=doc_id), **relations}))
         outlines.append(Outline(doc_id, PER_DOCUMENT * SIZE, {"c": [Span(i * SIZE, (i + 1) * SIZE) for i in range(PER_DOCUMENT)]}))
-        if len(outlines) == 10:
+        if len(outlines) == 10 or d == last:
             yield nodes, outlines
             nodes, outlines = [], []
-    if outlines:
-        yield nodes, outlines
 
 
 Way = Callable[[list[NodeWithScore]], tuple[set[str], int]]  # Hits -> ids of the chunks read, number of reads or look-ups
@@ -118,14 +115,11 @@ def prev_next(nodes: list[TextNode], window: int) -> Way:
     return fetch
 
 
-def haystack_window(nodes: list[TextNode], window: int) -> Way | None:
-    """Haystack's window retriever over its in-memory store; None where it is not installed."""
-    try:
-        from haystack import Document
-        from haystack.components.retrievers import SentenceWindowRetriever
-        from haystack.document_stores.in_memory import InMemoryDocumentStore
-    except ImportError:
-        return None
+def haystack_window(nodes: list[TextNode], window: int) -> Way:
+    """Haystack's window retriever over its in-memory store."""
+    from haystack import Document
+    from haystack.components.retrievers import SentenceWindowRetriever
+    from haystack.document_stores.in_memory import InMemoryDocumentStore
     logging.getLogger("haystack").setLevel(logging.ERROR)
     store = InMemoryDocumentStore()
     documents = {n.node_id: Document(id=n.node_id, content=n.text, meta={"source_id": n.ref_doc_id, "split_id": n.metadata["index"], "split_idx_start": n.start_char_idx}) for n in nodes}
@@ -161,29 +155,19 @@ def measure(ways: dict[str, Way], hits: list[list[NodeWithScore]]) -> dict[str, 
     return {name: (1_000 * min(seconds), reads[name]) for name, seconds in times.items()}
 
 
-def table(rows: dict[tuple[int, int], dict[str, tuple[float, int]]], names: list[str]) -> str:
-    """Markdown: a row for each size and number of hits, milliseconds and (reads) for each way."""
-    lines = ["| chunks | hits | " + " | ".join(names) + " |", "|---|---|" + "---|" * len(names)]
-    for (n_chunks, n_hits), cells in rows.items():
-        lines.append(f"| {n_chunks:,} | {n_hits} | " + " | ".join(f"{cells[n][0]:,.1f} ({cells[n][1]:,})" for n in names) + " |")
-    return "\n".join(lines)
-
-
 def ways_of(store: ChromaStore, n_chunks: int, window: int, keyed: bool) -> dict[str, Way]:
-    """Fill a store where it is empty; the ways to expand, with `keyed` only those that need nothing but the store."""
-    memory, everything, empty = MemoryStore(), [], not store.row_counts()[0]
-    for nodes, outlines in batches(n_chunks) if empty or not keyed else ():
-        if empty:
-            store.put(nodes, outlines)
+    """Fill a store; the ways to expand, with `keyed` only those that need nothing but the store."""
+    memory, everything = MemoryStore(), []
+    for nodes, outlines in batches(n_chunks):
+        store.put(nodes, outlines)
         if not keyed:
             memory.put(nodes, outlines)
             everything += nodes
     ways = {"ours, Chroma": ours(store, window)}
     if not keyed:
         ways |= {"batch query (`$or`), Chroma": batch_query(store, window), "N+1 queries, Chroma": one_by_one(store, window),
-                 "ours, memory": ours(memory, window), "LlamaIndex PrevNext, memory": prev_next(everything, window)}
-        if found := haystack_window(everything, window):
-            ways["Haystack window, memory"] = found
+                 "ours, memory": ours(memory, window), "LlamaIndex PrevNext, memory": prev_next(everything, window),
+                 "Haystack window, memory": haystack_window(everything, window)}
     return ways | {"the two reads of ours alone, Chroma": reads_alone(store, window)}
 
 
@@ -197,22 +181,22 @@ def drawn(store: ChromaStore, n_chunks: int, n_hits: int, rng: random.Random) ->
 def main() -> None:
     args = arguments(__doc__, chunks="20000,100000", hits="5,20,80", window=5, rounds=3,
                      keyed=(False, "ours and its reads alone; nothing is held in memory"),
-                     folder=(Path, "keep the indexes here, and use those that are there"),
                      store=ROOT / "nbs" / "studies" / "results" / "expand_latency.json")
     logging.getLogger("ragnb").setLevel(logging.WARNING)
     rows: dict[tuple[int, int], dict[str, tuple[float, int]]] = {}
-    names: list[str] = []
     for n_chunks in map(int, args.chunks.split(",")):
         with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-            store = ChromaStore((args.folder or Path(folder)) / str(n_chunks))
+            store = ChromaStore(Path(folder) / str(n_chunks))
             ways, rng = ways_of(store, n_chunks, args.window, args.keyed), random.Random(0)
             for n_hits in map(int, args.hits.split(",")):
                 rows[n_chunks, n_hits] = measure(ways, [drawn(store, n_chunks, n_hits, rng) for _ in range(args.rounds)])
-            names = list(ways)
-    print(f"\nMilliseconds (best of {args.rounds}) and, in brackets, reads or look-ups; window {args.window}\n\n{table(rows, names)}")
+    print(f"\nMilliseconds (best of {args.rounds}) and, in brackets, reads or look-ups; window {args.window}\n")
+    print("| chunks | hits | " + " | ".join(ways) + " |\n|---|---|" + "---|" * len(ways))
+    for (n_chunks, n_hits), found in rows.items():
+        print(f"| {n_chunks:,} | {n_hits} | " + " | ".join(f"{ms:,.1f} ({reads:,})" for ms, reads in found.values()) + " |")
     cells = [{"chunks": c, "hits": h, "way": name, "milliseconds": round(ms, 2), "reads": reads} for (c, h), found in rows.items() for name, (ms, reads) in found.items()]
     facts = {"command": " ".join(["python benchmarks/expand_latency.py", *sys.argv[1:]]), "window": args.window, "rounds": args.rounds, "ragnb": __version__, "python": platform.python_version()}
-    args.store.write_text("\n".join([json.dumps(facts)[:-1] + ', "cells": [', ",\n".join(map(json.dumps, cells)), "]}"]) + "\n", encoding="utf-8")
+    store_json(args.store, facts | {"cells": cells})
 
 
 if __name__ == "__main__":

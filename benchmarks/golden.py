@@ -30,13 +30,12 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from common import arguments, DATA, lines, ROOT
 from golden_cases import SETS
 
-HERE = Path(__file__).resolve().parent
-ROOT = HERE.parent
+HERE = ROOT / "benchmarks"
 GOLDEN = HERE / "golden"
 FOUND = ROOT / "out" / "golden"    # What the last comparison found
-DATA = Path(os.environ.get("RAGNB_DATA", ROOT.parent / "shared" / "data"))
 REFERENCE = "44e0156"
 OWN = ("sample", "commands")       # Parts that need no data but the project's
 BUDGETS = ("500", "1000", "4000")  # Of recall
@@ -58,8 +57,7 @@ def file_of(part: str) -> Path:
 
 def read(path: Path) -> dict[str, Record]:  # Id -> record
     "Read records; none when there is no file."
-    lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-    return {r["id"]: r for r in map(json.loads, lines)}
+    return {r["id"]: r for r in lines(path)} if path.exists() else {}
 
 
 def write(path: Path, records: dict[str, Record]) -> None:
@@ -184,7 +182,7 @@ def recall_table(before: dict[str, Record], after: dict[str, Record]) -> list[st
     for name, record in after.items():
         if "recall" in record and name in before:
             rows.setdefault(name.split("/")[0], []).append((original(before[name]), record))
-    lines = []
+    table = []
     for part, pairs in rows.items():
         cells = []
         for budget in BUDGETS:
@@ -192,26 +190,29 @@ def recall_table(before: dict[str, Record], after: dict[str, Record]) -> list[st
             known = [(a.get(key, 0), b[key]) for a, b in pairs if key in b]
             was, now = (sum(column) / len(known) for column in zip(*known)) if known else (None, None)
             cells.append("" if was is None else f"{was:.3f} → {now:.3f} ({now - was:+.3f})")
-        lines.append(f"| {part} | {len(pairs)} | {' | '.join(cells)} |")
+        table.append(f"| {part} | {len(pairs)} | {' | '.join(cells)} |")
     head = [f"\nRecall of the gold spans, {REFERENCE} → now:\n", f"| set | questions | {' | '.join(BUDGETS)} |", "|---|---|---|---|---|"]
-    return [*head, *lines] if lines else []
+    return [*head, *table] if table else []
 
 
-def report(part: str, asked: int, found: dict[str, dict[str, tuple[Any, Any]]], examples: int = 3) -> list[str]:
+def counted(found: Sequence[dict[str, tuple[Any, Any]]]) -> str:
+    "How many lines differ in what."
+    kinds = Counter(kind for changes in found for kind in {k.partition("@")[0] for k in changes})
+    return ", ".join(f"{kind} {kinds[kind]:,}" for kind in sorted(kinds, key=KINDS.index))
+
+
+def report(part: str, asked: int, found: dict[str, dict[str, tuple[Any, Any]]]) -> list[str]:
     "How many lines of a part differ in what, and some of them, a few for each kind."
     if not found:
         return [f"{part}: all {asked:,} as expected"]
-    kinds = Counter(kind for changes in found.values() for kind in {k.partition("@")[0] for k in changes})
-    told = ", ".join(f"{kind} {kinds[kind]:,}" for kind in sorted(kinds, key=KINDS.index))
-    lines, shown = [f"{part}: {len(found):,} of {asked:,} differ: {told}"], Counter()
+    out, shown = [f"{part}: {len(found):,} of {asked:,} differ: {counted([*found.values()])}"], Counter()
     for name, changes in found.items():
         kind = min((k.partition("@")[0] for k in changes), key=KINDS.index)
-        if (shown := shown + Counter([kind]))[kind] > examples:
+        if (shown := shown + Counter([kind]))[kind] > 3:
             continue
-        lines.append(f"  {name}")
-        for key, (a, b) in changes.items():
-            lines.append(f"    {key}: {short(a, b)}  →  {short(b, a)}" if key not in ("missing", "new") else f"    {key}")
-    return lines
+        out.append(f"  {name}")
+        out += [f"    {key}" + ("" if key in ("missing", "new") else f": {short(a, b)}  →  {short(b, a)}") for key, (a, b) in changes.items()]
+    return out
 
 
 def near_ties(found: Sequence[dict[str, tuple[Any, Any]]], asked: int) -> bool:
@@ -239,7 +240,7 @@ def compare(args: argparse.Namespace) -> int:
         recall += recall_table(before, after)[0 if not recall else 3:]
         if to_accept:
             write(FOUND / f"{part}.jsonl", after)
-        print("\n".join(report(part, len(after), changes, args.examples)), flush=True)
+        print("\n".join(report(part, len(after), changes)), flush=True)
     print("\n".join(recall))
     if differ and args.quick and near_ties(differ, sum(map(len, found.values()))):
         print(f"\n{len(differ):,} lines differ. The golden file was made on another machine ({machine()} here), where near ties fall otherwise.")
@@ -258,25 +259,24 @@ def accepted(record: Record, after: Record) -> Record:
 
 def accept(args: argparse.Namespace) -> int:
     "Take over what the last comparison found, with a reason."
-    taken: list[str] = []
-    kinds: Counter[str] = Counter()
+    if not args.reason.strip():
+        print("golden: accept needs --reason", file=sys.stderr)
+        return 2
+    taken: dict[str, dict[str, tuple[Any, Any]]] = {}
     for part in [*OWN, *SETS]:
         after, known = read(FOUND / f"{part}.jsonl"), read(file_of(part))
         if not after:
             continue
         changes = differences({i: r for i, r in known.items() if belongs(part, i)}, after)
         for name, changed in changes.items():
-            if args.only and args.only not in name or "new" in changed or "missing" in changed:
-                continue
-            known[name] = accepted(known[name], after[name])
-            taken.append(name)
-            kinds.update({k.partition("@")[0] for k in changed})
+            if not {"new", "missing"} & changed.keys():
+                known[name] = accepted(known[name], after[name])
+                taken[name] = changed
         write(file_of(part), known)
     if not taken:
         print("golden: the last comparison found nothing to accept (lines that are new or missing need `golden.py make`)")
         return 1
-    told = ", ".join(f"{kind} {kinds[kind]:,}" for kind in sorted(kinds, key=KINDS.index))
-    some = "; ".join(f"`{name}`" for name in taken[:3])
+    told, some = counted([*taken.values()]), "; ".join(f"`{name}`" for name in [*taken][:3])
     with open(GOLDEN / "CHANGES.md", "a", encoding="utf-8") as file:
         file.write(f"- {args.reason} ({len(taken):,} lines: {told}; such as {some})\n")
     print(f"golden: {len(taken):,} lines accepted ({told})")
@@ -287,8 +287,7 @@ def make(args: argparse.Namespace) -> int:
     "Write the reference; what was accepted since stays accepted where the reference is as before."
     found = ask_all(parts_here(args.parts, False), args.at or REFERENCE, False, args.jobs)
     for part, records in found.items():
-        path = file_of(part)
-        known = read(path)
+        known = read(path := file_of(part))
         for name, record in records.items():
             if "was" in known.get(name, {}) and original(known[name]) == record:
                 records[name] = known[name]
@@ -298,19 +297,11 @@ def make(args: argparse.Namespace) -> int:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("command", choices=["make", "compare", "accept"])
-    parser.add_argument("--at", metavar="COMMIT", help=f"the package of this commit (compare: this checkout; make: {REFERENCE})")
-    parser.add_argument("--parts", metavar="A,B", help=f"{','.join([*OWN, *SETS])}; all when left out")
-    parser.add_argument("--quick", action="store_true", help="compare: only what `make check` asks")
-    parser.add_argument("--jobs", type=int, default=1, help="parts asked at the same time (1)")
-    parser.add_argument("--examples", type=int, default=3, help="lines shown for each kind of difference (3)")
-    parser.add_argument("--reason", help="accept: why the answers changed")
-    parser.add_argument("--only", metavar="TEXT", help="accept: lines whose id contains this")
-    args = parser.parse_args()
-    if args.command == "accept" and not (args.reason or "").strip():
-        parser.error("accept needs --reason")
-    raise SystemExit({"make": make, "compare": compare, "accept": accept}[args.command](args))
+    args = arguments(__doc__, what=("make", "compare", "accept"),
+                     at=(str, f"the package of this commit (compare: this checkout; make: {REFERENCE})"),
+                     parts=(str, f"{','.join([*OWN, *SETS])}; all when left out"), quick=(False, "compare: only what `make check` asks"),
+                     jobs=(1, "parts asked at the same time"), reason=("", "accept: why the answers changed"))
+    raise SystemExit({"make": make, "compare": compare, "accept": accept}[args.what](args))
 
 
 if __name__ == "__main__":

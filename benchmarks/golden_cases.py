@@ -1,7 +1,6 @@
 """The questions, settings and commands of the golden file that are no gold questions: filters, names, odd words, layouts, mistakes."""
 from __future__ import annotations
 
-import json
 import shutil
 from pathlib import Path
 from typing import Any
@@ -168,12 +167,3 @@ COMMANDS: list[list[str]] = [
     ["eval", "--compare", "default", "bm25", *_EVAL], ["questions", "few", "--out", "made.jsonl", "--n", "3", "--json"], ["questions", "laws", "--out", "made.jsonl", "--n", "3"], ["tune", "nowhere"], ["records", "laws/a_old.txt", "--out", "records"], ["records", "nowhere.txt", "--out", "records"],
     ["records", "mine/mine.txt", "--out", "records", "--kind", "poem"],
 ]
-
-
-def count() -> dict[str, int]:
-    "How many questions and commands there are besides the gold questions."
-    return {"sample": len(OVER_SAMPLE), "few": sum(map(len, OVER_FEW.values())), "laws": len(OVER_LAWS), "commands": len(COMMANDS), "sets": sum(n for _, n in SETS.values())}
-
-
-if __name__ == "__main__":
-    print(json.dumps(count()))

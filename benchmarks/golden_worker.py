@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 import golden_cases as cases
+from common import lines
 
 Record = dict[str, Any]        # `id`, and what was found under the names of its kinds
 BUDGETS = (1_000, 500, 4_000)  # The first in full, the others only as spans, context and recall
@@ -132,10 +133,7 @@ def asked(question: Record, pipelines: dict[int, Any], texts: dict[str, str]) ->
             record[f"error@{budget}"] = failed(error)["error"]
             continue
         found = full(answer, texts) | {"recall": recall(answer.passages, question)}
-        if budget == BUDGETS[0]:
-            record |= found
-        else:
-            record |= {f"{kind}@{budget}": found[kind] for kind in ("spans", "context", "recall")}
+        record |= found if budget == BUDGETS[0] else {f"{kind}@{budget}": found[kind] for kind in ("spans", "context", "recall")}
     return record
 
 
@@ -146,14 +144,9 @@ def hidden(record: Record) -> Record:
             for k, v in record.items()}
 
 
-def read_lines(path: Path) -> list[Record]:
-    "The objects of a JSONL file."
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
-
-
 def gold_of_sample(folder: Path, texts: dict[str, str]) -> list[Record]:
     "The questions of the sample, their quotes found in the documents."
-    questions = [q for path in sorted(folder.glob("*.jsonl")) for q in read_lines(path)]
+    questions = [q for path in sorted(folder.glob("*.jsonl")) for q in lines(path)]
     for e in (e for q in questions for e in q["evidence"]):
         e["start"] = texts[e["doc_id"]].index(e["text"])
         e["end"] = e["start"] + len(e["text"])
@@ -266,10 +259,10 @@ def mixed(name: str) -> str:
 def drawn(folder: Path, characters: int, n: int) -> tuple[list[Record], list[Record]]:
     "Some documents of a set, in a mixed order up to a size, and some of the questions about them."
     kept: dict[str, Record] = {}
-    for d in sorted(read_lines(folder / "corpus.jsonl"), key=lambda d: mixed(d["doc_id"])):
+    for d in sorted(lines(folder / "corpus.jsonl"), key=lambda d: mixed(d["doc_id"])):
         if not kept or sum(len(k["text"]) for k in kept.values()) + len(d["text"]) <= characters:
             kept[d["doc_id"]] = {k: d[k] for k in ("doc_id", "title", "text") if k in d}
-    questions = [q for q in read_lines(folder / "queries.jsonl") if q["evidence"]]
+    questions = [q for q in lines(folder / "queries.jsonl") if q["evidence"]]
     for q in questions:
         q["evidence"] = [{"doc_id": q["doc_id"]} | e for e in q["evidence"]] if "doc_id" in q else q["evidence"]
     questions = [q for q in questions if all(e["doc_id"] in kept for e in q["evidence"])]

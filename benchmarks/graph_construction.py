@@ -19,7 +19,6 @@ from ragnb.indexing.update import fit_pieces
 from ragnb.models.embedding import NgramEmbedding
 
 
-
 def unit_vectors() -> np.ndarray:
     """A vector of length 1 for each unit."""
     documents = list(read_documents(DATA / "ko_statutes", []))

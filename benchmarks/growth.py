@@ -8,13 +8,13 @@ a quarter more of them, so its share goes up by steps while the objects of a lar
 """
 from __future__ import annotations
 
-import argparse
 import gc
 import os
 import signal
 import time
 from collections.abc import Callable
 
+from common import arguments
 from llama_index.core import Document
 
 TEXTS: dict[str, Callable[[int], str]] = {
@@ -31,9 +31,9 @@ TEXTS: dict[str, Callable[[int], str]] = {
 }
 
 LARGE: dict[str, Callable[[int], str]] = {   # For 4: the whole; for 1: a quarter
-    "5 MB line": lambda n: "제3조에 따라 「시험법」 제4조제2항의 기준을 정한다. " * (39_000 * n),
+    "5 MB line": lambda n: TEXTS["one line"](3_900 * n),
     "100,000 articles": lambda n: "시험법\n" + "".join(f"제{i + 1}조(제목{i}) 기준을 정한다.\n" for i in range(25_000 * n)),
-    "50,000 headings": lambda n: "".join(f"## 제목 {i}\n\n본문이다.\n\n" for i in range(12_500 * n)),
+    "50,000 headings": lambda n: TEXTS["headings"](1_250 * n),
 }
 
 
@@ -119,12 +119,7 @@ def factor(times: list[float]) -> float:
 
 def main() -> None:
     """Print the table, and the largest factor of all rows."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("names", nargs="*", help="jobs or texts (default: all)")
-    parser.add_argument("--base", type=int, default=8)
-    parser.add_argument("--limit", type=float, default=120)
-    parser.add_argument("--large", action="store_true")
-    args = parser.parse_args()
+    args = arguments(__doc__, needs={"names": list}, base=8, limit=120.0, large=False)
     texts, sizes = (LARGE, [1, 4]) if args.large else (TEXTS, [args.base * 4 ** k for k in range(4)])
     print(f"{'job':<20} {'text':<16} " + " ".join(f"{f'n={n}':>9}" for n in sizes) + "  factor   with gc", flush=True)
     largest: tuple[float, str] = (0.0, "")

@@ -3,31 +3,26 @@
     python benchmarks/lexical.py tokens      # kiwipiepy with several sets of tags, pairs of syllables, words cut at spaces
     python benchmarks/lexical.py fields      # the title before the text, or scored on its own
     python benchmarks/lexical.py headers     # contextual headers, for words, vectors and both
-    python benchmarks/lexical.py tokens --data tydiqa_ko --questions 0      # all questions of one set
 
 `tokens` and `fields` score units: the blocks of the documents (paragraphs, articles, list items), at most 400 characters each; evidence recall is that of
-the best units under a budget of characters, success@5 says that one of the first five touches the evidence. `headers` asks the questions of a folder with
-`corpus` and `questions`, the sample data when none is given. Differences are paired, to the first row, with 95 % bootstrap intervals.
+the best units under a budget of characters, success@5 says that one of the first five touches the evidence. `headers` asks the questions of the sample. Differences are paired, to the first row, with 95 % bootstrap intervals.
 """
 from __future__ import annotations
 
-import sys
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from pathlib import Path
 
 import numpy as np
-from common import arguments
+from common import arguments, sample_or_set
 from llama_index.core.schema import MetadataMode, TextNode
 from tqdm import tqdm
 
 from ragnb.chunking.contextual import ContextualNodeParser
 from ragnb.chunking.parent_child import ParentChildNodeParser
 from ragnb.context.builders import PassageRanking, SimpleContextBuilder
-from ragnb.documents.files import read_documents
-from ragnb.documents.span import InputError, Passage
+from ragnb.documents.span import Passage
 from ragnb.documents.text import KEPT_TAGS, article_tokens, bigram_tokens, block_spans, load_kiwi, stem, word_tokens_batch
-from ragnb.evaluation.datasets import Question, load_dataset, load_questions
+from ragnb.evaluation.datasets import Question, load_dataset
 from ragnb.evaluation.measures import evaluate, score_passages
 from ragnb.expansion.expander import Expander
 from ragnb.expansion.policy import no_expansion
@@ -64,12 +59,9 @@ class Units:
     """The blocks of an evaluation set, and a seeded sample of its questions."""
 
     def __init__(self, name: str, n_questions: int) -> None:
-        try:
-            data = load_dataset(name)
-        except InputError as error:
-            sys.exit(str(error))
+        data = load_dataset(name)
         self.rng = np.random.default_rng(0)
-        picked = np.sort(self.rng.permutation(len(data.questions))[:n_questions or None])
+        picked = np.sort(self.rng.permutation(len(data.questions))[:n_questions])
         self.questions: list[Question] = [data.questions[i] for i in picked]
         self.titles = [d.metadata.get("title", "") for d in data.documents.values()]
         self.passages, self.document = [], []
@@ -176,10 +168,10 @@ def compare_fields(names: Sequence[str], n_questions: int, budgets: Sequence[int
 # --- headers
 
 
-def compare_headers(data: Path, budgets: Sequence[int]) -> None:
+def compare_headers(budgets: Sequence[int]) -> None:
     """Print the table of contextual headers."""
-    documents = list(read_documents(data / "corpus", []))
-    questions = load_questions(data / "questions", {d.id_: d.text for d in documents})
+    sample = sample_or_set("sample")
+    documents, questions = list(sample.documents.values()), sample.questions
     pieces = [d.text[i:i + 200] for d in documents for i in range(0, len(d.text), 200)]
     model = resolve_embedding("ngram").fit(pieces)
     print(f"{len(questions)} questions; evidence recall of bare hits at {', '.join(map(str, budgets))} characters\n")
@@ -201,16 +193,14 @@ def compare_headers(data: Path, budgets: Sequence[int]) -> None:
 
 def main() -> None:
     """Run one of the three."""
-    args = arguments(__doc__, what=("tokens", "fields", "headers"), data=([], "evaluation sets; a folder for `headers`"),
-                     questions=(int, "a seeded sample of so many; 0: all"), budgets=([int], "characters"))
+    args = arguments(__doc__, what=("tokens", "fields", "headers"), data=([], "evaluation sets, but for `headers`"),
+                     questions=(int, "a seeded sample of so many"))
     if args.what == "tokens":
-        n_questions = 1_200 if args.questions is None else args.questions
-        compare_tokens(args.data or ["korquad", "tydiqa_ko", "ko_statutes"], n_questions, (args.budgets or [500])[0])
+        compare_tokens(args.data or ["korquad", "tydiqa_ko", "ko_statutes"], args.questions or 1_200, 500)
     elif args.what == "fields":
-        n_questions = 300 if args.questions is None else args.questions
-        compare_fields(args.data or ["ko_statutes", "squad2"], n_questions, args.budgets or [500, 1_000, 4_000])
+        compare_fields(args.data or ["ko_statutes", "squad2"], args.questions or 300, (500, 1_000, 4_000))
     else:
-        compare_headers(Path((args.data or ["data"])[0]), args.budgets or [1_000, 2_000, 4_000])
+        compare_headers((1_000, 2_000, 4_000))
 
 
 if __name__ == "__main__":

@@ -7,8 +7,10 @@ The last column counts the pairs of strategies that differ by 0.03 or more on th
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import combinations
 
+from llama_index.core.base.base_retriever import BaseRetriever
 from tqdm import tqdm
 
 from common import arguments
@@ -31,27 +33,20 @@ def rankers(dataset: Dataset) -> dict[str, Callable[[str], PassageRanking]]:
     "Strategies by name; each returns bare hits, best first."
     documents = list(dataset.documents.values())
     model = resolve_embedding("ngram").fit([d.text[i:i + 200] for d in documents for i in range(0, len(d.text), 200)])
-    out: dict[str, Callable[[str], PassageRanking]] = {}
+    kept: dict[str, BaseRetriever] = {}
     for size in SIZES:
         store = MemoryStore()
         parser = ParentChildNodeParser(parent_size=4 * size, parent_overlap=0, child_size=size, child_overlap=0)
         nodes = [n for n in store.add_documents(documents, parser, model) if n.metadata["level"] == "c"]
         words, vectors = Bm25Retriever(nodes, top_k=HITS), VectorRetriever(store, model, HITS)
-        kept = {f"BM25 {size}": words}
+        kept[f"BM25 {size}"] = words
         if size == 300:
             kept |= {"vector 300": vectors, "hybrid 300": HybridRetriever({"bm25": words, "vector": vectors}, HITS)}
-        out |= {name: asker(retriever) for name, retriever in kept.items()}
-    return out
 
-
-def asker(
-    retriever: object,  # A LlamaIndex retriever over addressed chunks
-) -> Callable[[str], PassageRanking]:
-    "Bare hits of a retriever."
-    def ask(question: str) -> PassageRanking:
-        nodes = [hit.node for hit in retriever.retrieve(question)]
+    def ask(name: str, question: str) -> PassageRanking:
+        nodes = [hit.node for hit in kept[name].retrieve(question)]
         return PassageRanking([Passage(n.ref_doc_id, Span(n.start_char_idx, n.end_char_idx), n.text) for n in nodes])
-    return ask
+    return {name: partial(ask, name) for name in kept}
 
 
 def question_sets(dataset: Dataset, n: int) -> dict[str, Sequence[Question]]:

@@ -12,7 +12,6 @@ units in all, and questions about them. Vectors are kept in --work and results i
 from __future__ import annotations
 
 import argparse
-import hashlib
 import json
 import os
 import tempfile
@@ -25,9 +24,9 @@ from typing import Any
 import numpy as np
 from llama_index.core.schema import MetadataMode
 
-from common import ROOT, arguments
+from common import arguments, by_hash, ROOT, sample_or_set, store
 from ragnb.chunking.units import UnitNodeParser
-from ragnb.evaluation.datasets import Dataset, load_dataset, load_questions
+from ragnb.evaluation.datasets import Dataset, load_questions
 from ragnb.evaluation.delivered import spans_within
 from ragnb.evaluation.measures import bootstrap_interval, Evaluation, make_row
 from ragnb.evaluation.strategy import build_system, IndexCache, System
@@ -85,10 +84,10 @@ class GivenIndexes(IndexCache):
 def load(name: str, limit: int, most: int) -> Dataset:
     """A set of questions; of a set below RAGNB_DATA documents with at most so many units, in the order of a hash, and questions about them."""
     if name in ("sample", "lay", "lay_held_out"):
-        sample = load_dataset(ROOT / "data")
+        sample = sample_or_set("sample")
         return sample if name == "sample" else replace(sample, questions=load_questions(QUESTIONS / f"{name}.jsonl", sample.texts))
-    dataset, chosen, n = load_dataset(name), {}, 0
-    for i, document in sorted(dataset.documents.items(), key=lambda pair: hashlib.sha256(pair[0].encode()).digest()):
+    dataset, chosen, n = sample_or_set(name), {}, 0
+    for i, document in sorted(dataset.documents.items(), key=lambda pair: by_hash(pair[0])):
         size = len(UnitNodeParser().parse(document)[0])
         if n + size <= most:
             chosen[i], n = document, n + size
@@ -114,16 +113,21 @@ def candidates(dataset: Dataset, work: Path, onnx: str | None) -> dict[str, Any]
     return made | ({Path(onnx).name: kept(f"onnx:{onnx}", work)} if onnx else {})
 
 
-def measured(system: System, dataset: Dataset) -> dict[str, list[Any]]:
-    """Ask every question of a set: delivered recall with its interval, and recall of spans, at each budget."""
+def evaluated(system: System, dataset: Dataset, asked: Callable[[str], str] = str) -> Evaluation:
+    """Ask every question of a set, in other words where `asked` gives them."""
     rows = []
     for question in dataset.questions:
         shared: dict[Any, Any] = {}
-        contexts = {b: system.deliver(question.query, b, shared)[0] for b in reversed(BUDGETS)}
-        ranking, cost = system.rank_shared(question.query, shared)
+        words = asked(question.query)
+        contexts = {b: system.deliver(words, b, shared)[0] for b in reversed(BUDGETS)}
+        ranking, cost = system.rank_shared(words, shared)
         chosen = {b: spans_within(ranking, b, "characters") for b in BUDGETS}
         rows.append(make_row(question, chosen, cost.milliseconds, None, contexts, dataset.texts, False))
-    found = Evaluation(rows, BUDGETS)
+    return Evaluation(rows, BUDGETS)
+
+
+def measured(found: Evaluation) -> dict[str, list[Any]]:
+    """Delivered recall with its interval, and recall of spans, at each budget."""
     means = {name: [found.mean(f"{name}_recall", b) for b in BUDGETS] for name in ("delivered", "evidence")}
     between = [bootstrap_interval(found.values("delivered_recall", b)) for b in BUDGETS]
     return {k: np.round(v, 4).tolist() for k, v in {**means, "interval": between}.items()}
@@ -139,16 +143,15 @@ def compare(sets: dict[str, Dataset], args: argparse.Namespace) -> None:
         with tempfile.TemporaryDirectory() as folder:
             for name, dataset in todo.items():
                 system = build_system("default", dataset, GivenIndexes(folder, given={label: model}), embed=label)
-                known[name]["embeddings"][label] = found = measured(system, dataset)
+                known[name]["embeddings"][label] = found = measured(evaluated(system, dataset))
                 cells = [f"{d:.3f} ({s:.3f})" for d, s in zip(found["delivered"], found["evidence"])]
                 print(f"| {name} | {len(dataset.questions)} | {label} | {' | '.join(cells)} |", flush=True)
-        body = ",\n".join(f"{json.dumps(k)}: {json.dumps(v)}" for k, v in known.items())
-        args.out.write_text(f"{{{body}}}\n", encoding="utf-8")
+        store(args.out, known)
 
 
 def cost(n: int = 1_000) -> None:
     """Print what a thousand units of the sample cost, in seconds of the processor and bytes."""
-    documents = list(load_dataset(ROOT / "data").documents.values())
+    documents = list(sample_or_set("sample").documents.values())
     units = [node.get_content(MetadataMode.EMBED) for d in documents for node in UnitNodeParser().parse(d)[0]][:n]
     fitted = NgramEmbedding()
     work: dict[str, Callable[[], Any]] = {"ngram, fit": lambda: fitted.fit(units), "ngram, embed": lambda: fitted.embed(units),

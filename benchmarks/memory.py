@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from common import arguments, DATA, keep_row, ROOT
+from common import arguments, DATA, keep_row, resident, ROOT
 
 RESULTS = ROOT / "nbs/studies/results/index_growth.json"
 
@@ -29,10 +29,7 @@ RESULTS = ROOT / "nbs/studies/results/index_growth.json"
 def statutes() -> list[tuple[str, str]]:
     """Name and text of each statute."""
     from ragnb.documents.files import read_documents
-    found = [(Path(d.id_).stem, d.text) for d in read_documents(DATA / "ko_statutes", []) if len(d.text) > 1_000]
-    if not found:
-        raise SystemExit(f"no statutes in {DATA / 'ko_statutes'}: set RAGNB_DATA")
-    return found
+    return [(Path(d.id_).stem, d.text) for d in read_documents(DATA / "ko_statutes", []) if len(d.text) > 1_000]
 
 
 def write_corpus(folder: Path, size: int) -> int:
@@ -101,21 +98,20 @@ def parts(source: Path, work: Path) -> dict[str, tuple[Callable[[], Any], Callab
         found = Kiwi(load_multi_dict=False).split_into_sents(texts, return_tokens=True)
         return sum(len(sentence.tokens) for sentences in found for sentence in sentences)
 
-    def embed(nodes: list[Any]) -> Any:
-        import numpy as np
+    def embed(nodes: list[Any]) -> int:
+        model = fitted(source)
+        return sum(len(model.embed([n.text for n in nodes[at:at + 500]])) for at in range(0, len(nodes), 500))
 
-        from ragnb.documents.files import read_documents
-        from ragnb.indexing.update import fit_pieces
-        from ragnb.models.embedding import NgramEmbedding
-        model = NgramEmbedding()
-        model.fit(fit_pieces(list(read_documents(source, []))))
-        return np.concatenate([model.embed([n.text for n in nodes[at:at + 500]]) for at in range(0, len(nodes), 500)])
+    return {"kiwi, sentences and words": (lambda: blocks(source), kiwi), "n-grams, fit and embed": (units, embed),
+            "LlamaIndex": (units, lambda nodes: llama_index(nodes, source, work / "llamaindex"))}
 
-    def peer(nodes: list[Any]) -> int:
-        return llama_index(nodes, source, work / "llamaindex")
 
-    return {"kiwi, sentences and words": (lambda: blocks(source), kiwi), "n-grams, fit and embed": (units, lambda nodes: len(embed(nodes))),
-            "LlamaIndex": (units, peer)}
+def fitted(source: Path) -> Any:
+    """The n-gram embedding of a corpus."""
+    from ragnb.documents.files import read_documents
+    from ragnb.indexing.update import fit_pieces
+    from ragnb.models.embedding import NgramEmbedding
+    return NgramEmbedding().fit(fit_pieces(list(read_documents(source, []))))
 
 
 def llama_index(nodes: list[Any], source: Path, place: Path) -> int:
@@ -125,11 +121,8 @@ def llama_index(nodes: list[Any], source: Path, place: Path) -> int:
     from llama_index.retrievers.bm25 import BM25Retriever
     from llama_index.vector_stores.chroma import ChromaVectorStore
 
-    from ragnb.documents.files import read_documents
-    from ragnb.indexing.update import fit_pieces
-    from ragnb.models.embedding import NgramEmbedding, save_embedding
-    model = NgramEmbedding()
-    model.fit(fit_pieces(list(read_documents(source, []))))
+    from ragnb.models.embedding import save_embedding
+    model = fitted(source)
     client = chromadb.PersistentClient(str(place / "chroma"), chromadb.Settings(anonymized_telemetry=False))
     vectors = ChromaVectorStore(chroma_collection=client.create_collection("units", configuration={"hnsw": {"space": "cosine"}}))
     VectorStoreIndex(nodes, storage_context=StorageContext.from_defaults(vector_store=vectors), embed_model=model)
@@ -177,19 +170,11 @@ def full(megabytes: float) -> None:
               f"{whole / 2**20:.0f} MB on disk, {whole / characters:.1f} bytes a character", flush=True)
         print("  on disk, bytes a character: " + ", ".join(f"{n} {s / characters:.1f}" for n, s in sorted(sizes.items(), key=lambda p: -p[1]) if s > characters / 20))
         total = 0.0
-        for name, (prepare, part) in list(parts(work / "corpus", work).items())[:3]:
+        for name, (prepare, part) in parts(work / "corpus", work).items():
             took, most, _ = apart(part, prepare)
             total += took
             print(f"  {name:<38} {took:>6.0f} CPU s, peak {most:>5.0f} MB", flush=True)
         print(f"  sum of the parts {total:.0f} CPU s: the index takes {seconds / total:.2f} times that")
-
-
-def memory_now() -> float:
-    """Resident memory in MB."""
-    for line in Path("/proc/self/status").read_text().splitlines():
-        if line.startswith("VmRSS"):
-            return int(line.split()[1]) / 1024
-    return 0.0
 
 
 def stream(megabytes: float) -> int:
@@ -204,20 +189,20 @@ def stream(megabytes: float) -> int:
             nodes, _ = parser.parse(document)
             seen, chunks = seen + len(document.text), chunks + len(nodes)
             if seen >= (len(marks) + 1) * characters / 10:
-                marks.append(memory_now())
+                marks.append(resident())
                 print(f"  {seen:>13,} characters, {chunks:>10,} units, {marks[-1]:>6.0f} MB, {time.process_time() - start:>6.0f} CPU s", flush=True)
     growth = max(marks[1:]) / marks[1] - 1
     print(f"{megabytes:g} MB through reading, splitting and units: memory between the second tenth and the end grows by {growth:.1%}")
     return growth > 0.1
 
 
-def main() -> int:
+def main() -> int | None:
     """Measure one way."""
     args = arguments(__doc__, what=("full", "growth", "stream"), mb=float, units=("10000,30000,100000", "growth: sizes"),
                      systems=("ragnb,kiwi,embedding,llamaindex", "growth: which to measure, in this order"))
     if args.what == "growth":
-        return growth(list(map(int, args.units.split(","))), args.systems.split(",")) or 0
-    return full(args.mb or 10) or 0 if args.what == "full" else stream(args.mb or 500)
+        return growth(list(map(int, args.units.split(","))), args.systems.split(","))
+    return full(args.mb or 10) if args.what == "full" else stream(args.mb or 500)
 
 
 if __name__ == "__main__":

@@ -22,23 +22,21 @@ from typing import Any
 
 import numpy as np
 
-from common import DATA, ROOT, arguments
+from common import ROOT, arguments
 from ragnb.evaluation.datasets import Evidence, load_dataset, Question
 from ragnb.evaluation.delivered import delivered_spans
 from ragnb.evaluation.strategy import build_system, IndexCache, System
 
 BUDGETS = (500, 1_000, 4_000)
 CAUSES = ("cut", "near", "same document", "other document")
+ROOMS = (1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 64_000)
 
 
 def room_for(ranking: Any, evidence: Evidence, most: int) -> int:
     """The budget at which a ranking has a quote, from doubled steps; 0 for never."""
-    budget = 125
-    while budget <= most:
-        if any(p.doc_id == evidence.doc_id and p.span.contains(evidence.span) for p in ranking.at(budget)):
-            return budget
-        budget *= 2
-    return 0
+    def has(budget: int) -> bool:
+        return any(p.doc_id == evidence.doc_id and p.span.contains(evidence.span) for p in ranking.at(budget))
+    return next((budget for step in range(20) if (budget := 125 << step) <= most and has(budget)), 0)
 
 
 def cause(evidence: Evidence, spans: list[Any]) -> str:
@@ -58,11 +56,8 @@ def causes(system: System, question: Question, texts: dict[str, str], most: int)
     shared: dict[Any, Any] = {}
     contexts = {b: delivered_spans(system.deliver(question.query, b, shared)[0], texts) for b in reversed(BUDGETS)}
     ranking = system.rank_shared(question.query, shared)[0]
-    found = []
-    for e in question.evidence:
-        found.append({"id": question.query_id, "query": question.query, "mode": question.mode, "places": len(question.evidence), "size": len(e.span),
-                      "room": room_for(ranking, e, most), **{str(b): cause(e, contexts[b]) for b in BUDGETS}})
-    return found
+    return [{"id": question.query_id, "query": question.query, "mode": question.mode, "places": len(question.evidence), "size": len(e.span),
+             "room": room_for(ranking, e, most), **{str(b): cause(e, contexts[b]) for b in BUDGETS}} for e in question.evidence]
 
 
 def tables(name: str, rows: list[dict[str, Any]], n: int) -> None:
@@ -77,10 +72,10 @@ def tables(name: str, rows: list[dict[str, Any]], n: int) -> None:
                 several.setdefault(r["id"], []).append(not r[b])
         states = Counter("all" if all(v) else "some" if any(v) else "none" for v in several.values())
         print(f"| {int(b):,} | {sum(counts.values())} | " + " | ".join(str(counts[c]) for c in CAUSES) + f" | {states['none']}, {states['some']}, {states['all']} |")
-    print("\n| quotes missing at | " + " | ".join(f"room {r:,}" for r in (1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 64_000)) + " | never |\n|--:|" + "--:|" * 8)
+    print("\n| quotes missing at | " + " | ".join(f"room {r:,}" for r in ROOMS) + " | never |\n|--:|" + "--:|" * 8)
     for b in map(str, BUDGETS):
         rooms = Counter(max(r["room"], 1_000) if r["room"] else 0 for r in rows if r[b])
-        print(f"| {int(b):,} | " + " | ".join(str(rooms[r]) for r in (1_000, 2_000, 4_000, 8_000, 16_000, 32_000, 64_000)) + f" | {rooms[0]} |")
+        print(f"| {int(b):,} | " + " | ".join(str(rooms[r]) for r in ROOMS) + f" | {rooms[0]} |")
 
 
 def main() -> None:
@@ -89,12 +84,11 @@ def main() -> None:
                      show=(0, "questions shown, of those missed at 1,000 characters"), embed="ngram",
                      cache=str(ROOT / "out" / "misses"))
     for name in args.sets.split(","):
-        dataset = load_dataset(DATA / name).limit(args.limit)
+        dataset = load_dataset(name).limit(args.limit)
         system = build_system("default", dataset, IndexCache(args.cache), embed=args.embed)
         rows = [r for q in dataset.questions for r in causes(system, q, dataset.texts, args.most)]
         tables(name, rows, len(dataset.questions))
-        shown = [r for r in rows if r["1000"]][:args.show]
-        for r in shown:
+        for r in [r for r in rows if r["1000"]][:args.show]:
             print(json.dumps(r, ensure_ascii=False))
 
 

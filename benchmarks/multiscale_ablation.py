@@ -9,16 +9,14 @@ cites follows (`ragnb.documents.provisions`). `cut` leaves out what scores littl
 """
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from tqdm import tqdm
 
-from common import DATA, MODELS
+from common import arguments, MINILM
 from ragnb.evaluation.datasets import load_dataset
 from ragnb.models.embedding import resolve_embedding
 from ragnb.evaluation.measures import bootstrap_interval, evaluate
@@ -35,8 +33,9 @@ SETS = "korquad,tydiqa_ko,ko_statutes,squad2,covidqa,chroma_chunking"
 BUDGETS = (250, 500, 1_000, 2_000, 4_000)
 
 
-def build(dataset: Any, model_spec: str, parser: UnitNodeParser) -> tuple[SqliteStore, Any, bool]:
+def build(dataset: Any, model_spec: str) -> tuple[SqliteStore, Any, bool]:
     """Split, embed and index a set; the n-gram embedding is fitted on its units. The store, the model, and whether it has records."""
+    parser = UnitNodeParser()
     parsed = [parser.parse(d) for d in tqdm(dataset.documents.values(), desc=f"{dataset.name}: split")]
     nodes, outlines = [n for found, _ in parsed for n in found], [o for _, o in parsed]
     model, store = resolve_embedding(model_spec), SqliteStore()
@@ -74,9 +73,7 @@ def variants(store: SqliteStore, model: Any, hooks: dict[str, Any]) -> dict[str,
         "no title, no name": summed(full, lambda s: s.words.sum(axis=0) + s.vectors.sum(axis=0)),
     }
     if hooks:
-        out["records not read whole"] = make(whole=0)
-    if hooks:
-        out |= {"no leads, no follow": make(leads=None, follow=None), "leads only": make(follow=None)}
+        out |= {"records not read whole": make(whole=0), "no leads, no follow": make(leads=None, follow=None), "leads only": make(follow=None)}
     return out
 
 
@@ -97,45 +94,31 @@ def cut_variants(store: SqliteStore, model: Any, hooks: dict[str, Any]) -> dict[
     return {"no cut": full} | {f"cut {cut:g}": make(cut) for cut in (0.05, 0.1, 0.2, 0.3, 0.4, 0.5)} | {"before the largest gap": gap}
 
 
-def row(name: str, cells: list[str]) -> str:
-    """A line of a Markdown table."""
-    return f"| {name} | " + " | ".join(cells) + " |"
-
-
 def main() -> None:
     """Build every set, and print its lines."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("table", nargs="?", choices=["cut"], help="cut: what a cut by score saves and costs")
-    parser.add_argument("--embed", help="ngram or onnx:FOLDER for all sets (default: ngram for Korean, minilm for English)")
-    parser.add_argument("--data", type=Path, default=DATA)
-    parser.add_argument("--models", type=Path, default=MODELS)
-    parser.add_argument("--sets", default=SETS)
-    parser.add_argument("--limit", type=int, help="questions of a set, a fixed sample; all when left out")
-    parser.add_argument("--parts", action="store_true", help="also leave out each part in turn")
-    args = parser.parse_args()
-    more = [f"characters at {BUDGETS[-1]:,}", f"precision at {BUDGETS[-1]:,}"] if args.table == "cut" else []
+    args = arguments(__doc__, what=("", "cut"), embed=(str, "ngram or onnx:FOLDER for all sets (default: ngram for Korean, minilm for English)"), sets=SETS,
+                     limit=(int, "questions of a set, a fixed sample; all when left out"), parts=(False, "also leave out each part in turn"))
+    more = [f"characters at {BUDGETS[-1]:,}", f"precision at {BUDGETS[-1]:,}"] if args.what else []
     heads = [f"{b:,}" for b in BUDGETS] + more
     print("| set | variant | " + " | ".join(heads) + " |\n|---|---|" + "---|" * len(heads), flush=True)
     for name in args.sets.split(","):
-        dataset = load_dataset(args.data / name).limit(args.limit)
+        dataset = load_dataset(name).limit(args.limit)
         texts = [d.text for d in dataset.documents.values()]
-        store, model, has_records = build(dataset, args.embed or ("ngram" if is_korean(" ".join(t[:2_000] for t in texts[:50])) else f"onnx:{args.models / 'minilm'}"), UnitNodeParser())
+        store, model, has_records = build(dataset, args.embed or ("ngram" if is_korean(" ".join(t[:2_000] for t in texts[:50])) else MINILM))
         hooks: dict[str, Any] = {}
         if has_records:
             catalogue = Catalogue.from_documents(dataset.documents.values())
             hooks = {"leads": lambda q, c=catalogue: look_up_question(q, c), "follow": lambda d, s, c=catalogue: cited_spans(d, s, c)}
-        if args.table == "cut":
-            for label, ask in cut_variants(store, model, hooks).items():
-                found = evaluate(ask, dataset.questions, BUDGETS)
-                cells = [f"{found.mean('evidence_recall', b):.4f}" for b in BUDGETS]
-                cells += [f"{found.mean('characters', BUDGETS[-1]):,.0f}", f"{found.mean('precision', BUDGETS[-1]):.4f}"]
-                print(row(f"{name} ({len(dataset.questions)}) | {label}", cells), flush=True)
-            continue
-        made = variants(store, model, hooks)
-        for label, ask in (made if args.parts else {"default": made["default"]}).items():
+        made = (cut_variants if args.what else variants)(store, model, hooks)
+        for label, ask in (made if args.what or args.parts else {"default": made["default"]}).items():
             found = evaluate(ask, dataset.questions, BUDGETS)
-            means = [(found.mean("evidence_recall", b), bootstrap_interval(found.values("evidence_recall", b))) for b in BUDGETS]
-            print(row(f"{name} ({len(dataset.questions)}) | {label}", [f"{m:.3f} [{a:.3f}, {z:.3f}]" if label == "default" else f"{m:.3f}" for m, (a, z) in means]), flush=True)
+            cells = [f"{found.mean('evidence_recall', b):.{4 if args.what else 3}f}" for b in BUDGETS]
+            if args.what:
+                cells += [f"{found.mean('characters', BUDGETS[-1]):,.0f}", f"{found.mean('precision', BUDGETS[-1]):.4f}"]
+            if label == "default":
+                intervals = (bootstrap_interval(found.values("evidence_recall", b)) for b in BUDGETS)
+                cells = [f"{cell} [{a:.3f}, {z:.3f}]" for cell, (a, z) in zip(cells, intervals)]
+            print(f"| {name} ({len(dataset.questions)}) | {label} | {' | '.join(cells)} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -19,7 +19,6 @@ retrieval or of the context, name another --work.
 from __future__ import annotations
 
 import argparse
-import json
 import platform
 import time
 from collections.abc import Sequence
@@ -27,7 +26,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from common import MINILM, ROOT
+from common import arguments, MINILM, ROOT, store
 from ragnb import __version__
 from ragnb.evaluation.comparison import Run, RunPlan, holm, paired_test, run_strategies
 from ragnb.evaluation.datasets import load_dataset
@@ -87,12 +86,12 @@ def run_set(name: str, embed: str, peers: Sequence[str], args: argparse.Namespac
     tuned = [peer for peer in peers if peer in args.best]
     grids: dict[str, list[Strategy]] = {OURS: tuning_grid()} | {peer: peer_grid(peer) for peer in peers}
     grids = {name: grid if name in [*tuned, OURS] and tuned else grid[:1] for name, grid in grids.items()}
-    plan = RunPlan(dataset, BUDGETS, EMBEDS[embed], args.work / "cache", args.work / "runs" / f"{name}-{embed}", contexts=args.contexts)
+    plan = RunPlan(dataset, BUDGETS, EMBEDS[embed], args.work / "cache", args.work / "runs" / f"{name}-{embed}", contexts=False)
     if args.kept:
         grids = {key: finished(plan, grid) for key, grid in grids.items()}
         grids = {key: grid for key, grid in grids.items() if grid and grids[OURS]}
     wanted = [s for grid in grids.values() for s in grid]
-    runs = {run.strategy.name: run for run in (run_strategies(plan, wanted, show_progress=args.progress) if wanted else ())}
+    runs = {run.strategy.name: run for run in (run_strategies(plan, wanted, show_progress=False) if wanted else ())}
     lines = {key: ways(key, [runs[s.name] for s in grid]) for key, grid in grids.items()}
     rows = [measured(line, ours) for pair in lines.values() for line, ours in zip(pair, lines.get(OURS, ()))]
     print(f"{name} {embed}: {len(runs)} strategies in {time.perf_counter() - started:.0f} s", flush=True)
@@ -134,33 +133,20 @@ def markdown(sets: Sequence[dict[str, Any]], n_tests: int) -> str:
 
 
 def write_table(sets: Sequence[dict[str, Any]], commands: Sequence[str], out: Path, args: argparse.Namespace) -> None:
-    """Write the JSON, a row on one line, and the Markdown."""
+    """Write the JSON and the Markdown."""
     facts = {"ragnb": __version__, "python": platform.python_version(), "libraries": {name: version(name) for name in LIBRARIES}, "budgets": BUDGETS, "limit": args.limit, "commands": commands}
     n_tests = correct(sets)
-    out.parent.mkdir(parents=True, exist_ok=True)
-    short = json.loads(json.dumps({**facts, "n_tests": n_tests, "sets": sets}), parse_float=lambda x: round(float(x), 4))
-    rows = [found.pop("rows") for found in short["sets"]]
-    text = json.dumps(short, ensure_ascii=False, indent=1)
-    for found in rows:
-        lines = ",\n".join("    " + json.dumps(row, ensure_ascii=False) for row in found)
-        text = text.replace('\n  }', f',\n   "rows": [\n{lines}\n   ]\n  \x00', 1)
-    out.write_text(text.replace("\x00", "}") + "\n", encoding="utf-8")
+    store(out, {**facts, "n_tests": n_tests, "sets": sets})
     (args.work / "peers.md").write_text(markdown(sets, n_tests) + "\n", encoding="utf-8")
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sets", default=",".join(SETS), help="separated by commas")
-    parser.add_argument("--embed", choices=[*EMBEDS], help="only this one")
-    parser.add_argument("--peers", default=",".join(PEERS), help="separated by commas")
-    parser.add_argument("--best", help="the peers that are tuned too, separated by commas, or none; all of --peers by default")
-    parser.add_argument("--kept", action="store_true", help="run nothing: the table of the strategies that are finished in --work")
-    parser.add_argument("--limit", type=int, default=100, help="questions a set")
-    parser.add_argument("--contexts", action="store_true", help="keep the context strings with the rows, below --work")
-    parser.add_argument("--progress", action="store_true", help="a bar for each set")
-    parser.add_argument("--work", type=Path, default=ROOT / "out" / "peers")
-    parser.add_argument("--out", type=Path, help="where the JSON goes; peers.json in --work by default")
-    args = parser.parse_args()
+    args = arguments(__doc__, sets=(",".join(SETS), "separated by commas"), embed=(str, "only this one: ngram or minilm"),
+                     peers=(",".join(PEERS), "separated by commas"),
+                     best=(str, "the peers that are tuned too, separated by commas, or none; all of --peers by default"),
+                     kept=(False, "run nothing: the table of the strategies that are finished in --work"),
+                     limit=(100, "questions a set"), work=ROOT / "out" / "peers",
+                     out=(Path, "where the JSON goes; peers.json in --work by default"))
     out, sets, wanted = args.out or args.work / "peers.json", [], args.peers.split(",")
     args.best = wanted if args.best is None else args.best.split(",")
     embeds = [args.embed] if args.embed else [*EMBEDS]

@@ -8,7 +8,6 @@ each; `--again` plants those of such a file again, to see what other tests make 
 """
 from __future__ import annotations
 
-import argparse
 import ast
 import importlib
 import json
@@ -22,7 +21,8 @@ from collections.abc import Iterator
 from multiprocessing import get_context
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
+from common import arguments, DATA, lines, ROOT
+
 SWAPPED = {ast.Lt: "<=", ast.LtE: "<", ast.Gt: ">=", ast.GtE: ">", ast.Eq: "!=", ast.NotEq: "==",
            ast.In: "not in", ast.NotIn: "in", ast.Is: "is not", ast.IsNot: "is"}
 
@@ -69,9 +69,9 @@ def planted(
     fault: dict,
 ) -> bytes:
     "Return the module with the fault in it."
-    lines = source.splitlines(keepends=True)
+    of = source.splitlines(keepends=True)
     first, left, last, right = fault["at"]
-    head, tail = b"".join(lines[:first - 1]) + lines[first - 1][:left], lines[last - 1][right:] + b"".join(lines[last:])
+    head, tail = b"".join(of[:first - 1]) + of[first - 1][:left], of[last - 1][right:] + b"".join(of[last:])
     return head + f"({fault['fault']})".encode() + tail
 
 
@@ -111,25 +111,18 @@ def caught(
         process.kill()
     if process.exitcode is None or process.exitcode < 0:
         return "not finished"
-    lines = out.read_text(encoding="utf-8", errors="replace").splitlines()
-    failed = [line for line in lines if line.startswith(("FAILED", "ERROR"))]
-    return (failed or lines[-1:] or ["ended"])[0][:200] if process.exitcode else ""
+    said = out.read_text(encoding="utf-8", errors="replace").splitlines()
+    failed = [line for line in said if line.startswith(("FAILED", "ERROR"))]
+    return (failed or said[-1:] or ["ended"])[0][:200] if process.exitcode else ""
 
 
 def main() -> None:
     "Plant the faults one after another, and print the share that is caught."
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("rooms", nargs="*")
-    parser.add_argument("--faults", type=int, default=40)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--seconds", type=int, default=300)
-    parser.add_argument("--out", type=Path)
-    parser.add_argument("--again", type=Path)
-    args = parser.parse_args()
-    faults = [json.loads(line) for line in args.again.read_text(encoding="utf-8").splitlines()] if args.again else drawn(args.rooms, args.faults, args.seed)
+    args = arguments(__doc__, needs={"rooms": list}, faults=40, seed=1, seconds=300, out=Path, again=Path)
+    faults = lines(args.again) if args.again else drawn(args.rooms, args.faults, args.seed)
     for library in ("chromadb", "fastapi", "hypothesis", "kiwipiepy", "llama_index.core", "pytest", "sklearn", "workflows"):
         importlib.import_module(library)
-    os.environ.setdefault("RAGNB_DATA", str(ROOT.parent / "shared" / "data"))
+    os.environ.setdefault("RAGNB_DATA", str(DATA))
     n_caught = 0
     with tempfile.TemporaryDirectory() as folder:
         tree = Path(folder) / "tree"

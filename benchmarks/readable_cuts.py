@@ -15,12 +15,12 @@ import numpy as np
 
 from common import ROOT, arguments
 from ragnb.chunking.units import UnitNodeParser
-from ragnb.documents.span import Span, n_characters, shared
+from ragnb.documents.span import Span
 from ragnb.documents.text import sentence_spans, trim_span, word_tokens_batch
-from ragnb.evaluation.datasets import Dataset, Question, load_dataset
+from ragnb.evaluation.datasets import Dataset, load_dataset
 from ragnb.retrieval.multiscale import QUESTION_WORDS, MultiScaleRanking, UnitReader, pieces_by_score, take_readable, take_units, with_headers
 from ragnb.retrieval.unit_source import SHIFT
-from scored_set import build
+from scored_set import build, drawn, recall
 
 
 def at_words(ranking: MultiScaleRanking, texts: dict[int, str], budget: int) -> dict[int, Span]:
@@ -39,12 +39,6 @@ def at_words(ranking: MultiScaleRanking, texts: dict[int, str], budget: int) -> 
     return out
 
 
-def recall(question: Question, read: dict[str, list[Span]]) -> float:
-    """Share of the evidence that is read."""
-    needed = [question.evidence] if question.mode == "all" else [[e] for e in question.evidence]
-    return max(sum(n_characters(shared(read.get(e.doc_id, ()), [e.span])) for e in one) / sum(len(e.span) for e in one) for one in needed)
-
-
 def torn(corpus, texts: dict[int, str], taken: dict[int, Span]) -> bool:
     """True when a cut fell inside a sentence."""
     for row, span in taken.items():
@@ -59,13 +53,9 @@ def measure(dataset: Dataset, budgets: list[int], limit: int, work: Path) -> np.
     """Recall before and now, torn before and now; shape (questions, budgets, 4)."""
     made = build(dataset, "ngram", work)
     units = {n.node_id: n for d in dataset.documents.values() for n in UnitNodeParser().parse(d)[0]}
-    chosen = [i for i, q in enumerate(dataset.questions) if q.evidence]
-    if limit < len(chosen):
-        chosen = sorted(np.random.default_rng(0).choice(chosen, limit, replace=False).tolist())
-    out = []
-    for i, tokens in zip(chosen, word_tokens_batch([dataset.questions[i].query for i in chosen])):
-        vector = np.array(made.vectors[dataset.questions[i].query], np.float32)
-        scored = made.scored([t for t in tokens if t not in QUESTION_WORDS] or tokens, vector)
+    out, chosen = [], drawn(dataset, limit)
+    for question, tokens in zip(chosen, word_tokens_batch([q.query for q in chosen])):
+        scored = made.scored([t for t in tokens if t not in QUESTION_WORDS] or tokens, question.query)
         corpus, reader = scored.units, UnitReader(scored.units, made.store, dict(units))
         pieces = with_headers(corpus, pieces_by_score(scored)[:600])
         ranking, row = MultiScaleRanking(made.source, reader, pieces, scored), []
@@ -76,7 +66,7 @@ def measure(dataset: Dataset, budgets: list[int], limit: int, work: Path) -> np.
             for spans, taken in zip(read, both):
                 for unit, span in taken.items():
                     spans.setdefault(corpus.ids[unit >> SHIFT], []).append(span)
-            row.append([*(recall(dataset.questions[i], spans) for spans in read), *(torn(corpus, texts, taken) for taken in both)])
+            row.append([*(recall(question, spans) for spans in read), *(torn(corpus, texts, taken) for taken in both)])
         out.append(row)
     return np.array(out, float)
 

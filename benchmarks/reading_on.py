@@ -18,15 +18,16 @@ from __future__ import annotations
 import tempfile
 from collections import Counter
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from math import log
 
-from common import arguments, ROOT
+from common import arguments, sample_or_set
 from ragnb.agent.library import Library
 from ragnb.agent.tools import ReadingTools
 from ragnb.documents.span import Address, covering, parse_address
 from ragnb.documents.text import word_tokens_batch
 from ragnb.evaluation.comparison import compare
-from ragnb.evaluation.datasets import Dataset, load_dataset, Question
+from ragnb.evaluation.datasets import Dataset, Question
 from ragnb.evaluation.measures import evaluate
 from ragnb.indexing.folder_index import Index
 from ragnb.indexing.update import index_documents
@@ -39,12 +40,10 @@ Choose = Callable[[ReadingTools, list[Wish]], "Wish | None"]   # Of the edges th
 
 def edges(tools: ReadingTools) -> list[Wish]:
     """Both ends of each run of chunks that was read, in the order of reading."""
-    read = set(tools.read)
     found = []
     for address in map(parse_address, tools.read):
-        for direction, step in (("before", -1), ("after", 1)):
-            beyond = address.index + step
-            if beyond >= 0 and str(Address(address.doc_id, address.level, beyond)) not in read:
+        for direction, beyond in (("before", address.index - 1), ("after", address.index + 1)):
+            if beyond >= 0 and str(Address(address.doc_id, address.level, beyond)) not in tools.read:
                 found.append((address, direction))
     return found
 
@@ -133,10 +132,9 @@ def main() -> None:
     args = arguments(__doc__, sets="sample,tydiqa_ko", limit=(150, "questions a set"), budgets=[1_000, 2_000, 4_000], cuts=[0.3, 0.45])
     print("| set | questions | budget | reader | evidence recall | to one shot |\n|---|--:|--:|---|--:|---|")
     for name in args.sets.split(","):
-        dataset = load_dataset(ROOT / "data" if name == "sample" else name)
+        dataset = sample_or_set(name)
         if name == "sample":
-            two = [q for q in dataset.questions if q.mode == "all" and len(q.evidence) > 1]
-            dataset = type(dataset)(dataset.name, dataset.documents, two)
+            dataset = replace(dataset, questions=[q for q in dataset.questions if q.mode == "all" and len(q.evidence) > 1])
         measure(name, dataset.limit(args.limit), args.budgets, args.cuts)
 
 

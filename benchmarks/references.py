@@ -9,8 +9,8 @@
 """
 from __future__ import annotations
 
-import argparse
 import json
+import tempfile
 import time
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -18,19 +18,15 @@ from pathlib import Path
 from llama_index.core import Document
 from tqdm.auto import tqdm
 
-from common import DATA
+from common import DATA, lines
 from ragnb.documents.catalogue import Catalogue, catalogue_of, catalogue_records
 from ragnb.documents.provisions import cited_spans, look_up_question
 from ragnb.documents.citations import find_citations
 from ragnb.documents.span import Span, n_characters, shared
 
 BUDGETS = (250, 500, 1_000, 2_000, 4_000)
+HEADS = " | ".join(f"recall at {b:,}" for b in BUDGETS)
 Target = tuple[str, Span]
-
-
-def read(folder: Path, name: str) -> list[dict]:
-    """Rows of a JSON lines file."""
-    return [json.loads(line) for line in (folder / name).read_text(encoding="utf-8").splitlines()]
 
 
 def gold(row: dict) -> list[Target]:
@@ -44,12 +40,16 @@ def same(found: Target, wanted: Target) -> bool:
     return found[0] == wanted[0] and overlap > 0.9 * max(len(found[1]), len(wanted[1]))
 
 
+def size(spans: Sequence[Target]) -> int:
+    """Characters of spans, each counted once."""
+    return sum(n_characters(s for d, s in spans if d == doc) for doc in {d for d, _ in spans})
+
+
 def cut(spans: Iterable[Target], budget: int) -> list[Target]:
     """The first characters of a list of spans; a character that came before is free."""
     out: list[Target] = []
     for doc_id, span in spans:
-        left = budget - sum(n_characters(s for d, s in out if d == doc) for doc in {d for d, _ in out})
-        if left > 0:
+        if (left := budget - size(out)) > 0:
             out.append((doc_id, Span(span.start, min(span.end, span.start + left))))
     return out
 
@@ -60,14 +60,20 @@ def recall(found: Sequence[Target], wanted: Sequence[Target]) -> float:
     return hit / sum(len(s) for _, s in wanted)
 
 
+def cells(pairs: Sequence[tuple[Sequence[Target], Sequence[Target]]]) -> str:
+    """Mean recall at every budget of what was found for what is wanted."""
+    return " | ".join(f"{sum(recall(cut(found, b), wanted) for found, wanted in pairs) / len(pairs):.4f}" for b in BUDGETS)
+
+
+def unnamed(rows: Sequence[dict], titles: dict[str, str]) -> list[tuple[dict, str]]:
+    """The questions that name an article, without the statute's name."""
+    return [(r, r["query"].removeprefix(titles[r["doc_id"]]).strip()) for r in rows if r["kind"] == "cite"]
+
+
 def questions_table(rows: Sequence[dict], catalogue: Catalogue, titles: dict[str, str]) -> list[str]:
     """Print how many questions lead to their article; returns the misses."""
-    sets = {
-        "cite": [(r, r["query"]) for r in rows if r["kind"] == "cite"],
-        "cite, no statute": [(r, r["query"].removeprefix(titles[r["doc_id"]]).strip()) for r in rows if r["kind"] == "cite"],
-        "title": [(r, r["query"]) for r in rows if r["kind"] == "title"],
-        "xref (asked article)": [(r, r["query"]) for r in rows if r["kind"] == "xref"],
-    }
+    of = {kind: [(r, r["query"]) for r in rows if r["kind"] == kind] for kind in ("cite", "title", "xref")}
+    sets = {"cite": of["cite"], "cite, no statute": unnamed(rows, titles), "title": of["title"], "xref (asked article)": of["xref"]}
     print("| questions | n | something resolved | first is the gold article | gold among them | spans a question | ms a question |\n|---|--:|--:|--:|--:|--:|--:|")
     misses = []
     for name, pairs in sets.items():
@@ -85,50 +91,45 @@ def questions_table(rows: Sequence[dict], catalogue: Catalogue, titles: dict[str
 
 def candidates_table(rows: Sequence[dict], catalogue: Catalogue, titles: dict[str, str]) -> None:
     """Print what an article without its statute leads to, by how many candidates are let through."""
-    pairs = [(r, r["query"].removeprefix(titles[r["doc_id"]]).strip()) for r in rows if r["kind"] == "cite"]
-    print("\n| candidates at most | gold among them | articles a question | " + " | ".join(f"recall at {b:,}" for b in BUDGETS) + " |\n|--:|--:|--:|" + "--:|" * len(BUDGETS))
+    pairs = unnamed(rows, titles)
+    print(f"\n| candidates at most | gold among them | articles a question | {HEADS} |\n|--:|--:|--:|" + "--:|" * len(BUDGETS))
     for most in (1, 3, 5, 10):
         found = [look_up_question(query, catalogue, candidates=most) for _, query in pairs]
         among = sum(any(same(t, gold(r)[0]) for t in f) for f, (r, _) in zip(found, pairs))
-        recalls = [sum(recall(cut(f, b), gold(r)) for f, (r, _) in zip(found, pairs)) / len(pairs) for b in BUDGETS]
-        print(f"| {most} | {among / len(pairs):.4f} | {sum(map(len, found)) / len(pairs):.2f} | " + " | ".join(f"{x:.4f}" for x in recalls) + " |")
+        print(f"| {most} | {among / len(pairs):.4f} | {sum(map(len, found)) / len(pairs):.2f} | {cells([(f, gold(r)) for f, (r, _) in zip(found, pairs)])} |")
 
 
 def no_retrieval_table(rows: Sequence[dict], catalogue: Catalogue) -> None:
     """Print evidence recall of what the question names, then what that cites, and nothing else."""
-    print("\n| questions | n | " + " | ".join(f"recall at {b:,}" for b in BUDGETS) + " |\n|---|--:|" + "--:|" * len(BUDGETS))
+    print(f"\n| questions | n | {HEADS} |\n|---|--:|" + "--:|" * len(BUDGETS))
     for kind in ("cite", "title", "xref", "all"):
-        mine = [r for r in rows if kind in (r["kind"], "all")]
-        total = dict.fromkeys(BUDGETS, 0.0)
-        for r in mine:
+        pairs = []
+        for r in (r for r in rows if kind in (r["kind"], "all")):
             named = look_up_question(r["query"], catalogue)
-            found = [*named, *((d, s) for d0, s0 in named for d, s, _ in cited_spans(d0, s0, catalogue))]
-            for b in BUDGETS:
-                total[b] += recall(cut(found, b), gold(r))
-        print(f"| {kind} | {len(mine)} | " + " | ".join(f"{total[b] / len(mine):.4f}" for b in BUDGETS) + " |")
+            pairs.append(([*named, *((d, s) for d0, s0 in named for d, s, _ in cited_spans(d0, s0, catalogue))], gold(r)))
+        print(f"| {kind} | {len(pairs)} | {cells(pairs)} |")
 
 
 def citations_table(rows: Sequence[dict], catalogue: Catalogue) -> list[str]:
     """Print what following the citations of the gold article brings; returns the misses."""
     rows = [r for r in rows if r["kind"] == "xref"]
-    print("\n| from the gold article | cited articles found | evidence recall, no limit | characters read | "
-          + " | ".join(f"recall at {b:,}" for b in BUDGETS) + " |\n|---|--:|--:|--:|" + "--:|" * len(BUDGETS))
+    print(f"\n| from the gold article | cited articles found | evidence recall, no limit | characters read | {HEADS} |\n|---|--:|--:|--:|" + "--:|" * len(BUDGETS))
     misses = []
     settings = {"alone": {"depth": 0}, "cited articles": {"depth": 1}, "cited clauses": {"depth": 1, "whole": False}, "cited articles, two steps": {"depth": 2},
                 "cited articles, at most 3": {"depth": 1, "limit": 3}, "gold evidence itself": None}
     for name, options in settings.items():
-        reached, total, wanted_n, found_n, characters = [], {b: 0.0 for b in BUDGETS}, 0, 0, 0
+        pairs, lacking = [], 0
         for r in tqdm(rows, desc=name):
             wanted = gold(r)
             found = wanted if options is None else [wanted[0], *((d, s) for d, s, _ in cited_spans(*wanted[0], catalogue, **options))]
-            reached.append(recall(found, wanted))
-            wanted_n, found_n = wanted_n + len(wanted) - 1, found_n + sum(any(same(f, w) for f in found) for w in wanted[1:])
-            characters += sum(n_characters(s for d, s in found if d == doc) for doc in {d for d, _ in found})
-            for b in BUDGETS:
-                total[b] += recall(cut(found, b), wanted)
-            if options == {"depth": 1} and reached[-1] < 0.999:
-                misses += [f"xref: {r['query']}: {e['article']}" for e, w in zip(r["evidence"][1:], wanted[1:]) if not any(same(f, w) for f in found)]
-        print(f"| {name} | {found_n / wanted_n:.4f} | {sum(reached) / len(rows):.4f} | {characters / len(rows):,.0f} | " + " | ".join(f"{total[b] / len(rows):.4f}" for b in BUDGETS) + " |")
+            pairs.append((found, wanted))
+            absent = [e["article"] for e, w in zip(r["evidence"][1:], wanted[1:]) if not any(same(f, w) for f in found)]
+            lacking += len(absent)
+            if options == {"depth": 1} and recall(found, wanted) < 0.999:
+                misses += [f"xref: {r['query']}: {article}" for article in absent]
+        reached, characters = (sum(values) / len(rows) for values in ((recall(*pair) for pair in pairs), (size(found) for found, _ in pairs)))
+        share = 1 - lacking / sum(len(wanted) - 1 for _, wanted in pairs)
+        print(f"| {name} | {share:.4f} | {reached:.4f} | {characters:,.0f} | {cells(pairs)} |")
     return misses
 
 
@@ -148,16 +149,12 @@ def speed_table(corpus: Sequence[dict], documents: Sequence[Document], catalogue
 
 def main() -> None:
     """Print the tables and the misses."""
-    import tempfile
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    default = DATA / "ko_statutes"
-    parser.add_argument("folder", nargs="?", type=Path, default=default, help="Folder with corpus.jsonl and queries.jsonl")
-    folder = parser.parse_args().folder
-    corpus, rows = read(folder, "corpus.jsonl"), read(folder, "queries.jsonl")
+    corpus, rows = (lines(DATA / "ko_statutes" / f"{name}.jsonl") for name in ("corpus", "queries"))
     documents = [Document(id_=row["doc_id"], text=row["text"], metadata={"title": row["title"]}) for row in corpus]
     catalogue = Catalogue.from_documents(documents)
-    misses = questions_table(rows, catalogue, {row["doc_id"]: row["title"] for row in corpus})
-    candidates_table(rows, catalogue, {row["doc_id"]: row["title"] for row in corpus})
+    titles = {row["doc_id"]: row["title"] for row in corpus}
+    misses = questions_table(rows, catalogue, titles)
+    candidates_table(rows, catalogue, titles)
     no_retrieval_table(rows, catalogue)
     misses += citations_table(rows, catalogue)
     with tempfile.TemporaryDirectory() as scratch:

@@ -9,20 +9,15 @@ index was built, nodes included, and its peak. Each question ends with texts in 
 """
 from __future__ import annotations
 
-import json
-import os
 import resource
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from cluster_data import Known
-from common import arguments
+from common import alone, arguments, resident
 from llama_index.core.schema import TextNode
 from tqdm import tqdm
 
@@ -58,7 +53,6 @@ def tokens(texts: Any) -> list[list[str]]:
 
 def ours(n_chunks: int, model: Known, system: str) -> Callable[[str], Any]:
     """The default, in memory or in a file, or our hybrid over a store in memory."""
-    multi_scale = system != "hybrid"
     from ragnb.retrieval.bm25 import Bm25Retriever
     from ragnb.retrieval.hybrid import HybridRetriever, VectorRetriever
     from ragnb.retrieval.multiscale import MultiScaleRetriever
@@ -66,12 +60,11 @@ def ours(n_chunks: int, model: Known, system: str) -> Callable[[str], Any]:
     from ragnb.retrieval.sqlite_units import SqliteUnits
     from ragnb.storage.store import MemoryStore
     place = tempfile.mkdtemp() + "/units.db" if system == "multi-scale-saved" else ":memory:"
-    store, words = SqliteStore(SqliteUnits(place, tokenizer=tokens)) if multi_scale else MemoryStore(), []
+    store, words = MemoryStore() if system == "hybrid" else SqliteStore(SqliteUnits(place, tokenizer=tokens)), []
     for nodes, outlines in batches(n_chunks, model.vectors):
-        if not multi_scale:
-            words += nodes
+        words += nodes if system == "hybrid" else []
         store.put(nodes, outlines)
-    if multi_scale:
+    if system != "hybrid":
         retriever = MultiScaleRetriever(store.units, store, model)
         return lambda question: retriever.rank(question).at(2_000)
     hybrid = HybridRetriever({"bm25": Bm25Retriever(words, str.split, top_k=40), "vector": VectorRetriever(store, model, 40)}, 20)
@@ -90,14 +83,9 @@ def fusion(n_chunks: int, model: Known) -> Callable[[str], Any]:
     return QueryFusionRetriever(members, llm=MockLLM(), similarity_top_k=20, num_queries=1, mode="reciprocal_rerank", use_async=False).retrieve
 
 
-def memory() -> float:
-    """Resident memory now, in MiB."""
-    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20
-
-
 def measure(system: str, n_chunks: int, n_questions: int) -> dict[str, Any]:
     """Build one system and ask it."""
-    model, before, started = Known(), memory(), time.perf_counter()
+    model, before, started = Known(), resident(), time.perf_counter()
     ask = fusion(n_chunks, model) if system == "llamaindex-fusion" else ours(n_chunks, model, system)
     built = time.perf_counter() - started
     questions = list(model.vectors)[:n_questions]
@@ -109,19 +97,15 @@ def measure(system: str, n_chunks: int, n_questions: int) -> dict[str, Any]:
         times.append(1000 * (time.perf_counter() - started))
         assert found, question
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    return {"system": system, "chunks": n_chunks, "build": built, "p50": float(np.percentile(times, 50)), "p95": float(np.percentile(times, 95)), "memory": memory() - before, "peak": peak}
+    return {"system": system, "chunks": n_chunks, "build": built, "p50": float(np.percentile(times, 50)), "p95": float(np.percentile(times, 95)), "memory": resident() - before, "peak": peak}
 
 
 def main() -> None:
-    args = arguments(__doc__, systems=",".join(SYSTEMS), chunks=("10000,100000", f"multiples of {BATCH:,}"), questions=100,
-                     one=(False, "in this process, as JSON"))
-    if args.one:
-        return print(json.dumps(measure(args.systems, int(args.chunks), args.questions)))
+    args = arguments(__doc__, systems=",".join(SYSTEMS), chunks=("10000,100000", f"multiples of {BATCH:,}"), questions=100)
     print("| chunks | system | build s | p50 ms | p95 ms | memory MiB | peak MiB |\n|---|---|---|---|---|---|---|", flush=True)
     for n_chunks in args.chunks.split(","):
         for system in args.systems.split(","):
-            command = [sys.executable, __file__, "--one", "--systems", system, "--chunks", n_chunks, "--questions", str(args.questions)]
-            row = json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
+            row = alone(measure, system, int(n_chunks), args.questions)
             print("| {chunks:,} | {system} | {build:.0f} | {p50:.1f} | {p95:.1f} | {memory:,.0f} | {peak:,.0f} |".format(**row), flush=True)
 
 

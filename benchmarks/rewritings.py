@@ -22,10 +22,10 @@ from typing import Any
 import numpy as np
 from kiwipiepy import Kiwi
 
-from common import arguments
-from meaning import BUDGETS, GivenIndexes, kept, load, QUESTIONS, ROOT
+from common import arguments, lines as records, ROOT
+from meaning import BUDGETS, evaluated, GivenIndexes, kept, load, QUESTIONS
 from ragnb.evaluation.datasets import Dataset
-from ragnb.evaluation.measures import bootstrap_interval, Evaluation, make_row
+from ragnb.evaluation.measures import bootstrap_interval
 from ragnb.evaluation.strategy import build_system, parse_strategy, System
 from ragnb.indexing.update import fit_pieces
 from ragnb.models.embedding import NgramEmbedding
@@ -37,10 +37,8 @@ Asked = Callable[[str], str]
 
 def rewritten() -> dict[str, dict[str, Any]]:
     """Question -> its wordings and passage."""
-    def records(name: str) -> list[dict[str, Any]]:
-        return [json.loads(line) for line in (QUESTIONS / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()]
-    query = {r["query_id"]: r["query"] for name in ("lay", "lay_held_out") for r in records(name)}
-    return {query[r["query_id"]]: r for r in records("lay_rewritten")}
+    query = {r["query_id"]: r["query"] for name in ("lay", "lay_held_out") for r in records(QUESTIONS / f"{name}.jsonl")}
+    return {query[r["query_id"]]: r for r in records(QUESTIONS / "lay_rewritten.jsonl")}
 
 
 def scripted(known: dict[str, dict[str, Any]], answer: Callable[[dict[str, Any]], Any]) -> ScriptedLLM:
@@ -83,12 +81,7 @@ class Near:
 
 def measure(system: System, dataset: Dataset, asked: Asked) -> np.ndarray:
     """Delivered recall of each question at each budget, shape (questions, budgets)."""
-    rows = []
-    for question in dataset.questions:
-        shared: dict[Any, Any] = {}
-        contexts = {b: system.deliver(asked(question.query), b, shared)[0] for b in reversed(BUDGETS)}
-        rows.append(make_row(question, {b: [] for b in BUDGETS}, 0.0, None, contexts, dataset.texts, False))
-    found = Evaluation(rows, BUDGETS)
+    found = evaluated(system, dataset, asked)
     return np.transpose([found.values("delivered_recall", b) for b in BUDGETS])
 
 
@@ -97,25 +90,24 @@ def lines(dataset: Dataset, cache: GivenIndexes, args: argparse.Namespace, is_la
     def system(line: str, llm: Any = None) -> System:
         return build_system(parse_strategy(line), dataset, cache, embed=args.embed, llm=llm)
     plain, near = system("default"), Near(dataset, args.near, args.most)
-    def same(question: str) -> str: return question
     def kiwi(question: str) -> str:
         return near.added(question, plain.deliver(question, 1_000, {})[0].text)
-    out = {"default": (plain, same), "question + Kiwi's neighbours": (plain, kiwi)}
+    out = {"default": (plain, str), "question + Kiwi's neighbours": (plain, kiwi)}
     if is_lay:
         known = rewritten()
         out["question + the documents' words"] = plain, lambda q: f"{q} {known[q]['queries'][0]}"
         out["question + three wordings"] = plain, lambda q: " ".join([q, *known[q]["queries"]])
         out["the documents' words alone"] = plain, lambda q: known[q]["queries"][0]
         out["question + passage"] = plain, lambda q: f"{q} {known[q]['passage']}"
-        out["neighbors:1"] = system("multi-scale policy=neighbors:1"), same
-        out["multi-query"] = system("retrieve=multi-query:multi-scale split=units policy=neighbors:1", scripted(known, lambda r: r["queries"])), same
-        out["hyde"] = system("retrieve=hyde:multi-scale split=units policy=neighbors:1", scripted(known, lambda r: r["passage"])), same
+        out["neighbors:1"] = system("multi-scale policy=neighbors:1"), str
+        out["multi-query"] = system("retrieve=multi-query:multi-scale split=units policy=neighbors:1", scripted(known, lambda r: r["queries"])), str
+        out["hyde"] = system("retrieve=hyde:multi-scale split=units policy=neighbors:1", scripted(known, lambda r: r["passage"])), str
     return out
 
 
 def main() -> None:
     args = arguments(__doc__, sets=("lay,sample,tydiqa_ko,ko_statutes", "separated by commas; also lay_held_out"), embed=("ngram", "ngram or e5"),
-                     only=("", "besides the default only lines with this in their name"), near=(.6, "least cosine of a neighbour"),
+                     near=(.6, "least cosine of a neighbour"),
                      most=(3, "neighbours of a word"), work=ROOT / "out" / "meaning")
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     print("| set | n | asked | " + " | ".join(f"{b:,}" for b in BUDGETS) + " | mean, difference (95 % CI) |\n|---|--:|---|" + "--:|" * len(BUDGETS) + "---|")
@@ -125,8 +117,6 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as folder:
             base = None
             for label, (system, asked) in lines(dataset, GivenIndexes(folder, given={args.embed: model}), args, name.startswith("lay")).items():
-                if base is not None and args.only not in label:
-                    continue
                 found = measure(system, dataset, asked)
                 base = found if base is None else base
                 low, high = bootstrap_interval((found - base).mean(axis=1))

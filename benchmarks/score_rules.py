@@ -10,7 +10,6 @@ the variance of the differences within each set) and with each set left out in t
 """
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
@@ -20,16 +19,15 @@ from typing import Any
 
 import numpy as np
 
-from common import MINILM, ROOT, arguments
-from ragnb.documents.span import n_characters, shared
+from common import MINILM, ROOT, arguments, store
 from ragnb.documents.text import word_tokens_batch
 from ragnb.evaluation.datasets import Question, load_dataset
 from ragnb.retrieval.multiscale import QUESTION_WORDS, pieces_by_score, take_units, with_headers
 from ragnb.retrieval.scoring import adjusted_totals, B, clipped_z_scores, lucene_idf, occurrences, PHRASE, steps_to, UnitScores, word_windows
 from ragnb.retrieval.unit_source import REPEATS, SCALES, SHIFT, UnitSource
-from scored_set import build, FIVE, KOREAN, ScoredSet
+from scored_set import build, drawn, FIVE, KOREAN, recall
 
-SETS = {"korquad": None, "tydiqa_ko": None, "ko_statutes": None, "squad2": None, "covidqa": None, "chroma_chunking": None, "tatqa": None}
+SETS = ("korquad", "tydiqa_ko", "ko_statutes", "squad2", "covidqa", "chroma_chunking", "tatqa")
 BUDGETS = (250, 500, 1_000, 2_000, 4_000)
 ALL = (1, 1, 1, 1, 1)   # Weights of the five scales; the default leaves one out
 
@@ -110,23 +108,15 @@ RULES: dict[str, tuple[Callable[[Asking], np.ndarray], dict[str, Any]]] = {  # n
 }
 
 
-def asking(made: ScoredSet, tokens: list[str], query: np.ndarray) -> Asking:
-    """Everything about one question that the rules share."""
-    terms = [t for t in tokens if t not in QUESTION_WORDS] or tokens
-    return Asking(made.source, terms, made.scored(terms, query))
-
-
 def recalls(scores: UnitScores, question: Question) -> list[float]:
     """Share of the evidence in the best units, at every budget."""
     units, out = scores.units, []
     pieces = with_headers(units, pieces_by_score(scores)[:400])
-    needed = [question.evidence] if question.mode == "all" else [[e] for e in question.evidence]
     for budget in BUDGETS:
         context: dict[str, list] = {}
         for key, span in take_units(units, pieces, budget).items():
             context.setdefault(units.ids[key >> SHIFT], []).append(span)
-        parts = [(sum(n_characters(shared(context.get(e.doc_id, ()), [e.span])) for e in piece), sum(len(e.span) for e in piece)) for piece in needed]
-        out.append(max(a / b for a, b in parts))
+        out.append(recall(question, context))
     return out
 
 
@@ -134,15 +124,11 @@ def measure(name: str, limit: int | None, keep: Path, english: str) -> tuple[str
     """Every rule on one set: rule -> recall, shape (questions, budgets)."""
     dataset = load_dataset(name)
     made, plain = (build(dataset, "ngram" if name in KOREAN else english, keep, scales=scales) for scales in (FIVE, SCALES))
-    chosen = [i for i, q in enumerate(dataset.questions) if q.evidence]
-    if limit and limit < len(chosen):
-        chosen = sorted(np.random.default_rng(0).choice(chosen, limit, replace=False).tolist())
-    tokens = list(word_tokens_batch([dataset.questions[i].query for i in chosen]))
+    chosen = drawn(dataset, limit)
     found: dict[str, list] = {rule: [] for rule in (*RULES, "question words kept")}
-    for i, its in zip(chosen, tokens):
-        question = dataset.questions[i]
-        vector = np.array(made.vectors[question.query], np.float32)
-        a = asking(made, its, vector)
+    for question, its in zip(chosen, word_tokens_batch([q.query for q in chosen])):
+        terms = [t for t in its if t not in QUESTION_WORDS] or its
+        a = Asking(made.source, terms, made.scored(terms, question.query))
         for rule, (summed, after) in RULES.items():
             units, rows, total = a.scores.units, a.scores.rows, summed(a)
             if "repeats" in after:
@@ -153,7 +139,7 @@ def measure(name: str, limit: int | None, keep: Path, english: str) -> tuple[str
             total = adjusted_totals(units, rows, total, after.get("whole", 800))
             found[rule].append(recalls(replace(a.scores, total=total), question))
         same = not QUESTION_WORDS & set(its)
-        found["question words kept"].append(found["default"][-1] if same else recalls(plain.scored(list(its), vector), question))
+        found["question words kept"].append(found["default"][-1] if same else recalls(plain.scored(list(its), question.query), question))
     return name, {rule: np.array(values) for rule, values in found.items()}
 
 
@@ -184,12 +170,11 @@ def summary(measured: dict[str, dict[str, np.ndarray]]) -> dict[str, Any]:
 
 def main() -> None:
     args = arguments(__doc__, sets=",".join(SETS), limit=(int, "questions a set, the same at every run; all when left out"),
-                     english=MINILM,
-                     keep=ROOT / "out" / "vectors", workers=2,
+                     english=MINILM, keep=ROOT / "out" / "vectors", workers=2,
                      resume=(False, "take sets that an earlier run has measured from --keep"),
                      store=(False, "write nbs/studies/results/score_rules.json"))
     with ProcessPoolExecutor(args.workers) as pool:
-        jobs = [pool.submit(measured_once, n, args.limit or SETS[n], args.keep, args.english, args.resume) for n in args.sets.split(",")]
+        jobs = [pool.submit(measured_once, n, args.limit, args.keep, args.english, args.resume) for n in args.sets.split(",")]
         measured = dict(job.result() for job in jobs)
     found = summary(measured)
     for rule, r in found["rules"].items():
@@ -198,9 +183,7 @@ def main() -> None:
     for name, means in found["sets"].items():
         print(name, found["questions"][name], *(f"{rule}: " + " ".join(f"{x:.3f}" for x in means[rule]) for rule in ("no vectors", "default")), sep=" | ")
     if args.store:
-        target = ROOT / "nbs" / "studies" / "results" / "score_rules.json"
-        text = json.dumps(json.loads(json.dumps(found), parse_float=lambda x: round(float(x), 4)), indent=1)
-        target.write_text(text + "\n", encoding="utf-8")
+        store(ROOT / "nbs" / "studies" / "results" / "score_rules.json", found)
 
 
 if __name__ == "__main__":

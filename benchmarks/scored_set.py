@@ -6,35 +6,45 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-from llama_index.core.schema import QueryBundle, TextNode
+from llama_index.core.schema import TextNode
 
 from ragnb.chunking.units import UnitNodeParser
-from ragnb.documents.catalogue import Catalogue
-from ragnb.documents.provisions import cited_spans, look_up_question
-from ragnb.evaluation.datasets import Dataset
+from ragnb.documents.span import n_characters, shared, Span
+from ragnb.evaluation.datasets import Dataset, Question
 from ragnb.indexing.update import fit_pieces
 from ragnb.models.embedding import describe_embedding, resolve_embedding
-from ragnb.retrieval.multiscale import MultiScaleRetriever
 from ragnb.retrieval.scoring import question_vector, score_units, UnitScores
 from ragnb.retrieval.sqlite_store import SqliteStore
 from ragnb.retrieval.sqlite_units import SqliteUnits
 from ragnb.retrieval.unit_source import SCALES
 
 KOREAN = ("korquad", "tydiqa_ko", "ko_statutes")
-NONE = "none"   # No vectors: words only
 FIVE = (1, 3, 7, 15, 31)   # One scale more than the default
 
 
-def kept_vectors(dataset: Dataset, nodes: Sequence[TextNode], spec: str, keep: Path, base_url: str | None = None) -> tuple[np.ndarray, np.ndarray]:
+def drawn(dataset: Dataset, limit: int | None) -> list[Question]:
+    """Some questions with evidence, the same at every run; all without a limit."""
+    chosen = [i for i, q in enumerate(dataset.questions) if q.evidence]
+    if limit and limit < len(chosen):
+        chosen = sorted(np.random.default_rng(0).choice(chosen, limit, replace=False).tolist())
+    return [dataset.questions[i] for i in chosen]
+
+
+def recall(question: Question, read: Mapping[str, Sequence[Span]]) -> float:
+    """Share of the evidence in spans of documents: of all of it, or of the best piece."""
+    needed = [question.evidence] if question.mode == "all" else [[e] for e in question.evidence]
+    return max(sum(n_characters(shared(read.get(e.doc_id, ()), [e.span])) for e in one) / sum(len(e.span) for e in one) for one in needed)
+
+
+def kept_vectors(dataset: Dataset, nodes: Sequence[TextNode], spec: str, keep: Path) -> tuple[np.ndarray, np.ndarray]:
     """Vectors of units and of questions, read where they are kept, else made and kept; the n-gram embedding is fitted on the documents."""
     texts, questions = [n.get_content(metadata_mode="embed") for n in nodes], [q.query for q in dataset.questions]
-    documents, model = list(dataset.documents.values()), resolve_embedding(spec, base_url)
+    documents, model = list(dataset.documents.values()), resolve_embedding(spec)
     if spec == "ngram":
         model.fit(fit_pieces(documents))         # what it learned is a part of what it is called
     facts = [describe_embedding(model), texts, questions]
@@ -52,45 +62,27 @@ def kept_vectors(dataset: Dataset, nodes: Sequence[TextNode], spec: str, keep: P
 @dataclass
 class ScoredSet:
     """A set in an index, with the vectors of its questions."""
-    dataset: Dataset
     store: SqliteStore
-    vectors: dict[str, list[float]]    # Question -> vector; empty without an embedding
+    vectors: dict[str, list[float]]    # Question -> vector
 
     @property
     def source(self) -> SqliteUnits:
         """Where the units are."""
         return self.store.units
 
-    def scored(self, terms: Sequence[str], vector: Sequence[float] | None, **options: Any) -> UnitScores:
+    def scored(self, terms: Sequence[str], question: str) -> UnitScores:
         """The units around the candidates of a question."""
-        return score_units(self.source, terms, question_vector(vector, self.source.dims), **options)
-
-    def bundle(self, question: str) -> QueryBundle:
-        """A question that brings its vector."""
-        return QueryBundle(question, embedding=self.vectors.get(question))
-
-    def retriever(self, citations: bool = False) -> MultiScaleRetriever:
-        """The default retriever; articles that a question names, and what they cite, ahead of the search where asked."""
-        hooks: dict[str, Any] = {}
-        if citations:
-            catalogue = Catalogue.from_documents(self.dataset.documents.values())
-            hooks = {"leads": lambda q: look_up_question(q, catalogue), "follow": lambda d, s: cited_spans(d, s, catalogue)}
-        return MultiScaleRetriever(self.source, self.store, None, **hooks)
+        return score_units(self.source, terms, question_vector(np.array(self.vectors[question], np.float32), self.source.dims))
 
 
-def build(dataset: Dataset, spec: str, keep: Path, base_url: str | None = None, parser: UnitNodeParser | None = None,
-          scales: Sequence[int] = SCALES) -> ScoredSet:
-    """Split, embed and index a set; `spec` as `resolve_embedding` takes it, or `none`."""
+def build(dataset: Dataset, spec: str, keep: Path, parser: UnitNodeParser | None = None, scales: Sequence[int] = SCALES) -> ScoredSet:
+    """Split, embed and index a set; `spec` as `resolve_embedding` takes it."""
     parsed = [(parser or UnitNodeParser()).parse(d) for d in dataset.documents.values()]
     nodes, outlines = [n for found, _ in parsed for n in found], [o for _, o in parsed]
-    questions: dict[str, list[float]] = {}
-    if spec != NONE:
-        units, asked = kept_vectors(dataset, nodes, spec, keep, base_url)
-        questions = {q.query: vector.tolist() for q, vector in zip(dataset.questions, asked, strict=True)}
-        for node, vector in zip(nodes, units, strict=True):
-            node.embedding = vector.tolist()
+    units, asked = kept_vectors(dataset, nodes, spec, keep)
+    questions = {q.query: vector.tolist() for q, vector in zip(dataset.questions, asked, strict=True)}
+    for node, vector in zip(nodes, units, strict=True):
+        node.embedding = vector.tolist()
     store = SqliteStore(SqliteUnits(scales=scales))
-    for node in nodes if spec == NONE else ():
-        node.embedding = [1.0]  # the store wants one; nobody searches it
     store.put(nodes, outlines)
-    return ScoredSet(dataset, store, questions)
+    return ScoredSet(store, questions)

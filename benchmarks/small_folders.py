@@ -12,15 +12,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from common import DATA, arguments
-from ragnb import sample_data
+from common import arguments, sample_or_set
 from ragnb.chunking.units import UnitNodeParser
-from ragnb.evaluation.datasets import Dataset, load_dataset
+from ragnb.evaluation.datasets import Dataset
 from ragnb.models.embedding import NgramEmbedding
 from ragnb.retrieval.missing_words import SMALL
 from ragnb.retrieval.multiscale import MultiScaleRanking, MultiScaleRetriever, cut_pieces
 from ragnb.retrieval.sqlite_store import SqliteStore
-from readable_cuts import recall
+from scored_set import recall
 
 BUDGET = 4_000
 
@@ -59,9 +58,8 @@ def measure(dataset: Dataset, n_documents: int, limit: int, cut: float) -> dict[
 def main() -> None:
     """Measure each set at each size of folder."""
     args = arguments(__doc__, sets="sample", documents="3,5", limit=100, cut=0.3)
-    data = DATA
     for name in args.sets.split(","):
-        dataset = load_dataset(sample_data() if name == "sample" else data / name)
+        dataset = sample_or_set(name)
         for n in map(int, args.documents.split(",")):
             print(f"\n{name}, folders of {n} documents, cut {args.cut}\n\n| folder | cut | questions | recall | characters of others | questions that read others |\n|---|---|---|---|---|---|")
             for (folder, kept), rows in measure(dataset, n, args.limit, args.cut).items():

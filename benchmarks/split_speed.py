@@ -11,7 +11,6 @@ chonkie is not a requirement: `pip install --target .chonkie chonkie`, then `PYT
 """
 from __future__ import annotations
 
-import json
 import statistics
 import sys
 import time
@@ -21,7 +20,7 @@ from llama_index.core.node_parser import NodeParser, SentenceSplitter
 from llama_index.core.schema import Document
 from tqdm import tqdm
 
-from common import DATA, ROOT, arguments
+from common import arguments, DATA, lines, ROOT
 import ragnb.documents.text
 from ragnb.chunking.structure import HeadingNodeParser, StructureNodeParser, TableNodeParser, TextNodeParser
 
@@ -45,10 +44,7 @@ def read(name: str, n_characters: int) -> list[Document]:
     if name == "sample":
         texts = [p.read_text(encoding="utf-8") for p in sorted((ROOT / "data" / "corpus").rglob("*.*")) if p.suffix in (".md", ".txt") and p.parent.name != "english"]
     else:
-        folder = DATA / name
-        if not folder.is_dir():
-            sys.exit(f"evaluation set {name!r} is not there; set RAGNB_DATA, or use --data sample")
-        texts = [json.loads(line)["text"] for line in (folder / "corpus.jsonl").open(encoding="utf-8")]
+        texts = [record["text"] for record in lines(DATA / name / "corpus.jsonl")]
     out: list[Document] = []
     total = 0
     while total < n_characters:
@@ -95,7 +91,7 @@ def splitters(size: int, overlap: int) -> dict[str, Callable[[list[Document]], i
 def main() -> None:
     given = arguments(__doc__, data=("sample", "sample, or the name of an evaluation set"),
                       characters=(1_000_000, "text to split, in all"), one=(False, "join the text into one document"),
-                      pieces=(int, "cut the text into documents of about so many characters"), size=1500, overlap=150,
+                     pieces=(int, "cut the text into documents of about so many characters"), size=1500, overlap=150,
                       repeats=(3, "the median counts"))
     documents = read(given.data, given.characters)
     if given.one:

@@ -5,14 +5,11 @@ trimmed of white space. An article is exact when both of its boundaries are. The
 """
 from __future__ import annotations
 
-import argparse
-import json
 import time
-from pathlib import Path
 
 from tqdm.auto import tqdm
 
-from common import DATA
+from common import DATA, lines
 from ragnb.documents.statutes import parse_statute
 from ragnb.documents.text import trim_span
 
@@ -46,11 +43,7 @@ def misses(result: dict) -> list[str]:
 
 def main() -> None:
     """Print the table and the misses."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    default = DATA / "ko_statutes" / "corpus.jsonl"
-    parser.add_argument("corpus", nargs="?", type=Path, default=default, help="JSON lines with title, text and articles (start, end)")
-    rows = [json.loads(line) for line in parser.parse_args().corpus.read_text(encoding="utf-8").splitlines()]
-    results = [compare(row) for row in tqdm(rows, desc="statutes")]
+    results = [compare(row) for row in tqdm(lines(DATA / "ko_statutes" / "corpus.jsonl"), desc="statutes")]
     print("| statute | articles | found | boundary precision | boundary recall | exact article precision | exact article recall | seconds |\n|---|--:|--:|--:|--:|--:|--:|--:|")
     for r in results:
         gold, found = r["edges"]

@@ -1,23 +1,23 @@
 """Fixed-size chunks against article records on whole statutes: evidence recall by BM25 alone at equal budgets.
 
-    python benchmarks/statute_chunks.py [--data FOLDER]     (FOLDER holds corpus.jsonl and queries.jsonl)
+    python benchmarks/statute_chunks.py
 
 The first row needs `pip install langchain-text-splitters`; without it the row is left out.
 """
 from __future__ import annotations
 
+from dataclasses import replace
 
 import numpy as np
 from llama_index.core.schema import MetadataMode, TextNode
 from tqdm import tqdm
 
-from common import DATA, arguments
+from common import arguments
 from ragnb.retrieval.bm25 import PositiveOkapi
-from ragnb.evaluation.datasets import load_questions
+from ragnb.evaluation.datasets import load_dataset
 from ragnb.evaluation.measures import evaluate
 from ragnb.context.builders import SimpleContextBuilder
-from ragnb.documents.files import read_documents
-from ragnb.documents.span import Passage, Span
+from ragnb.documents.span import n_characters, Passage, Span
 from ragnb.chunking.parent_child import ParentChildNodeParser
 from ragnb.chunking.structure import RecordNodeParser
 from ragnb.documents.text import word_tokens, word_tokens_batch
@@ -60,10 +60,9 @@ def passages(nodes: list[TextNode], mode: MetadataMode, questions: list, top_k: 
 
 
 def main() -> None:
-    args = arguments(__doc__, data=DATA / "ko_statutes", budgets="500,1000,2000", top_k=(30, "hits laid out before the cut to a budget"))
-    budgets = [int(b) for b in args.budgets.split(",")]
-    documents = list(read_documents(args.data / "corpus.jsonl", []))
-    questions = load_questions(args.data / "queries.jsonl", {d.id_: d.text for d in documents})
+    args, budgets = arguments(__doc__, top_k=(30, "hits laid out before the cut to a budget")), (500, 1_000, 2_000)
+    dataset = load_dataset("ko_statutes")
+    documents, questions = list(dataset.documents.values()), dataset.questions
     print(f"{len(documents)} statutes, {len(questions)} questions\n")
     print("| chunks | number | BM25 reads | questions | " + " | ".join(f"{b:,}" for b in budgets) + " |\n|---|---|---|---|" + "---|" * len(budgets))
     rows = [("recursive 800/100", recursive(documents), (MetadataMode.NONE,)),
@@ -83,17 +82,14 @@ def main() -> None:
 
 def _cut(passages: list[Passage], budget: int) -> list[Passage]:
     """The first `budget` distinct document characters, best passage first; nothing but document text is counted."""
-    from dataclasses import replace
-
-    from ragnb.documents.span import n_characters
     used: list[Passage] = []
     spans: dict[str, list[Span]] = {}
     total = 0
     for p in passages:
         seen = spans.setdefault(p.doc_id, [])
         end = p.span.end
-        while total + n_characters([*seen, Span(p.span.start, end)]) - n_characters(seen) > budget:
-            end -= max(1, total + n_characters([*seen, Span(p.span.start, end)]) - n_characters(seen) - budget)
+        while (over := total + n_characters([*seen, Span(p.span.start, end)]) - n_characters(seen) - budget) > 0:
+            end -= over
         if end <= p.span.start:
             break
         span = Span(p.span.start, end)

@@ -2,27 +2,23 @@
 
     python benchmarks/study.py chunking              # nbs/studies/results/chunking.json
     python benchmarks/study.py seeds --limit 200     # a quick look; nothing is stored
-    python benchmarks/study.py --list
 
 Sets are looked for below RAGNB_DATA (default ../shared/data), models below RAGNB_MODELS (default ../shared/models).
 Indexes and finished strategies are kept in --work, so that a run that was interrupted goes on.
 """
 from __future__ import annotations
 
-import argparse
 import json
 import platform
-import re
-import sys
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from context_order import order_rows
-from common import MINILM, ROOT
+from common import arguments, MINILM, ROOT, store
 from ragnb import __version__
-from ragnb.evaluation.comparison import Run, RunPlan, paired_test, run_strategies, to_records, write_results
+from ragnb.evaluation.comparison import Run, RunPlan, paired_test, run_strategies, to_records
 from ragnb.evaluation.datasets import Dataset, load_dataset
 from ragnb.expansion.policies import adaptive
 from ragnb.expansion.policy import register_policy
@@ -107,7 +103,7 @@ STUDIES = {
 }
 
 
-def run_set(name: str, study: Study, work: Path, limit: int | None, workers: int, command: str, contexts: bool = False) -> dict:
+def run_set(name: str, study: Study, work: Path, limit: int | None, workers: int, command: str) -> dict:
     """All strategies of a study on one set."""
     dataset = load_dataset(ROOT / "data" if name == "data" else name)
     if name in study.kinds:
@@ -115,11 +111,9 @@ def run_set(name: str, study: Study, work: Path, limit: int | None, workers: int
     dataset = dataset.limit(limit)
     embed = MINILM if name in ENGLISH else "ngram"
     started = time.perf_counter()
-    plan = RunPlan(dataset, study.budgets, embed, work / "cache", work / "runs" / name, contexts=contexts)
+    plan = RunPlan(dataset, study.budgets, embed, work / "cache", work / "runs" / name, contexts=False)
     runs = run_strategies(plan, study.own.get(name, study.strategies), workers=workers)
     check_distinct(runs)
-    if contexts:  # for audit.py
-        write_results(runs, dataset, work / "strings" / name)
     by_name = {r.strategy.name: r.evaluation for r in runs}
     tests = [{"a": a, "b": b, "budget": budget, **{k: getattr(t, k) for k in ("difference", "ci", "p_value", "better", "worse", "is_real")}}
              for a, b in study.pairs if a in by_name and b in by_name for budget in study.budgets for t in [paired_test(by_name[a].values(budget=budget), by_name[b].values(budget=budget))]]
@@ -153,31 +147,19 @@ def orders(dataset: Dataset, embed: str, cache: Path) -> list[dict]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("study", nargs="?", choices=list(STUDIES))
-    parser.add_argument("--list", action="store_true", help="name the studies")
-    parser.add_argument("--sets", help="only these, separated by commas; the others keep what is stored")
-    parser.add_argument("--limit", type=int, help="questions a set (then nothing is stored)")
-    parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--contexts", action="store_true", help="keep the context strings below --work, in strings/SET, for audit.py (a few kilobytes a question, strategy and budget)")
-    parser.add_argument("--work", type=Path, default=ROOT / "out" / "studies")
-    args = parser.parse_args()
-    if args.list or not args.study:
-        return print("\n".join(f"{n:<12} {s.about}; {', '.join(s.sets)}; {len(s.strategies)} strategies" for n, s in STUDIES.items()))
-    study, target = STUDIES[args.study], ROOT / "nbs" / "studies" / "results" / f"{args.study}.json"
+    args = arguments(__doc__, what=list(STUDIES), sets=(str, "only these, separated by commas; the others keep what is stored"),
+                     limit=(int, "questions a set (then nothing is stored)"), workers=2, work=ROOT / "out" / "studies")
+    study, target = STUDIES[args.what], ROOT / "nbs" / "studies" / "results" / f"{args.what}.json"
     stored = json.loads(target.read_text(encoding="utf-8"))["sets"] if target.exists() else []
     kept = {s["dataset"]: s for s in stored}
     for name in args.sets.split(",") if args.sets else study.sets:
-        kept[name] = run_set(name, study, args.work / args.study, args.limit or study.limit, args.workers, f"python benchmarks/study.py {args.study}", args.contexts)
+        kept[name] = run_set(name, study, args.work / args.what, args.limit or study.limit, args.workers, f"python benchmarks/study.py {args.what}")
         if not args.limit:  # stored set by set: a study that is cut short keeps what it has
-            target.parent.mkdir(parents=True, exist_ok=True)
-            facts = {"study": args.study, "about": study.about, "ragnb": __version__, "python": platform.python_version(), "budgets": study.budgets, "sets": [kept[n] for n in study.sets if n in kept]}
-            short = json.loads(json.dumps(facts), parse_float=lambda x: round(float(x), 4))
-            text = re.sub(r"\n {5,}", " ", json.dumps(short, ensure_ascii=False, indent=1))  # a record on one line
-            target.write_text(re.sub(r"\n {4}([}\]])", r" \1", text) + "\n", encoding="utf-8")
+            store(target, {"study": args.what, "about": study.about, "ragnb": __version__, "python": platform.python_version(),
+                           "budgets": study.budgets, "sets": [kept[n] for n in study.sets if n in kept]})
         for record in kept[name]["records"]:
-            print(f"  {record['strategy']:<44}" + "  ".join(f"{record[f'delivered@{b}']:.3f}" for b in study.budgets) + "   spans " + "  ".join(f"{record[f'recall@{b}']:.3f}" for b in study.budgets))
-    sys.stdout.flush()
+            delivered, spans = ("  ".join(f"{record[f'{kind}@{b}']:.3f}" for b in study.budgets) for kind in ("delivered", "recall"))
+            print(f"  {record['strategy']:<44}{delivered}   spans {spans}", flush=True)
 
 
 if __name__ == "__main__":

@@ -1,25 +1,23 @@
 """What summaries are worth: how well one finds its section, and documents -> sections -> units against flat retrieval.
 
-    python benchmarks/summaries.py [--sets squad2,korquad] [--questions 400] [--embed ngram] [--budget 1000] [--data ../shared/data]
+    python benchmarks/summaries.py [--sets squad2,korquad] [--questions 400] [--embed ngram] [--budget 1000]
 """
 from __future__ import annotations
 
-import json
 import random
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from pathlib import Path
 
 import numpy as np
 from llama_index.core.schema import Document, NodeWithScore, QueryBundle
 from tqdm import tqdm
 
-from common import DATA, arguments
+from common import arguments
 from ragnb.retrieval import hierarchical
 from ragnb.retrieval.bm25 import PositiveOkapi
-from ragnb.evaluation.datasets import Question, load_questions
+from ragnb.evaluation.datasets import Question, load_dataset
 from ragnb.models.embedding import resolve_embedding
 from ragnb.evaluation.measures import score_passages
 from ragnb.retrieval.hybrid import rrf
@@ -35,8 +33,7 @@ class Remembered(Layer):
     "A layer that scores a question only once, for many ways of using the scores."
 
     def scores(self, tokens: Sequence[str], vector: np.ndarray) -> np.ndarray:
-        known = self.__dict__.setdefault("known", {})
-        key = tuple(tokens)
+        known, key = self.__dict__.setdefault("known", {}), tuple(tokens)
         if key not in known:
             known[key] = super().scores(tokens, vector)
         return known[key]
@@ -47,12 +44,12 @@ def remembering(tree: SectionTree) -> SectionTree:
     return replace(tree, layers=tuple(Remembered(layer.okapi, layer.vectors) for layer in tree.layers))
 
 
-def load(folder: Path, n: int) -> tuple[list[Document], list[Question]]:
+def load(name: str, n: int) -> tuple[list[Document], list[Question]]:
     "All documents of a set and a sample of its questions."
-    records = [json.loads(line) for line in (folder / "corpus.jsonl").read_text(encoding="utf-8").splitlines()]
-    questions = load_questions(folder / "queries.jsonl", {r["doc_id"]: r["text"] for r in records})
-    random.Random(0).shuffle(questions)
-    return [Document(text=r["text"], id_=r["doc_id"], metadata={"title": r.get("title") or ""}) for r in records], questions[:n]
+    dataset = load_dataset(name)
+    documents = [Document(text=d.text, id_=i, metadata={"title": d.metadata.get("title") or ""}) for i, d in dataset.documents.items()]
+    random.Random(0).shuffle(questions := [*dataset.questions])
+    return documents, questions[:n]
 
 
 def z(scores: np.ndarray) -> np.ndarray:
@@ -145,10 +142,10 @@ def passages(hits: Sequence[NodeWithScore], budget: int) -> list[Passage]:
 
 
 def main() -> None:
-    args = arguments(__doc__, data=DATA, sets="squad2,korquad", questions=400, embed="ngram", budget=1_000)
+    args = arguments(__doc__, sets="squad2,korquad", questions=400, embed="ngram", budget=1_000)
     hierarchical.word_tokens = lru_cache(maxsize=None)(word_tokens)  # a question is analysed once
     for name in args.sets.split(","):
-        documents, questions = load(args.data / name, args.questions)
+        documents, questions = load(name, args.questions)
         model = resolve_embedding(args.embed)
         _VECTORS.clear()
         if args.embed == "ngram":

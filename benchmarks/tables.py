@@ -10,22 +10,22 @@ Each line beside the first one, which knows nothing of headers: points of recall
 from __future__ import annotations
 
 import argparse
-import json
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from llama_index.core.schema import BaseNode, TextNode
+from llama_index.core.schema import BaseNode, QueryBundle, TextNode
 
-from common import arguments, MINILM, ROOT
+from common import arguments, MINILM, ROOT, sample_or_set, store
 from ragnb.chunking.units import UnitNodeParser
-from ragnb.documents.files import read_documents
 from ragnb.documents.span import Outline
 from ragnb.evaluation.comparison import paired_test
-from ragnb.evaluation.datasets import Dataset, load_dataset, load_questions
+from ragnb.evaluation.datasets import Dataset
 from ragnb.evaluation.measures import evaluate
+from ragnb.retrieval.multiscale import MultiScaleRetriever
 from scored_set import build
 
-SETS, SAMPLE, BUDGETS = ("tatqa", "ko_tax_tables", "sample"), ROOT / "data", (500, 1_000, 4_000)
+SETS, BUDGETS = ("tatqa", "ko_tax_tables", "sample"), (500, 1_000, 4_000)
 VARIANTS: dict[str, tuple[str, str, bool]] = {   # Name -> what searches the header, which part of it, is it read after the best row?
     "nothing of headers": ("", "", False),
     "read after the best row": ("", "", True),
@@ -68,25 +68,22 @@ class VariantParser(UnitNodeParser):
 
 def loaded(name: str) -> Dataset:
     """A set by name, or the sample's questions about tables."""
-    if name != "sample":
-        return load_dataset(name)
-    documents = {d.id_: d for d in read_documents(SAMPLE / "corpus", [])}
-    questions = load_questions(SAMPLE / "questions", {i: d.text for i, d in documents.items()})
-    return Dataset(name, documents, [q for q in questions if q.kind == "table"])
+    found = sample_or_set(name)
+    return replace(found, questions=[q for q in found.questions if q.kind == "table"]) if name == "sample" else found
 
 
 def measured(dataset: Dataset, variant: str, args: argparse.Namespace) -> list[np.ndarray]:
     """Recall of every question, at each budget."""
     searched, part, read = VARIANTS[variant]
     made = build(dataset, args.english if dataset.name == "tatqa" else "ngram", args.keep, parser=VariantParser(searched=searched, part=part, read=read))
-    retriever = made.retriever()
-    found = evaluate(lambda q: retriever.rank(made.bundle(q)), [q for q in dataset.questions if q.evidence], BUDGETS)
+    retriever = MultiScaleRetriever(made.source, made.store, None)
+    found = evaluate(lambda q: retriever.rank(QueryBundle(q, embedding=made.vectors[q])), [q for q in dataset.questions if q.evidence], BUDGETS)
     return [found.values("evidence_recall", b) for b in BUDGETS]
 
 
 def main() -> None:
     args = arguments(__doc__, sets=",".join(SETS), limit=(int, "questions a set; all when left out"),
-                     english=(MINILM, "embedding of tatqa: onnx:FOLDER, ngram or none"),
+                     english=(MINILM, "embedding of tatqa: onnx:FOLDER or ngram"),
                      keep=(ROOT / "out" / "vectors", "folder of vectors made before"))
     rows: list[dict[str, Any]] = []
     for name in args.sets.split(","):
@@ -100,9 +97,7 @@ def main() -> None:
             told = "  ".join(f"{c['recall']:.3f} ({100 * c['difference']:+.1f} [{100 * c['ci'][0]:+.1f}, {100 * c['ci'][1]:+.1f}])" for c in cells)
             print(f"{name:<14} {variant:<50} {told}", flush=True)
     if args.sets == ",".join(SETS) and not args.limit and args.english == MINILM:
-        short = json.loads(json.dumps(rows), parse_float=lambda x: round(float(x), 5))
-        text = '{"command": "python benchmarks/tables.py", "rows": [\n' + ",\n".join(map(json.dumps, short)) + "\n]}\n"
-        (ROOT / "nbs" / "studies" / "results" / "tables.json").write_text(text, encoding="utf-8")
+        store(ROOT / "nbs" / "studies" / "results" / "tables.json", {"command": "python benchmarks/tables.py", "rows": rows}, digits=5)
 
 
 if __name__ == "__main__":

@@ -9,7 +9,6 @@ a regret above 0. "without" leaves the default out of the grid. "each" takes the
 from __future__ import annotations
 
 import argparse
-import hashlib
 import re
 import tempfile
 import time
@@ -17,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from common import arguments
+from common import arguments, by_hash
 from ragnb.evaluation.comparison import Run, RunPlan, run_strategies
 from ragnb.evaluation.datasets import Dataset, Question, load_dataset, load_jsonl, write_questions
 from ragnb.evaluation.tune import choose, tune, tuning_grid
@@ -26,16 +25,9 @@ SETS = "korquad,tydiqa_ko,squad2,covidqa,ko_statutes"
 BUDGETS = (500, 1_000, 2_000, 4_000)
 
 
-def order(
-    name: str,  # An id
-) -> bytes:
-    "A place in a mixed order that is the same everywhere."
-    return hashlib.sha256(name.encode()).digest()
-
-
 def sample(dataset: Dataset, n_documents: int, n_questions: int) -> Dataset:
     "Some documents that questions are about, and some of their questions."
-    asked = sorted({e.doc_id for q in dataset.questions for e in q.evidence}, key=order)[:n_documents]
+    asked = sorted({e.doc_id for q in dataset.questions for e in q.evidence}, key=by_hash)[:n_documents]
     documents = {i: d for i, d in dataset.documents.items() if i in asked}
     questions = [q for q in dataset.questions if q.evidence and {e.doc_id for e in q.evidence} <= set(documents)]
     return replace(dataset, documents=documents, questions=questions, qrels=None).limit(n_questions)
@@ -53,7 +45,7 @@ def write_folder(
         (folder / "files").mkdir(parents=True, exist_ok=True)
         (folder / "files" / names[doc_id]).write_text(document.text, encoding="utf-8", newline="")
     halves: tuple[list[Question], list[Question]] = [], []
-    for n, q in enumerate(sorted(dataset.questions, key=lambda q: order(q.query_id))):
+    for n, q in enumerate(sorted(dataset.questions, key=lambda q: by_hash(q.query_id))):
         evidence = tuple(replace(e, doc_id=names[e.doc_id]) for e in q.evidence)
         halves[n % 2].append(replace(q, evidence=evidence))
     files = folder / "tuning.jsonl", folder / "measuring.jsonl"
@@ -84,10 +76,10 @@ def measure(
     dataset, started = sample(load_dataset(name, problems=[]), args.documents, args.questions), time.perf_counter()
     tuning, measuring = write_folder(dataset, folder)
     files, place = folder / "files", {"cache": folder / "indexes", "keep": folder / "runs", "budgets": BUDGETS}
-    tuned = {f"{args.made} made": tune(files, n=args.made, show_progress=args.progress, **place)}
-    tuned["half its own"] = tune(files, tuning, show_progress=args.progress, **place)
+    tuned = {f"{args.made} made": tune(files, n=args.made, show_progress=False, **place)}
+    tuned["half its own"] = tune(files, tuning, show_progress=False, **place)
     rest = load_jsonl(files, measuring, name=name)
-    other = run_strategies(RunPlan(rest, **place), tuning_grid(), show_progress=args.progress)
+    other = run_strategies(RunPlan(rest, **place), tuning_grid(), show_progress=False)
     for way, result in tuned.items():
         for grid, runs, seen in (("whole", result.runs, other), ("without", result.runs[1:], other[1:])):
             choice, n = choose(runs), len(result.dataset.questions)
@@ -103,7 +95,7 @@ def measure(
 def main() -> None:
     args = arguments(__doc__, sets=SETS, documents=(60, "of each set, at most"),
                      questions=(300, "of each set, at most; one half tunes, the other measures"), made=30,
-                     keep=(str, "folder for files, indexes and runs, to go on with"), progress=False)
+                     keep=(str, "folder for files, indexes and runs, to go on with"))
     head = " | ".join(f"regret at {b:,}" for b in BUDGETS)
     print(f"| set | questions | grid | budgets | {head} |\n|{'---|' * (4 + len(BUDGETS))}")
     with tempfile.TemporaryDirectory() as temporary:

@@ -8,13 +8,9 @@ of its own. A question has eight words: two frequent ones, four of the middle an
 """
 from __future__ import annotations
 
-import argparse
 import gc
-import json
 import os
 import resource
-import subprocess
-import sys
 import tempfile
 import time
 from collections.abc import Iterator
@@ -22,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from common import alone, arguments
 from llama_index.core.schema import TextNode
 
 from ragnb.documents.span import Outline, Span
@@ -105,20 +102,13 @@ def measured(n_units: int, folder: Path) -> dict[str, Any]:
 
 def main() -> None:
     "Measure, each index in a process of its own."
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sizes", default="3000,30000,100000")
-    parser.add_argument("--one", nargs=2, help=argparse.SUPPRESS)
-    args = parser.parse_args()
-    if args.one:
-        print(json.dumps(measured(int(args.one[0]), Path(args.one[1]))))
-        return
+    args = arguments(__doc__, sizes="3000,30000,100000")
+    os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     names = ("build_s", "open_ms", "first_ms", "p50_ms", "p95_ms", "rss_mb", "size_mb", "change_ms", "change_mb")
     print("| units | " + " | ".join(names) + " |\n|" + "---|" * (len(names) + 1))
     for n in map(int, args.sizes.split(",")):
         with tempfile.TemporaryDirectory() as folder:
-            env = os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-            told = subprocess.run([sys.executable, __file__, "--one", str(n), folder], capture_output=True, text=True, env=env, check=True)
-        row = json.loads(told.stdout)
+            row = alone(measured, n, Path(folder))
         print(f"| {n:,} | " + " | ".join(f"{row[k]:,.1f}" for k in names) + " |", flush=True)
 
 

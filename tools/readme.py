@@ -6,6 +6,7 @@ import json
 import posixpath
 import re
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -19,6 +20,29 @@ def joined(
 ) -> str:
     "A notebook's text as one string."
     return text if isinstance(text, str) else "".join(text)
+
+
+def directives(
+    source: str,  # A code cell
+) -> dict[str, str]:  # nbdev's and Quarto's marks: `export`, `echo` -> `false`
+    "Read the `#|` lines of a cell."
+    return {name: value.strip() for name, value in re.findall(r"^#\| *([\w-]+):? *(.*)$", source, flags=re.M)}
+
+
+def bare(
+    source: str,  # A code cell
+) -> str:
+    "The cell without its `#|` lines."
+    return re.sub(r"^#\|.*\n?", "", source, flags=re.M).strip()
+
+
+def outside(
+    text: str,                       # Markdown
+    change: Callable[[str], str],    # What to do with a part that is not code
+) -> str:
+    "Change what stands outside fenced blocks."
+    parts = re.split(r"(^(`{3,}|~{3,}).*?^\2`*[ \t]*$)", text, flags=re.M | re.S)
+    return "".join(change(part) if i % 3 == 0 else part for i, part in enumerate(parts) if i % 3 != 2)
 
 
 def callouts(
@@ -52,9 +76,7 @@ def markdown(
     folder: str,  # Where its relative links start, seen from the README
 ) -> str:
     "Rewrite a Markdown text for GitHub; code blocks stay as they are."
-    parts = re.split(r"(^(`{3,}|~{3,}).*?^\2`*\s*$)", text, flags=re.M | re.S)
-    prose = [callouts(links(part, folder)) if i % 3 == 0 else part for i, part in enumerate(parts) if i % 3 != 2]
-    return "".join(prose).strip("\n")
+    return outside(text, lambda part: callouts(links(part, folder))).strip("\n")
 
 
 def fenced(
@@ -101,8 +123,7 @@ def readme(
             blocks.append(markdown(source, folder))
         if cell["cell_type"] != "code":
             continue
-        marks = dict(re.findall(r"^#\| *([\w-]+):? *(.*?) *$", source, flags=re.M))
-        code = re.sub(r"^#\|.*\n?", "", source, flags=re.M).strip()
+        marks, code = directives(source), bare(source)
         if marks.keys() & {"hide", "export", "default_exp"} or marks.get("include") == "false":
             continue
         if code and marks.get("echo") != "false" and "hide_input" not in marks:

@@ -11,17 +11,12 @@ THEME = Path(__file__).parent / "theme"
 LIST = "vendor.json"
 
 
-def digest(content: bytes) -> str:
-    "SHA-256 as hexadecimal digits."
-    return hashlib.sha256(content).hexdigest()
-
-
 def listing(
     vendor: Path,  # `docs/vendor`
 ) -> dict[str, str]:  # Path below the folder -> SHA-256
     "What the folder holds now, its list apart."
     files = sorted(p for p in vendor.rglob("*") if p.is_file() and p.name not in (LIST, "README.md"))
-    return {p.relative_to(vendor).as_posix(): digest(p.read_bytes()) for p in files}
+    return {p.relative_to(vendor).as_posix(): hashlib.sha256(p.read_bytes()).hexdigest() for p in files}
 
 
 def verified(vendor: Path) -> dict[str, str]:

@@ -73,20 +73,16 @@ def problems(
     "Find broken links and anchors, `.invalid` hosts, and anything loaded from elsewhere."
     pages = {p.relative_to(site).as_posix(): read(p) for p in sorted(site.rglob("*.html"))}
     files = {p.relative_to(site).as_posix() for p in site.rglob("*") if p.is_file()}
-    found = []
+    found, targets = [], {}
     for name, page in pages.items():
-        if name == "404.html":     # It is served at any address, so its links start at the root
-            continue
-        found += [f"{name}: not rendered: {text[:60]}" for text in page.raw]
-        targets = [(t, False) for t in page.links] + [(t, True) for t in page.fetched]
-        for target, loaded in dict.fromkeys(targets):
-            if wrong := problem((name, target), loaded, (pages, files), own):
-                found.append(f"{name}: {wrong}: {target}")
+        if name != "404.html":     # It is served at any address, so its links start at the root
+            found += [f"{name}: not rendered: {text[:60]}" for text in page.raw]
+            targets[name] = [(t, False) for t in page.links] + [(t, True) for t in page.fetched]
     for path in sorted(site.rglob("*.css")):
-        name = path.relative_to(site).as_posix()
-        for target in in_style(path.read_text(encoding="utf-8")):
-            if wrong := problem((name, target), True, (pages, files), own):
-                found.append(f"{name}: {wrong}: {target}")
+        targets[path.relative_to(site).as_posix()] = [(t, True) for t in in_style(path.read_text(encoding="utf-8"))]
+    for name, (target, loaded) in ((name, pair) for name, pairs in targets.items() for pair in dict.fromkeys(pairs)):
+        if wrong := problem((name, target), loaded, (pages, files), own):
+            found.append(f"{name}: {wrong}: {target}")
     return found
 
 

@@ -91,27 +91,22 @@ def host(
     return Host(f"{server}/{name}", pages.rstrip("/") + "/", environment.get("GITHUB_SHA") or branch)
 
 
-def entry(title: str, page: str) -> dict[str, str]:
-    "One line of the navigation."
-    return {title: page}
-
-
 def navigation(site: Site) -> list[dict]:
     "Front pages, tutorials, rooms in their order, studies, the reference by rooms, glossary, changelog."
     made = [n for n in site.notebooks if room(n)]
     rooms = [(name, list(group)) for name, group in groupby(made, key=room)]
-    sections = {name: [f"{name}/index.md", *(entry(n.title, n.page) for n in group)] for name, group in rooms}
+    sections = {name: [f"{name}/index.md", *({n.title: n.page} for n in group)] for name, group in rooms}
     numbered = [{room_title(name): pages} for name, pages in sections.items() if name[:1].isdigit()]
     others = {name: pages for name, pages in sections.items() if not name[:1].isdigit()}
     start = {"ragnb": "index.md", "한국어": "ko.md", "Glossary 용어": "glossary.md", "Changes": "changelog.md"}
-    nav: list[dict] = [{"Start": [entry(title, page) for title, page in start.items()]}]
+    nav: list[dict] = [{"Start": [{title: page} for title, page in start.items()]}]
     if "tutorials" in others:
         nav.append({"Tutorials": others.pop("tutorials")})
     nav.append({"Notebooks": numbered})
     nav += [{room_title(name): pages} for name, pages in others.items()]
-    api: list = [entry("Overview", "api/index.md")]
+    api: list = [{"Overview": "api/index.md"}]
     for name, group in rooms:
-        modules = [entry(n.module.rpartition(".")[2], n.api) for n in group if n.module]
+        modules = [{n.module.rpartition(".")[2]: n.api} for n in group if n.module]
         api += [{room_title(name): modules}] if modules else []
     return [*nav, {"Reference": api}]
 

@@ -9,12 +9,13 @@ import posixpath
 import re
 import textwrap
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import yaml
 
-from ..readme import joined
-from .prose import Link, fenced, indented, linker, markdown, outside
+from ..readme import bare, directives, joined, outside
+from .prose import Link, fenced, indented, linker, markdown
 from .signatures import Symbol, symbols
 
 OPEN_LINES = 30  # A cell marked `exports` is shown open up to this many lines
@@ -44,20 +45,6 @@ class Notebook:
         return f"api/{self.module}.md"
 
 
-def directives(
-    source: str,  # A code cell
-) -> dict[str, str]:  # nbdev's and Quarto's marks: `export`, `echo` -> `false`
-    "Read the `#|` lines of a cell."
-    return {name: value.strip() for name, value in re.findall(r"^#\| *([\w-]+):? *(.*)$", source, flags=re.M)}
-
-
-def bare(
-    source: str,  # A code cell
-) -> str:
-    "The cell without its `#|` lines."
-    return re.sub(r"^#\|.*\n?", "", source, flags=re.M).strip()
-
-
 def is_exported(marks: dict[str, str]) -> bool:
     "True for a cell that goes into the module."
     return bool(marks.keys() & {"export", "exports"})
@@ -80,11 +67,10 @@ def read(
         notebook.title = plain(found[1])
     if found := re.search(r"^> +(.+)$", prose, flags=re.M):
         notebook.gain = found[1].strip()
-    for cell in (c for c in cells if c["cell_type"] == "code"):
-        source = joined(cell["source"])
-        if found := re.search(r"^#\| *default_exp +(\S+)", source, flags=re.M):
-            notebook.module = found[1]
-        if is_exported(directives(source)):
+    for source in (joined(c["source"]) for c in cells if c["cell_type"] == "code"):
+        marks = directives(source)
+        notebook.module = marks.get("default_exp", notebook.module)
+        if is_exported(marks):
             notebook.symbols += symbols(bare(source))
             notebook.uses |= set(re.findall(r"^ *from ragnb\.([\w.]+) import", source, flags=re.M))
     return notebook
@@ -141,20 +127,13 @@ class Site:
         return linker(page, made | set(OTHER_PAGES), self.blob, self.folder)
 
 
-def with_class(
-    table: str,  # The HTML of a data frame
-) -> str:
-    "Take pandas' own style away, so that the site's applies."
-    table = re.sub(r"<style scoped.*?</style>", "", table, flags=re.S)
-    return re.sub(r"\n\s*", "\n", table.replace(' border="1"', "").strip())
-
-
 def shown_html(
     text: str,  # HTML that a cell displayed
 ) -> str:
-    "A data frame takes the site's style; a page with a style of its own is kept apart from the site's."
+    "A data frame takes the style of the site; a page with a style of its own is kept apart from the site."
     if 'class="dataframe"' in text:
-        return f'<div class="cell-html">{with_class(text)}</div>'
+        table = re.sub(r"<style scoped.*?</style>", "", text, flags=re.S).replace(' border="1"', "").strip()
+        return '<div class="cell-html">' + re.sub(r"\n\s*", "\n", table) + "</div>"
     inner = html.escape(text, quote=True).replace("\n", "&#10;")
     return f'<div class="cell-html"><ragnb-view data-html="{inner}"></ragnb-view></div>'
 
@@ -285,19 +264,13 @@ def with_source(body: str, notebook: Notebook, site: Site) -> str:
     return re.sub(r"\A(# .+\n)", lambda m: f"{m[1]}\n{line}\n{{ .origin }}\n", body + "\n", count=1).rstrip("\n")
 
 
-def lowered(
-    text: str,    # The Markdown of a docstring
-) -> str:
-    "Turn headings of a docstring into bold lines, so that they stay below their name."
-    return outside(text, lambda part: re.sub(r"^#{1,6} +([^`{\n]+)$", r"**\1**", part, flags=re.M))
-
-
 def api_page(notebook: Notebook, site: Site) -> str:
     "The reference of a module."
     up = posixpath.relpath(".", posixpath.dirname(notebook.api))
     lesson = posixpath.join(up, notebook.page)
-    known = {name: place for name, place in site.known(notebook.api).items()}
-    known |= {s.name: f"#{s.name}" for s in notebook.symbols}
+    known = site.known(notebook.api) | {s.name: f"#{s.name}" for s in notebook.symbols}
+    # Headings of a docstring become bold lines, so that they stay below their name
+    lowered = partial(re.compile(r"^#{1,6} +([^`{\n]+)$", flags=re.M).sub, r"**\1**")
     link = site.link(notebook.page)
     parts = [f"# `{site.package}.{notebook.module}`", notebook.gain,
              f"Explained with examples in [{notebook.title}]({lesson}).\n{{ .origin }}"]
@@ -305,7 +278,7 @@ def api_page(notebook: Notebook, site: Site) -> str:
         parts.append(f"## `{symbol.name}` {{ #{symbol.name} .api }}")
         for block in symbol.blocks:
             heading = re.match(r"#{2,4} `", block)
-            parts.append(block if heading else markdown(lowered(block), link, known))
+            parts.append(block if heading else markdown(outside(block, lowered), link, known))
         if symbol.kind != "value":
             parts.append(source_line(notebook, symbol, site, lesson))
     return "\n\n".join(p for p in parts if p.strip()) + "\n"

@@ -5,10 +5,9 @@ import posixpath
 import re
 from collections.abc import Callable
 
-from ..readme import fenced as fence
+from ..readme import fenced as fence, outside
 
 KINDS = {"note": "note", "tip": "tip", "important": "info", "warning": "warning", "caution": "danger"}
-FENCED = re.compile(r"(^(`{3,}|~{3,}).*?^\2`*[ \t]*$)", flags=re.M | re.S)
 CALLOUT = re.compile(r"(?:\*\*(Note|Tip|Important|Warning|Caution)\.?\*\*"
                      r"|\[!(NOTE|TIP|IMPORTANT|WARNING|CAUTION)\])[ \t]*")
 ITEM = re.compile(r"(\s{0,3})([-*+]|\d+\.)\s")
@@ -28,15 +27,6 @@ def fenced(
 ) -> str:
     "Put text in a fence longer than any it holds, of a class of its own where that is wanted."
     return fence(text, f" {{ .{language} .{css} }}" if css else language)
-
-
-def outside(
-    text: str,                       # Markdown
-    change: Callable[[str], str],    # What to do with a part that is not code
-) -> str:
-    "Change what stands outside fenced blocks."
-    parts = FENCED.split(text)
-    return "".join(change(part) if i % 3 == 0 else part for i, part in enumerate(parts) if i % 3 != 2)
 
 
 def callouts(

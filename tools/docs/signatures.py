@@ -20,7 +20,6 @@ class Doc:
     "A numpy-style docstring, taken apart."
     text: str = ""                                          # What stands before the sections
     parameters: dict[str, str] = field(default_factory=dict)  # Parameters and attributes
-    types: dict[str, str] = field(default_factory=dict)
     returns: str = ""
     raises: dict[str, str] = field(default_factory=dict)
     rest: list[tuple[str, str]] = field(default_factory=list)  # Other sections: title, text
@@ -45,11 +44,8 @@ def parsed(docstring: str) -> Doc:
     doc = Doc(text=parts[0].strip())
     for title, body in zip(parts[1::2], parts[2::2]):
         if title in ("Parameters", "Attributes", "Other Parameters"):
-            for head, note in entries(body):
-                names, _, kind = head.partition(":")
-                for name in names.split(","):
-                    doc.parameters[name.strip().lstrip("*")] = note
-                    doc.types[name.strip().lstrip("*")] = kind.strip()
+            named = ((name, note) for head, note in entries(body) for name in head.partition(":")[0].split(","))
+            doc.parameters |= {name.strip().lstrip("*"): note for name, note in named}
         elif title in ("Returns", "Yields"):
             doc.returns = " ".join(filter(None, (note or head for head, note in entries(body))))
         elif title == "Raises":
@@ -183,23 +179,16 @@ def field_table(
     "Lay out the fields of a dataclass or a model."
     rows = []
     for node in owner.body:
-        if not isinstance(node, ast.AnnAssign) or not isinstance(node.target, ast.Name):
-            continue
-        name = node.target.id
-        if name.startswith("_"):
-            continue
-        default, words = described(node.value)
-        note = remarks.get(node.end_lineno) or words or doc.parameters.get(name, "")
-        rows.append((f"`{name}`", code(node.annotation), code(default), cell(note)))
+        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and not node.target.id.startswith("_"):
+            default, words = described(node.value)
+            note = remarks.get(node.end_lineno) or words or doc.parameters.get(node.target.id, "")
+            rows.append((f"`{node.target.id}`", code(node.annotation), code(default), cell(note)))
     return table(rows, "field")
 
 
 def doc_blocks(doc: Doc) -> list[str]:
     "What a docstring says besides its parameters."
-    blocks = [doc.text] if doc.text else []
-    for title, body in doc.rest:
-        blocks.append(f"**{title}**\n\n{body}")
-    return blocks
+    return [*filter(None, [doc.text]), *(f"**{title}**\n\n{body}" for title, body in doc.rest)]
 
 
 def raised(doc: Doc) -> str:
@@ -225,12 +214,6 @@ def function_blocks(
 MARKS = {"property", "classmethod", "staticmethod", "cached_property", "abstractmethod"}
 
 
-def public_methods(owner: ast.ClassDef) -> list[Function]:
-    "The methods that a reader may call, the constructor apart."
-    found = (n for n in owner.body if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef)))
-    return [n for n in found if not n.name.startswith("_") or n.name == "__call__"]
-
-
 def class_blocks(
     owner: ast.ClassDef,
     remarks: dict[int, str],
@@ -247,7 +230,9 @@ def class_blocks(
     else:
         blocks.append(field_table(owner, remarks, doc))
     blocks.append(raised(doc))
-    for method in public_methods(owner):
+    for method in owner.body:
+        if not isinstance(method, Function) or method.name.startswith("_") and method.name != "__call__":
+            continue
         name = f"{owner.name}.{method.name}"
         blocks.append(f"{'#' * (level + 1)} `{name}` {{ #{name} .api }}")
         blocks += function_blocks(method, method.name, remarks)
@@ -270,9 +255,7 @@ def symbols(
     "Every public class, function and constant of a source."
     found, remarks = [], comments(source)
     for node in ast.parse(source).body:
-        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
-            if node.name.startswith("_"):
-                continue
+        if isinstance(node, Function | ast.ClassDef) and not node.name.startswith("_"):
             kind = "class" if isinstance(node, ast.ClassDef) else "function"
             summary = (ast.get_docstring(node) or "").partition("\n")[0]
             made = class_blocks(node, remarks, level) if kind == "class" else function_blocks(node, node.name, remarks)
