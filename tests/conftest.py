@@ -6,6 +6,7 @@ import inspect
 import os
 import re
 import shutil
+import socket
 import sys
 from pathlib import Path
 
@@ -19,7 +20,7 @@ settings.load_profile("ragnb")
 os.environ["RAGNB_LANG"] = "en"   # on any machine
 ROOT = Path(__file__).resolve().parent.parent
 SAMPLE = ROOT / "data"
-sys.path.append(str(ROOT / "benchmarks"))   # some tests are of a benchmark
+sys.path += [str(ROOT), str(ROOT / "benchmarks")]   # some tests are of a tool or a benchmark
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -130,6 +131,20 @@ def run(capsys):
             code = end.code
         return (code, *capsys.readouterr())
     return run
+
+
+def one_line(result: tuple[int, str, str], code: int = 2) -> str:
+    """Check that a command failed as it should; its line."""
+    assert result[:2] == (code, "") and result[2].startswith("ragnb") and result[2].count("\n") == 1 and result[2].endswith("\n"), result
+    return result[2]
+
+
+@pytest.fixture(scope="session")
+def nobody() -> str:
+    """A URL where nothing listens."""
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return f"http://127.0.0.1:{s.getsockname()[1]}"
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import copy
-import importlib.util
 import json
 import re
 import sys
@@ -23,19 +22,10 @@ LINES: dict[str, dict[str, Any]] = {
 Run = Callable[..., tuple[int, str]]
 
 
-def load(name: str) -> ModuleType:
-    """A benchmark as a module."""
-    spec = importlib.util.spec_from_file_location(name, BENCHMARKS / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 @pytest.fixture
 def golden(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> ModuleType:
     """The command, over a golden file of three lines."""
-    monkeypatch.syspath_prepend(str(BENCHMARKS))
-    module = load("golden")
+    import golden as module
     monkeypatch.setattr(module, "GOLDEN", tmp_path / "golden")
     monkeypatch.setattr(module, "FOUND", tmp_path / "found")
     module.write(tmp_path / "golden" / "sample.jsonl", {name: {"id": name} | line for name, line in LINES.items()})
@@ -148,8 +138,8 @@ def test_without_the_sets_only_the_sample_is_compared(golden: ModuleType, monkey
 @pytest.fixture
 def worker(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     """The part that asks."""
-    monkeypatch.syspath_prepend(str(BENCHMARKS))
-    return load("golden_worker")
+    import golden_worker
+    return golden_worker
 
 
 def passage(doc_id: str, start: int, text: str) -> Any:

@@ -20,6 +20,7 @@ import pytest
 from conftest import write
 
 import ragnb
+from tools import readme, rooms
 
 ROOT = Path(__file__).resolve().parent.parent
 NBS = ROOT / "nbs"
@@ -216,9 +217,6 @@ def test_modules_have_their_notebooks() -> None:
 
 @pytest.mark.parametrize("name, said", [("01_span", None), ("span", "needs a number"), ("1_span", "needs a number"), ("02_text", "another name")])
 def test_a_notebook_has_its_place_in_the_room_in_its_name(name: str, said: str | None, tmp_path: Path) -> None:
-    spec = importlib.util.spec_from_file_location("rooms", ROOT / "tools/rooms.py")
-    rooms = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(rooms)
     notebook = json.dumps({"cells": [{"source": ["#| default_exp documents.span"]}]})
     write(tmp_path, {f"nbs/00_documents/{name}.ipynb": notebook, "ragnb/documents/span.py": ""})
     found = rooms.misplaced(tmp_path)
@@ -328,13 +326,6 @@ def test_no_path_of_one_machine() -> None:
 
 
 # --- tools/readme.py
-@pytest.fixture(scope="module")
-def tool() -> object:
-    "tools/readme.py as a module."
-    spec = importlib.util.spec_from_file_location("readme_tool", ROOT / "tools" / "readme.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def code(source: str, *outputs: dict) -> dict:
@@ -347,7 +338,7 @@ def shown(**data: str) -> dict:
     return {"output_type": "execute_result", "data": {kind.replace("_", "/"): value for kind, value in data.items()}}
 
 
-def test_readme_rewrites_markdown_for_github(tool: object) -> None:
+def test_readme_rewrites_markdown_for_github() -> None:
     source = """See [spans](00_span.ipynb#span), [data](../data/corpus), [web](https://x.invalid/a), [below](#map), `Span`.
 
 > **Note.** Read [this](01_text.ipynb).
@@ -371,16 +362,16 @@ flowchart LR
     for old, new in (("](00_span.ipynb#span)", "](nbs/00_span.ipynb#span)"), ("](../data", "](data"), ("> **Tip.**", "> [!TIP]"),
                      ("> **Note.** Read [this](", "> [!NOTE]\n> Read [this](nbs/")):
         expected = expected.replace(old, new)
-    assert tool.markdown(source, "nbs") == expected
+    assert readme.markdown(source, "nbs") == expected
 
 
-def test_readme_honours_directives_and_outputs(tool: object) -> None:
+def test_readme_honours_directives_and_outputs() -> None:
     printed = {"output_type": "stream", "name": "stdout", "text": ["one\n", "two\n"]}
     cells = [{"cell_type": "markdown", "source": ["# T\n", "\n", "> gain"]}, code("#| hide\nimport nbdev"),
              code("#| echo: false\nfigure()", shown(image_png="YWJj", text_plain="<Figure>")),
              code("#| eval: false\nrun()"), code("#| output: false\nquiet()", printed),
              code("show()", printed, shown(text_plain="'`x`'", text_html="<b>x</b>"))]
-    text, figures = tool.readme({"cells": cells})
+    text, figures = readme.readme({"cells": cells})
     assert figures == {"nbs/figures/index-1.png": b"abc"}
     assert text.split("\n\n", 1)[1] == """# T
 
@@ -411,22 +402,22 @@ two
 """
 
 
-def test_readme_check_tells_a_difference(tool: object, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_readme_check_tells_a_difference(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "nbs").mkdir()
     source = tmp_path / "nbs" / "index.ipynb"
     source.write_text(json.dumps({"cells": [{"cell_type": "markdown", "source": "# T"}, code("1", shown(image_png="YWJj"))]}))
-    monkeypatch.setattr(tool, "ROOT", tmp_path)
-    monkeypatch.setattr(tool, "SOURCE", source)
+    monkeypatch.setattr(readme, "ROOT", tmp_path)
+    monkeypatch.setattr(readme, "SOURCE", source)
     monkeypatch.setattr(sys, "argv", ["readme.py", "--check"])
     with pytest.raises(SystemExit, match="make readme"):
-        tool.main()
+        readme.main()
     monkeypatch.setattr(sys, "argv", ["readme.py"])
-    tool.main()
+    readme.main()
     monkeypatch.setattr(sys, "argv", ["readme.py", "--check"])
-    tool.main()
+    readme.main()
     (tmp_path / "nbs" / "figures" / "index-9.png").write_bytes(b"left over")
     with pytest.raises(SystemExit, match="make readme"):
-        tool.main()
+        readme.main()
 
 
 def test_public_names_have_one_home():

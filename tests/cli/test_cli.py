@@ -5,13 +5,12 @@ import io
 import json
 import os
 import shutil
-import socket
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from conftest import SAMPLE, write
+from conftest import one_line, SAMPLE, write
 from ollama_server import OllamaServer
 
 from ragnb import __version__, NgramEmbedding
@@ -46,24 +45,10 @@ def ollama():
         yield server
 
 
-@pytest.fixture(scope="module")
-def nobody() -> str:
-    """A URL where nothing listens."""
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return f"http://127.0.0.1:{s.getsockname()[1]}"
-
-
 def tree(folder: Path) -> dict[str, bytes]:
     """Every file below a folder but those that SQLite makes for its readers."""
     files = (p for p in folder.rglob("*") if p.is_file() and not p.name.endswith(("-shm", "-wal")))
     return {p.relative_to(folder).as_posix(): p.read_bytes() for p in files}
-
-
-def one_line(result: tuple[int, str, str], code: int = 2) -> str:
-    """Check that a command failed as it should; its line."""
-    assert result[:2] == (code, "") and result[2].startswith("ragnb") and result[2].count("\n") == 1 and result[2].endswith("\n"), result
-    return result[2]
 
 
 def found(run, *argv: object) -> dict:

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import SAMPLE
+from conftest import one_line, SAMPLE
 
 from ragnb import Pipeline, read_settings
 from ragnb.agent.library import Library
@@ -40,11 +40,6 @@ def made(tmp_path_factory) -> Path:
 @pytest.fixture
 def index(made, tmp_path) -> Path:
     return shutil.copytree(made, tmp_path / "index")
-
-
-def one_line(result: tuple[int, str, str]) -> str:
-    assert result[0] == 2 and result[1] == "" and result[2].count("\n") == 1, result
-    return result[2]
 
 
 @pytest.mark.parametrize("settings, options", CASES)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from conftest import SAMPLE, write
+from conftest import one_line, SAMPLE, write
 
 import ragnb
 from ragnb.cli import _typed, command_line, main
@@ -68,10 +68,7 @@ def test_a_damaged_index_tells_what_builds_it_again(tmp_path, run):
     assert run("index", tmp_path / "docs", "--index", place, "--quiet")[0] == 0
     with (place / "index.db").open("r+b") as file:
         file.truncate(3_000)
-    code, _, told = run("ask", "연차", "--index", place)
-    assert code == 2 and told.count("\n") == 1
-    command = re.search(r"`ragnb ([^`]+)`", told)
-    assert command is not None
+    command = re.search(r"`ragnb ([^`]+)`", one_line(run("ask", "연차", "--index", place)))
     words = [str(tmp_path / "docs") if w == "PATH" else w for w in shlex.split(command[1])]
     assert run(*words, "--quiet")[0] == 0 and run("ask", "연차", "--index", place)[0] == 0
 
@@ -125,10 +122,8 @@ def test_ids_of_records_have_no_ending_of_a_file(tmp_path) -> None:
 @pytest.mark.parametrize("arguments, message", [
     (["nowhere"], "no such file"), ([str(SAMPLE / "corpus" / "maintenance")], "not one record"), ([str(SAMPLE / "corpus"), "--kind", "poem"], "kind must be"),
 ])
-def test_mistakes_are_one_line(arguments: list[str], message: str, tmp_path, capsys) -> None:
-    assert main(["records", *arguments, "--out", str(tmp_path / "out")]) == 2
-    printed = capsys.readouterr()
-    assert message in printed.err and printed.err.count("\n") == 1 and not printed.out
+def test_mistakes_are_one_line(arguments: list[str], message: str, tmp_path, run) -> None:
+    assert message in one_line(run("records", *arguments, "--out", tmp_path / "out"))
 
 
 # --- Commands that are printed: with the path by which ragnb was started, and in the language of the reader.

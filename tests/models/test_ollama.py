@@ -5,7 +5,6 @@ import asyncio
 import base64
 import copy
 import pickle
-import socket
 import subprocess
 import sys
 
@@ -25,13 +24,6 @@ QUICK = {"retry_wait": 0.01, "timeout": 20}
 def server():
     with OllamaServer(models=("chat", "embedder")) as server:
         yield server
-
-
-@pytest.fixture
-def nobody() -> str:
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return f"http://127.0.0.1:{s.getsockname()[1]}"
 
 
 def ask(llm, prompt: str, way: str) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 import functools
 import os
 import re
-import sys
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
@@ -12,10 +11,9 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+from conftest import ROOT
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT))
-from tools.docs import __main__ as docs, config  # noqa: E402
+from tools.docs import __main__ as docs, config
 
 pytestmark = pytest.mark.browser
 

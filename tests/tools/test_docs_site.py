@@ -11,16 +11,13 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import write
 import yaml
+from conftest import ROOT, write
 from hypothesis import given, settings, strategies as st
 
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT))
-import ragnb  # noqa: E402
-from tools.docs import __main__ as docs  # noqa: E402
-from tools.docs import assets, card, check, config, pages, prose, reference, rooms, signatures, words  # noqa: E402
-from tools.readme import joined  # noqa: E402
+import ragnb
+from tools.docs import __main__ as docs, assets, card, check, config, pages, prose, reference, rooms, signatures, words
+from tools.readme import joined
 
 PIXEL = base64.b64encode(b"\x89PNG picture").decode()
 

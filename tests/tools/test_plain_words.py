@@ -1,12 +1,7 @@
 """The count of what an editor would mend reads cells of tables, and its draws can be made again."""
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-
-ROOT = Path(__file__).resolve().parents[2]
-sys.path.insert(0, str(ROOT))
-from tools import plain_words  # noqa: E402
+from tools import plain_words
 
 
 def test_each_cell_of_a_table_is_read_by_itself() -> None:
