@@ -72,10 +72,7 @@ def share(places: list[tuple[str, int, int]], evidence: list[tuple[str, int, int
 
 def counter(unit: str):
     """How long a string is in the unit of the budgets; None where that cannot be counted here."""
-    if unit == "characters":
-        return len
-    if unit == "words":
-        return lambda text: len(text.split())
+    known = {"characters": len, "words": lambda text: len(text.split())}
     if unit in ENCODINGS:
         try:
             import tiktoken
@@ -83,7 +80,7 @@ def counter(unit: str):
             return lambda text: len(encoding.encode(text, disallowed_special=()))
         except Exception as error:  # not installed, or no file of the encoding and no network
             print(f"note: tokens are not counted ({type(error).__name__}: {error})", file=sys.stderr)
-    return None
+    return known.get(unit)
 
 
 def faults(context: dict, budget: int, texts: dict[str, str], count) -> list[str]:

@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 from llama_index.core import Document, VectorStoreIndex
 from llama_index.core.node_parser import SentenceSplitter
+from scipy.special import expit
 
 from common import arguments, by_hash, lines, MINILM, ROOT, sample_or_set, store
 from ragnb.evaluation.datasets import Dataset, load_questions, Question
@@ -141,15 +142,10 @@ def fitted(x: np.ndarray, y: np.ndarray, w: np.ndarray) -> np.ndarray:
     z = np.column_stack([np.ones(len(x)), (x - mean) / spread])
     w, ridge, beta = w / w.mean(), np.diag([0.0] + [len(x) / 100] * x.shape[1]), np.zeros(x.shape[1] + 1)
     for _ in range(50):
-        p = 1 / (1 + np.exp(-z @ beta))
+        p = expit(z @ beta)
         beta += np.linalg.solve(z.T @ (z * (w * p * (1 - p))[:, None]) + ridge, z.T @ (w * (y - p)) - ridge @ beta)
     slopes = beta[1:] / spread
     return np.concatenate([[beta[0] - slopes @ mean], slopes])
-
-
-def chances(x: np.ndarray, beta: np.ndarray) -> np.ndarray:
-    """The chance of each question."""
-    return 1 / (1 + np.exp(-(beta[0] + x @ beta[1:])))
 
 
 def aurc(score: np.ndarray, y: np.ndarray) -> float:
@@ -173,7 +169,7 @@ def left_out(data: dict[str, dict[str, np.ndarray]]) -> dict[str, np.ndarray]:
     for name in data:
         rest = [d for other, d in data.items() if other != name]
         beta = fitted(*(np.concatenate([d[key] for d in rest]) for key in ("x", "y", "w")))
-        found[name] = chances(data[name]["x"], beta)
+        found[name] = expit(beta[0] + data[name]["x"] @ beta[1:])
     return found
 
 
@@ -195,10 +191,9 @@ def calibration(p: np.ndarray, y: np.ndarray, w: np.ndarray, bins: int = 10) -> 
 
 def report(sets: dict[str, list[Row]]) -> dict[str, Any]:
     """Fit, compare with the cut-offs of others, and choose the cut-off."""
-    data = {}
-    for name, rows in sets.items():
-        y = np.array([r["y"] for r in rows], float)
-        data[name] = {"x": np.array([r["signs"] or [0] * 4 for r in rows]), "y": y, "w": weights(y)}
+    data = {name: {"x": np.array([r["signs"] or [0] * 4 for r in rows]), "y": np.array([r["y"] for r in rows], float)} for name, rows in sets.items()}
+    for d in data.values():
+        d["w"] = weights(d["y"])
     x, y, w = (np.concatenate([d[key] for d in data.values()]) for key in ("x", "y", "w"))
     scores = {"chance": left_out(data), "cosine of the best unit": {name: d["x"][:, 2] for name, d in data.items()}}
     scores |= {label: {name: np.array([r[label] for r in rows]) for name, rows in sets.items()} for label in RIVALS}

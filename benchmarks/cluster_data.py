@@ -78,8 +78,7 @@ class Known(BaseEmbedding):
     async def _aget_query_embedding(self, query: str) -> list[float]:
         return self.vectors[query]
 
-    def _get_text_embedding(self, text: str) -> list[float]:
-        return self.vectors[text]
+    _get_text_embedding = _get_query_embedding
 
 
 # --- the same, as another program writes it (fields of seed 000) -----------------------------------------------------

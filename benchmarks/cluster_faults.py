@@ -73,11 +73,6 @@ class Readers:
         for thread in self.threads:
             thread.join()
 
-    def facts(self) -> dict[str, Any]:
-        """What became of the questions."""
-        return {"questions": sum(self.asked.values()), "failed": len(self.wrong), "stale": len(self.stale), "longest_s": round(self.longest, 1)}
-
-
 def updates(docs: Path, place: str, readers: Readers, until: float) -> tuple[int, list[str]]:
     """Change all documents again and again; how often, and what failed."""
     done, failed = 0, []
@@ -94,7 +89,8 @@ def updates(docs: Path, place: str, readers: Readers, until: float) -> tuple[int
 
 def part(name: str, place: str, docs: Path, nodes: list[Path], again: Any, args: argparse.Namespace) -> dict[str, Any]:
     """Break something for a while, beside readers and a writer."""
-    handler = type("Handler", (Refusing,), {"real": f"http://{place.partition('://')[2].split(',')[0]}", "chance": random.Random(7)})
+    first = f"http://{place.partition('://')[2].split(',')[0]}"
+    handler = type("Handler", (Refusing,), {"real": first, "chance": random.Random(7)})
     if name == "refuse":
         server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
         threading.Thread(target=server.serve_forever, daemon=True).start()
@@ -107,8 +103,8 @@ def part(name: str, place: str, docs: Path, nodes: list[Path], again: Any, args:
         done, failed = updates(docs, shown, readers, time.monotonic() + args.seconds) if name != "two" else (time.sleep(args.seconds), [])
         for node in broken:
             os.kill(tool.alive(node), signal.SIGCONT) if name == "stop" else again(node)
-        during = readers.facts()
-        tool.wait_for(f"http://{place.partition('://')[2].split(',')[0]}", 3, nodes, 300)
+        during = {"questions": sum(readers.asked.values()), "failed": len(readers.wrong), "stale": len(readers.stale), "longest_s": round(readers.longest, 1)}
+        tool.wait_for(first, 3, nodes, 300)
         time.sleep(5)
         before, start = len(readers.wrong), sum(readers.asked.values())
         time.sleep(5)

@@ -29,38 +29,25 @@ from ragnb.indexing.folder_index import Index
 from ragnb.indexing.update import index_documents
 from ragnb.pipeline.pipeline import Pipeline
 
-class Traffic:
+def told(traffic: Counter[str]) -> str:
     """Requests of this process, and bytes as they travel: compressed."""
-
-    def __init__(self) -> None:
-        self.requests = self.sent = self.received = 0
-
-    def __sub__(self, other: Traffic) -> Traffic:
-        out = Traffic()
-        vars(out).update({k: n - vars(other)[k] for k, n in vars(self).items()})
-        return out
-
-    def now(self) -> Traffic:
-        return self - Traffic()
-
-    def __str__(self) -> str:
-        return f"{self.requests} requests, {self.sent / 1e3:.0f} KB sent, {self.received / 1e3:.0f} KB received"
+    return f"{traffic['requests']} requests, {traffic['sent'] / 1e3:.0f} KB sent, {traffic['received'] / 1e3:.0f} KB received"
 
 
 @contextmanager
-def counted() -> Iterator[Traffic]:
+def counted() -> Iterator[Counter[str]]:
     """Count what goes over every connection that is made inside."""
     import urllib3
-    traffic, perform, urlopen = Traffic(), Urllib3HttpConnection.perform_request, urllib3.HTTPConnectionPool.urlopen
+    traffic, perform, urlopen = Counter[str](), Urllib3HttpConnection.perform_request, urllib3.HTTPConnectionPool.urlopen
 
     def opened(self, method, url, body=None, **options):
-        traffic.sent += len(body or b"")
+        traffic["sent"] += len(body or b"")
         answer = urlopen(self, method, url, body, **options)
-        traffic.received += answer.tell()      # As it came, before it was unpacked
+        traffic["received"] += answer.tell()      # As it came, before it was unpacked
         return answer
 
     def performed(self, *args, **options):
-        traffic.requests += 1
+        traffic["requests"] += 1
         return perform(self, *args, **options)
     Urllib3HttpConnection.perform_request, urllib3.HTTPConnectionPool.urlopen = performed, opened
     try:
@@ -144,27 +131,27 @@ def growth(args: argparse.Namespace) -> None:
         documents, place = sized(dataset, units), f"opensearch://{server()}/growth{units}?replicas=0"
         with tempfile.TemporaryDirectory() as folder, counted() as traffic:
             local, _ = index_documents(documents, folder, show_progress=False)
-            before, start = traffic.now(), time.perf_counter()
+            before, start = traffic.copy(), time.perf_counter()
             there, _ = index_documents(documents, place, force=True, show_progress=False)
-            n, told = len(there.multiscale), traffic - before
-            print(f"{n:,} units in {len(documents):,} documents: indexed in {time.perf_counter() - start:.0f} s, {told.sent / n:.0f} B a unit")
-            before = traffic.now()
+            n = len(there.multiscale)
+            print(f"{n:,} units in {len(documents):,} documents: indexed in {time.perf_counter() - start:.0f} s, {(traffic - before)['sent'] / n:.0f} B a unit")
+            before = traffic.copy()
             pipeline = Pipeline.from_index(Index.open(place))
-            opened = traffic.now()
+            opened = traffic.copy()
             pipeline.ask(questions[0])
-            print(f"  opened: {opened - before}; first question: {traffic - opened}")
+            print(f"  opened: {told(opened - before)}; first question: {told(traffic - opened)}")
             print(f"  a question: {times(Pipeline.from_index(local), pipeline, questions, traffic)}")
             print(f"  KB of each search: {parts(pipeline, questions[5:])}")
             own = pipeline.expander.store
             server_ms, client_ms = cpu_of(own.rows.client, pipeline.ask, questions[5:25])
             print(f"  CPU of a question: server {server_ms:.0f} ms, client {client_ms:.0f} ms; {own.n_bytes() / n / 1e3:.1f} KB of disk a unit")
             documents[3] = Document(text=documents[3].text + " One more sentence.", id_=documents[3].id_, metadata=documents[3].metadata)
-            before = traffic.now()
+            before = traffic.copy()
             index_documents(documents, place, show_progress=False)
-            print(f"  one changed document, the writer: {traffic - before}")
-            before = traffic.now()
+            print(f"  one changed document, the writer: {told(traffic - before)}")
+            before = traffic.copy()
             pipeline.ask(questions[0])
-            print(f"  and a reader that was open: {traffic - before}", flush=True)
+            print(f"  and a reader that was open: {told(traffic - before)}", flush=True)
             there.store.drop()
 
 
@@ -190,23 +177,23 @@ def parts(pipeline: Pipeline, questions: list[str]) -> str:
     return ", ".join(f"{name} {kb / len(questions):.1f}" for name, kb in of.items())
 
 
-def times(local: Pipeline, there: Pipeline, questions: list[str], traffic: Traffic) -> str:
+def times(local: Pipeline, there: Pipeline, questions: list[str], traffic: Counter[str]) -> str:
     """What a question costs on the cluster, and how long it takes in both places."""
     took: dict[str, list[float]] = {"folder": [], "cluster": []}
     asked, received = [], []
     for n, question in enumerate(questions):
         for name, pipeline in (("folder", local), ("cluster", there)):
-            before, start = traffic.now(), time.perf_counter()
+            before, start = traffic.copy(), time.perf_counter()
             pipeline.ask(question)
             if n >= 5:                    # the first ones warm up
                 took[name].append(1_000 * (time.perf_counter() - start))
                 if name == "cluster":
-                    told = traffic - before
-                    asked.append(told.requests)
-                    received.append((told.sent + told.received) / 1e3)
-    told = ", ".join(f"{name} p50 {statistics.median(ms):.0f} ms" for name, ms in took.items())
+                    took_by = traffic - before
+                    asked.append(took_by["requests"])
+                    received.append((took_by["sent"] + took_by["received"]) / 1e3)
+    both = ", ".join(f"{name} p50 {statistics.median(ms):.0f} ms" for name, ms in took.items())
     of_all = f"{statistics.mean(asked):.2f} requests in the mean (most {max(asked)})"
-    return f"{of_all}, {statistics.median(received):.0f} KB (most {max(received):.0f}); {told}"
+    return f"{of_all}, {statistics.median(received):.0f} KB (most {max(received):.0f}); {both}"
 
 
 def main() -> None:

@@ -72,41 +72,36 @@ def success(queries, vectors, gold: list[set[int]], ks: tuple[int, ...] = (5, 20
     return (found / len(gold)).tolist()
 
 
-def sparse_sklearn(analyzer: str, low: int, high: int):
+def sparse_sklearn(texts: list[str], least: int = 1) -> TfidfVectorizer:
     """Plain TF-IDF of scikit-learn."""
-    def fit(texts: list[str]) -> Embed:
-        return TfidfVectorizer(analyzer=analyzer, ngram_range=(low, high), sublinear_tf=True, dtype=np.float32).fit(texts).transform
-    return fit
+    return TfidfVectorizer(analyzer="char_wb", ngram_range=(2, 4), sublinear_tf=True, min_df=least, dtype=np.float32).fit(texts)
 
 
-def svd_sklearn(analyzer: str, low: int, high: int, dims: int, power: float = 1):
+def svd_sklearn(dims: int):
     """TF-IDF and truncated SVD of scikit-learn."""
     def fit(texts: list[str]) -> Embed:
-        tfidf = TfidfVectorizer(analyzer=analyzer, ngram_range=(low, high), sublinear_tf=True, min_df=2, dtype=np.float32).fit(texts)
+        tfidf = sparse_sklearn(texts, 2)
         svd = TruncatedSVD(dims, n_iter=1, random_state=0).fit(tfidf.transform(texts))
-        scale = svd.singular_values_ ** (power - 1)
-        return lambda t: normalize(svd.transform(tfidf.transform(t)) * scale).astype(np.float32)
+        return lambda t: normalize(svd.transform(tfidf.transform(t))).astype(np.float32)
     return fit
 
 
-def sparse_mixed(power: float = 1):
-    """TF-IDF of the n-grams of `ragnb.embed`, not reduced."""
-    def fit(texts: list[str]) -> Embed:
-        counts = count_ngrams(texts, (1, 3), (3, 5))
-        idf = inverse_frequency(np.bincount(counts.indices, minlength=counts.shape[1]), len(texts), power)
+def sparse_mixed(texts: list[str]) -> Embed:
+    """TF-IDF of the n-grams of `ragnb.models.ngrams`, not reduced."""
+    counts = count_ngrams(texts, (1, 3), (3, 5))
+    idf = inverse_frequency(np.bincount(counts.indices, minlength=counts.shape[1]), len(texts), 1)
 
-        def embed(t: list[str]) -> sp.csr_matrix:
-            c = count_ngrams(t, (1, 3), (3, 5))
-            c.data = (1 + np.log(c.data)) * idf[c.indices]
-            return normalize(c)
-        return embed
-    return fit
+    def embed(t: list[str]) -> sp.csr_matrix:
+        c = count_ngrams(t, (1, 3), (3, 5))
+        c.data = (1 + np.log(c.data)) * idf[c.indices]
+        return normalize(c)
+    return embed
 
 
 def projected(dims: int, n_signs: int = 4):
     """The same, through a sparse random projection whose signs come from a hash."""
     def fit(texts: list[str]) -> Embed:
-        sparse, n = sparse_mixed()(texts), 1 << 18
+        sparse, n = sparse_mixed(texts), 1 << 18
         h = mix_bits(np.arange(n * n_signs, dtype=np.uint64) + np.uint64(7))
         signs = np.where(h >> np.uint64(63), 1, -1).astype(np.float32)
         projection = sp.csr_matrix((signs, (h % np.uint64(dims)).astype(np.int64), np.arange(0, n * n_signs + 1, n_signs)), shape=(n, dims))
@@ -122,14 +117,14 @@ def ngram(**options):
 
 
 CANDIDATES = {
-    "sparse, char_wb 2-4": (sparse_sklearn("char_wb", 2, 4), 0),
-    "sparse, by script": (sparse_mixed(), 0),
+    "sparse, char_wb 2-4": (lambda texts: sparse_sklearn(texts).transform, 0),
+    "sparse, by script": (sparse_mixed, 0),
     "hashed projection 512": (projected(512), 512),
     "hashed projection 1024": (projected(1024), 1024),
     "hashed projection 2048": (projected(2048), 2048),
-    "char_wb 2-4, SVD 256": (svd_sklearn("char_wb", 2, 4, 256), 256),
-    "char_wb 2-4, SVD 512": (svd_sklearn("char_wb", 2, 4, 512), 512),
-    "char_wb 2-4, SVD 1024": (svd_sklearn("char_wb", 2, 4, 1024), 1024),
+    "char_wb 2-4, SVD 256": (svd_sklearn(256), 256),
+    "char_wb 2-4, SVD 512": (svd_sklearn(512), 512),
+    "char_wb 2-4, SVD 1024": (svd_sklearn(1024), 1024),
     "ngram 1024, p=1": (ngram(power=1), 1024),
     "ngram 1024, p=0": (ngram(power=0), 1024),
     "ngram 1024, idf¹": (ngram(idf_power=1), 1024),

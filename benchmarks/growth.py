@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import gc
 import os
+import resource
 import signal
 import time
 from collections.abc import Callable
@@ -94,7 +95,6 @@ def row(work: Callable[[Document], object], make: Callable[[int], str], sizes: l
     read, write = os.pipe()
     pid = os.fork()
     if pid == 0:
-        import resource
         signal.signal(signal.SIGXCPU, signal.SIG_DFL)
         resource.setrlimit(resource.RLIMIT_CPU, (int(limit) + 1, int(limit) + 1))
         work(Document(text=make(1)[:2_000], id_="a"))      # what is loaded at the first use

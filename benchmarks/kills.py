@@ -52,17 +52,17 @@ KINDS = ("new", "update", "force", "remove")
 class Toy(MockEmbedding):
     """Counts pairs of characters; fitted on nothing."""
 
-    def _vector(self, text: str) -> list[float]:
+    def _get_text_embedding(self, text: str) -> list[float]:
         out = [0.01] * self.embed_dim
         for a, b in zip(text, text[1:]):
             out[(31 * ord(a) + ord(b)) % self.embed_dim] += 1.0
         return out
 
-    def _get_text_embedding(self, text: str) -> list[float]:
-        return self._vector(text)
-
     def _get_query_embedding(self, query: str) -> list[float]:
-        return self._vector(query)
+        return self._get_text_embedding(query)
+
+
+toy = partial(Toy, embed_dim=32)
 
 
 def write(folder: Path, seed: int, documents: int = 12) -> None:
@@ -73,10 +73,6 @@ def write(folder: Path, seed: int, documents: int = 12) -> None:
         some = random.Random(i if i % 2 else 1_000 * seed + i)
         text = " ".join(f"{some.choice(WORDS)} {some.choice(WORDS)}은 {some.randrange(90)}일이다." for _ in range(30 + 5 * i))
         (folder / f"{i}.md").write_text(f"# 문서 {i}\n\n{text}\n", encoding="utf-8")
-
-
-def toy() -> Toy:
-    return Toy(embed_dim=32)
 
 
 def answers(index: Index) -> str:
@@ -255,8 +251,10 @@ def update_told(source: Path, folder: Path, limit: int | None = None) -> str:
     return line
 
 
-def mounted(folder: Path, free: int) -> None:
-    """Give a folder a file system of its own, or change how much is free on it."""
+def mounted(folder: Path, free: int | None) -> None:
+    """Give a folder a file system of its own, or change how much is free on it; nothing without a size."""
+    if free is None:
+        return
     folder.mkdir(exist_ok=True)
     used = sum(f.stat().st_blocks * 512 for f in folder.rglob("*"))
     options = f"size={-(-(used + free) // 4_096) * 4_096}" + (",remount" if os.path.ismount(folder) else "")
@@ -275,14 +273,12 @@ def full(work: Path) -> Counter:
     for name, limit, free in [*((f"files of {n}", n, None) for n in (0, 20_000, 100_000)),
                               *((f"{n} free", None, n) for n in (0, 20_000, 100_000, 400_000) if root)]:
         shutil.rmtree(place, ignore_errors=True)
-        if free is not None:
-            mounted(place, 1 << 28)
+        enough = None if free is None else 1 << 28
+        mounted(place, enough)
         shutil.copytree(work / "seed", place / "i")
-        if free is not None:
-            mounted(place, free)
+        mounted(place, free)
         line = told(lambda: update_told(work / "docs", place / "i", limit))
-        if free is not None:
-            mounted(place, 1 << 28)
+        mounted(place, enough)
         kept, again = told(lambda: seen(place / "i")), told(lambda: update_told(work / "docs", place / "i"))
         right = line == "done" or "cannot be written" in line and "\n" not in line and kept == before
         right = right and again == "done" and told(lambda: seen(place / "i")) == after

@@ -46,7 +46,6 @@ TAGS: dict[str, frozenset[str] | None] = {
     "with VCN, VX (아니다, auxiliaries)": KEPT_TAGS | {"VCN", "VX"},
     "all tags": None,
 }
-TITLE_WEIGHTS = (0.5, 1.0, 2.0)
 HEADERS = {
     "no header": ParentChildNodeParser(),
     "file, section i/n": ContextualNodeParser(parser=ParentChildNodeParser(), headings=False),
@@ -136,13 +135,9 @@ def title_systems(units: Units) -> dict[str, Scorer]:
     """Ways to count the title of a unit's document."""
     texts, titles = (list(word_tokens_batch(x)) for x in ([p.text for p in units.passages], units.titles))
     plain, field, document = PositiveOkapi(texts).get_scores, PositiveOkapi(titles).get_scores, np.array(units.document)
-    out = {}
-    for times, label in ((1, "title before the text"), (2, "title before the text, twice")):
-        out[label] = PositiveOkapi([titles[d] * times + t for d, t in zip(document, texts)]).get_scores
-    out["text alone"] = plain
-    for weight in TITLE_WEIGHTS:
-        out[f"text + {weight} × title"] = lambda q, w=weight: plain(q) + w * field(q)[document]
-    return out
+    before = {f"title before the text{told}": PositiveOkapi([titles[d] * times + t for d, t in zip(document, texts)]).get_scores
+              for times, told in ((1, ""), (2, ", twice"))}
+    return before | {"text alone": plain} | {f"text + {w} × title": lambda q, w=w: plain(q) + w * field(q)[document] for w in (0.5, 1.0, 2.0)}
 
 
 def compare_fields(names: Sequence[str], n_questions: int, budgets: Sequence[int]) -> None:

@@ -8,7 +8,7 @@ import random
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import numpy as np
 from llama_index.core.schema import Document, NodeWithScore, QueryBundle
@@ -147,7 +147,6 @@ def main() -> None:
     for name in args.sets.split(","):
         documents, questions = load(name, args.questions)
         model = resolve_embedding(args.embed)
-        _VECTORS.clear()
         if args.embed == "ngram":
             model.fit([d.text[i:i + 200] for d in documents for i in range(0, len(d.text), 200)])
         plain, _ = summarise_sections(documents)
@@ -164,51 +163,35 @@ def main() -> None:
         print(f"\n| retrieval, {args.budget:,} characters | searched by text | by entry | by 400 characters |\n|---|---|---|---|")
         bare = [replace(s, terms=()) for s in plain]
         trees = [remembering(build_tree(documents, model, s, search=by)) for s, by in ((plain, "text"), (plain, "entry"), (bare, "entry"))]
+        asked = [QueryBundle(q.query, embedding=model.get_query_embedding(q.query)) for q in questions]
         every = {"n_documents": None, "n_sections": None}
         flat = {"weights": (1, 0, 0)} | every
-        rows = {"flat, RRF": None, "flat, z-scores": flat, "sum of the layers, no beam": every, "unit + section, no beam": {"weights": (1, 1, 0)} | every}
+        rows = {"flat, RRF": (flat_rrf, {}), "flat, z-scores": (Beam.retrieve, flat), "sum of the layers, no beam": (Beam.retrieve, every),
+                "unit + section, no beam": (Beam.retrieve, {"weights": (1, 1, 0)} | every)}
         for d, s in ((3, 5), (5, 20), (10, 50)):
-            rows[f"beam {d}/{s}, unit scores only"] = {"n_documents": d, "n_sections": s, "n_free": 0, "beam_weights": True}
-            rows[f"beam {d}/{s}, sum"] = {"n_documents": d, "n_sections": s, "n_free": 0}
-            rows[f"beam {d}/{s}, sum, 20 free units"] = {"n_documents": d, "n_sections": s, "n_free": 20}
-        for label, options in tqdm(rows.items(), desc="retrieval", disable=None):
-            cells = [recall(tree, model, questions, args.budget, options) for tree in trees]
-            print(f"| {label} | " + " | ".join(f"{c:.3f}" for c in cells) + " |", flush=True)
+            beam = {"n_documents": d, "n_sections": s}
+            rows[f"beam {d}/{s}, unit scores only"] = beam_only, beam | {"n_free": 0}
+            rows[f"beam {d}/{s}, sum"] = Beam.retrieve, beam | {"n_free": 0}
+            rows[f"beam {d}/{s}, sum, 20 free units"] = Beam.retrieve, beam | {"n_free": 20}
+        for label, (way, options) in tqdm(rows.items(), desc="retrieval", disable=None):
+            cells = []
+            for tree in trees:
+                ask = partial(way, Beam(tree, model, top_k=60, **options))
+                recalls = [score_passages(passages(ask(bundle), args.budget), q).evidence_recall for bundle, q in zip(asked, questions)]
+                cells.append(f"{np.mean(recalls):.3f}")
+            print(f"| {label} | {' | '.join(cells)} |", flush=True)
 
 
-def recall(tree: object, model: object, questions: Sequence[Question], budget: int, options: dict | None) -> float:
-    "Mean evidence recall."
-    if options is None:
-        hits = [flat_rrf(tree, model, q.query) for q in questions]
-    else:
-        options = dict(options)
-        only_units = options.pop("beam_weights", False)
-        retriever = Beam(tree, model, top_k=60, **options)
-        asked = [QueryBundle(q.query, embedding=vector(model, q.query)) for q in questions]
-        hits = [beam_only(retriever, b) if only_units else retriever.retrieve(b) for b in asked]
-    return float(np.mean([score_passages(passages(h, budget), q).evidence_recall for h, q in zip(hits, questions)]))
-
-
-def flat_rrf(tree: object, model: object, question: str, n: int = 100) -> list[NodeWithScore]:
+def flat_rrf(retriever: Beam, question: QueryBundle, n: int = 100) -> list[NodeWithScore]:
     "Units by reciprocal rank of words and vector."
-    layer = tree.layers[0]
-    both = (layer.okapi.get_scores(hierarchical.word_tokens(question)), layer.vectors @ np.array(vector(model, question)))
+    tree, layer = retriever.tree, retriever.tree.layers[0]
+    both = (layer.okapi.get_scores(hierarchical.word_tokens(question.query_str)), layer.vectors @ np.array(question.embedding))
     ranked = [[tree.units[i].node_id for i in np.argsort(-s, kind="stable")[:n] if s[i] > 0] for s in both]
     by_id = {u.node_id: u for u in tree.units}
     return [NodeWithScore(node=by_id[i], score=s) for i, s in rrf(ranked)]
 
 
-_VECTORS: dict[str, list[float]] = {}
-
-
-def vector(model: object, question: str) -> list[float]:
-    "The vector of a question, embedded once."
-    if question not in _VECTORS:
-        _VECTORS[question] = model.get_query_embedding(question)
-    return _VECTORS[question]
-
-
-def beam_only(retriever: HierarchicalRetriever, question: QueryBundle) -> list[NodeWithScore]:
+def beam_only(retriever: Beam, question: QueryBundle) -> list[NodeWithScore]:
     "The textbook way: sections choose, then only the units' own scores rank."
     _, part = retriever.scores(question.query_str, question.embedding)
     own = retriever.tree.layers[0].scores(hierarchical.word_tokens(question.query_str), np.array(question.embedding, dtype=np.float32))

@@ -145,13 +145,9 @@ def unpacked(folder: Path) -> tuple[Path, Path]:
 
 def free_ports(n: int) -> list[int]:
     "Ports that nobody listens at."
-    sockets = [socket.socket() for _ in range(n)]
-    for s in sockets:
-        s.bind(("127.0.0.1", 0))
-    ports = [s.getsockname()[1] for s in sockets]
-    for s in sockets:
-        s.close()
-    return ports
+    with contextlib.ExitStack() as stack:
+        sockets = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(n)]
+        return [s.getsockname()[1] for s in sockets]
 
 
 def ordinary_user() -> dict[str, object]:

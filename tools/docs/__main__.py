@@ -26,8 +26,7 @@ def sources(
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir(parents=True)
     site = pages.Site(pages.notebooks(root / "nbs"), blob=host.blob)
-    written = of_notebooks(site, out) + of_files(site, root)
-    for page, text, told, source in written:
+    for page, text, told, source in of_notebooks(site, out) + of_files(site, root):
         write(out / page, pages.headed(text, told, source, host.blob))
     for notebook in site.notebooks:
         if notebook.path != "index.ipynb":
@@ -145,14 +144,11 @@ def main() -> None:
     args = parser.parse_args()
     out, work = args.out.resolve(), args.work.resolve()
     if args.command == "vendor":
-        assets.write_list(ROOT / "docs" / "vendor")
-        return
+        return assets.write_list(ROOT / "docs" / "vendor")
     if args.command == "card":
-        card.draw(ROOT, settings(ROOT)["description"])
-        return
+        return card.draw(ROOT, settings(ROOT)["description"])
     if args.command == "serve":
-        serve(out, args.port)
-        return
+        return serve(out, args.port)
     found = build(ROOT, work, out) if args.command == "build" else check.problems(out, config.host().site)
     if found:
         sys.exit("\n".join([*found, f"{len(found)} problems"]))

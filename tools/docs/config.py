@@ -93,8 +93,7 @@ def host(
 
 def navigation(site: Site) -> list[dict]:
     "Front pages, tutorials, rooms in their order, studies, the reference by rooms, glossary, changelog."
-    made = [n for n in site.notebooks if room(n)]
-    rooms = [(name, list(group)) for name, group in groupby(made, key=room)]
+    rooms = [(name, list(group)) for name, group in groupby(filter(room, site.notebooks), key=room)]
     sections = {name: [f"{name}/index.md", *({n.title: n.page} for n in group)] for name, group in rooms}
     numbered = [{room_title(name): pages} for name, pages in sections.items() if name[:1].isdigit()]
     others = {name: pages for name, pages in sections.items() if not name[:1].isdigit()}

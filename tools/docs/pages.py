@@ -200,8 +200,7 @@ def exported(
     what = "source" if names else ", ".join(s.name for s in found) or bare_name
     heads = []
     for symbol in names:
-        place = known.get(symbol.name)
-        name = f"[`{symbol.name}`]({place})" if place else f"`{symbol.name}`"
+        name = f"[`{symbol.name}`]({known[symbol.name]})" if symbol.name in known else f"`{symbol.name}`"
         heads.append(f'<span class="symbol" id="{symbol.name}"></span>**{name}** {symbol.summary}')
     mark = "???+" if open_ and names and lines <= OPEN_LINES else "???"
     title = what if lines <= OPEN_LINES else f"{what}, {lines} lines"
@@ -291,11 +290,9 @@ def source_line(
     lesson: str,  # The notebook's page, seen from this one
 ) -> str:
     "Where the source of a name is: its cell on the notebook's page and, where there is a host, the module's file."
-    links = [f"[source and example]({lesson}#{symbol.name})"]
-    if site.blob:
-        path = f"{site.package}/{notebook.module.replace('.', '/')}.py"
-        links.append(f"[module]({site.blob}/{path})")
-    return " · ".join(links) + "\n{ .origin }"
+    path = f"{site.package}/{notebook.module.replace('.', '/')}.py"
+    module = f" · [module]({site.blob}/{path})" if site.blob else ""
+    return f"[source and example]({lesson}#{symbol.name}){module}\n{{ .origin }}"
 
 
 def room(

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import re
+from itertools import groupby
 from pathlib import Path
 
 from .pages import Site, room, room_title
@@ -32,12 +33,8 @@ def reference_page(site: Site, stub: Path) -> str:
             rows.append(f"| {shown} | {summaries.get(name, '')} | [`{module}`]({module}.md) |")
     if rows:
         parts.append("## Front door\n\n| name | what it is | module |\n|---|---|---|\n" + "\n".join(rows))
-    last = None
-    for notebook in (n for n in site.notebooks if n.module):
-        if room(notebook) != last:
-            last = room(notebook)
-            parts.append(f"## {room_title(last)}\n\n| module | what it does | names |\n|---|---|---|")
-        link = f"[`{notebook.module}`]({Path(notebook.api).name})"
-        names = len([s for s in notebook.symbols if s.kind != "value"])
-        parts[-1] += f"\n| {link} | {notebook.gain} | {names} |"
+    for name, group in groupby((n for n in site.notebooks if n.module), key=room):
+        rows = [f"| [`{n.module}`]({Path(n.api).name}) | {n.gain} | {sum(s.kind != 'value' for s in n.symbols)} |"
+                for n in group]
+        parts.append("\n".join([f"## {room_title(name)}\n\n| module | what it does | names |\n|---|---|---|", *rows]))
     return "\n\n".join(parts) + "\n"

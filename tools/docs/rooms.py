@@ -4,6 +4,7 @@ from __future__ import annotations
 import html
 import posixpath
 import re
+from itertools import groupby
 
 from .pages import Notebook, Site, room, room_title
 
@@ -15,11 +16,7 @@ def rooms(
     site: Site,
 ) -> dict[str, list[Notebook]]:  # Folder -> its notebooks, in the order of learning
     "The folders that have a page of their own."
-    found: dict[str, list[Notebook]] = {}
-    for notebook in site.notebooks:
-        if room(notebook):
-            found.setdefault(room(notebook), []).append(notebook)
-    return found
+    return {name: list(group) for name, group in groupby(filter(room, site.notebooks), key=room)}
 
 
 def name_of(notebook: Notebook) -> str:

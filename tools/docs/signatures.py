@@ -193,8 +193,8 @@ def doc_blocks(doc: Doc) -> list[str]:
 
 def raised(doc: Doc) -> str:
     "The errors that a docstring names, as a list."
-    lines = [f"- `{name}`: {note}" if note else f"- `{name}`" for name, note in doc.raises.items()]
-    return "**Raises**\n\n" + "\n".join(lines) if lines else ""
+    lines = "\n".join(f"- `{name}`: {note}" if note else f"- `{name}`" for name, note in doc.raises.items())
+    return f"**Raises**\n\n{lines}" if lines else ""
 
 
 def function_blocks(
@@ -221,15 +221,11 @@ def class_blocks(
 ) -> list[str]:
     "A class: bases, docstring, constructor or fields, errors, then its methods under headings."
     doc = parsed(ast.get_docstring(owner) or "")
-    bases = ", ".join([*map(ast.unparse, owner.bases), *(ast.unparse(k) for k in owner.keywords)])
+    bases = ", ".join(map(ast.unparse, [*owner.bases, *owner.keywords]))
     init = next((n for n in owner.body if isinstance(n, ast.FunctionDef) and n.name == "__init__"), None)
     head = f"class {owner.name}({bases})" if bases else f"class {owner.name}"
-    blocks = [fenced(head, "python", "signature"), *doc_blocks(doc)]
-    if init is not None:
-        blocks += function_blocks(init, owner.name, remarks, doc)
-    else:
-        blocks.append(field_table(owner, remarks, doc))
-    blocks.append(raised(doc))
+    made = function_blocks(init, owner.name, remarks, doc) if init else [field_table(owner, remarks, doc)]
+    blocks = [fenced(head, "python", "signature"), *doc_blocks(doc), *made, raised(doc)]
     for method in owner.body:
         if not isinstance(method, Function) or method.name.startswith("_") and method.name != "__call__":
             continue
