@@ -48,7 +48,7 @@ def arguments(
 
 def lines(path: Path) -> list[dict[str, Any]]:
     """The objects of a JSONL file."""
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line.strip()]
 
 
 def sample_or_set(name: str) -> Any:
@@ -78,11 +78,14 @@ def store(path: Path, facts: Mapping[str, Any], digits: int = 4) -> None:
     short = json.loads(json.dumps(facts), parse_float=lambda x: round(float(x), digits))
     path.parent.mkdir(parents=True, exist_ok=True)
 
-    def body(value: Any) -> str:
-        has_rows = isinstance(value, list) and value and isinstance(value[0], dict)
-        text = ",\n".join(json.dumps(row, ensure_ascii=False) for row in value) if has_rows else json.dumps(value, ensure_ascii=False)
-        return f"[\n{text}\n]" if has_rows else text
-    path.write_text("{" + ",\n".join(f"{json.dumps(k)}: {body(v)}" for k, v in short.items()) + "}\n", encoding="utf-8")
+    def body(value: Any, is_whole: bool = False) -> str:
+        text = json.dumps(value, ensure_ascii=False)
+        if "[{" not in text and not is_whole:
+            return text
+        if isinstance(value, list):
+            return "[\n" + ",\n".join(map(body, value)) + "\n]"
+        return "{" + ",\n".join(f"{json.dumps(k)}: {body(v)}" for k, v in value.items()) + "}"
+    path.write_text(body(short, True) + "\n", encoding="utf-8")
 
 
 def keep_row(path: Path, row: dict[str, Any], keys: Sequence[str]) -> None:
