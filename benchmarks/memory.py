@@ -1,8 +1,8 @@
 """Memory, disk and CPU of a large corpus: indexed in full, and only read and split.
 
 Run: python benchmarks/memory.py full [--mb 10]      peak memory, bytes on disk a character, CPU beside the sum of the parts alone
-     python benchmarks/memory.py growth [--units 10000,30000,100000]   CPU, bytes and peak of ours, of its parts and of LlamaIndex, by size;
-                                                     nbs/studies/results/index_growth.json keeps the rows of other sizes and systems
+     python benchmarks/memory.py growth [--units 10000,30000,100000]   CPU, bytes and peak of ours and of LlamaIndex, by size;
+                                                     nbs/studies/results/index_growth.json keeps the rows of other sizes
      python benchmarks/memory.py stream [--mb 500]   memory while reading, splitting and making units, a line every tenth
 
 The corpus is the statutes of `ko_statutes` (below RAGNB_DATA) again and again, each time under other names, written to a folder that is
@@ -17,7 +17,7 @@ import resource
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -71,13 +71,12 @@ def apart(work: Callable[[Any], Any], prepare: Callable[[], Any] = lambda: None)
         child.join()
 
 
-def unit_nodes(source: Path) -> Iterator[tuple[list[Any], Any]]:
-    """The units of every document, sentences by the analyser as in an index."""
+def unit_nodes(source: Path) -> list[Any]:
+    """The units of all documents, sentences by the analyser as in an index."""
     from ragnb.chunking.units import UnitNodeParser
     from ragnb.documents.files import read_documents
     parser = UnitNodeParser()
-    for document in read_documents(source, []):
-        yield parser.parse(document)
+    return [node for document in read_documents(source, []) for node in parser.parse(document)[0]]
 
 
 def blocks(source: Path) -> list[str]:
@@ -87,11 +86,8 @@ def blocks(source: Path) -> list[str]:
     return list(dict.fromkeys(b.of(d.text) for d in read_documents(source, []) for b in block_spans(d.text)))
 
 
-def parts(source: Path, work: Path) -> dict[str, tuple[Callable[[], Any], Callable[[Any], Any]]]:
+def parts(source: Path) -> dict[str, tuple[Callable[[], Any], Callable[[Any], Any]]]:
     """The parts of an index run, each on its own and as its library is called best: what is prepared, what is measured."""
-
-    def units() -> list[Any]:
-        return [node for nodes, _ in unit_nodes(source) for node in nodes]
 
     def kiwi(texts: list[str]) -> int:
         from kiwipiepy import Kiwi
@@ -102,8 +98,7 @@ def parts(source: Path, work: Path) -> dict[str, tuple[Callable[[], Any], Callab
         model = fitted(source)
         return sum(len(model.embed([n.text for n in nodes[at:at + 500]])) for at in range(0, len(nodes), 500))
 
-    return {"kiwi, sentences and words": (lambda: blocks(source), kiwi), "n-grams, fit and embed": (units, embed),
-            "LlamaIndex": (units, lambda nodes: llama_index(nodes, source, work / "llamaindex"))}
+    return {"kiwi, sentences and words": (lambda: blocks(source), kiwi), "n-grams, fit and embed": (lambda: unit_nodes(source), embed)}
 
 
 def fitted(source: Path) -> Any:
@@ -114,8 +109,8 @@ def fitted(source: Path) -> Any:
     return NgramEmbedding().fit(fit_pieces(list(read_documents(source, []))))
 
 
-def llama_index(nodes: list[Any], source: Path, place: Path) -> int:
-    """The index that LlamaIndex makes of nodes: its vector index over Chroma, and its BM25; bytes on disk."""
+def llama_index(nodes: list[Any], source: Path, place: Path) -> None:
+    """Write the index that LlamaIndex makes of nodes: its vector index over Chroma, and its BM25."""
     import chromadb
     from llama_index.core import StorageContext, VectorStoreIndex
     from llama_index.retrievers.bm25 import BM25Retriever
@@ -128,7 +123,6 @@ def llama_index(nodes: list[Any], source: Path, place: Path) -> int:
     VectorStoreIndex(nodes, storage_context=StorageContext.from_defaults(vector_store=vectors), embed_model=model)
     BM25Retriever.from_defaults(nodes=nodes, skip_stemming=True).persist(str(place / "bm25"))
     save_embedding(model, place / "embedding")
-    return bytes_of(place)
 
 
 def bytes_of(folder: Path) -> int:
@@ -136,20 +130,19 @@ def bytes_of(folder: Path) -> int:
     return sum(f.stat().st_size for f in folder.rglob("*") if f.is_file())
 
 
-def growth(sizes: list[int], systems: list[str]) -> None:
-    """Note what indexes of so many units cost, ours, its parts alone, and that of LlamaIndex."""
+def growth(sizes: list[int]) -> None:
+    """Note what indexes of so many units cost, ours and that of LlamaIndex."""
     from ragnb.indexing.update import update_index
-    names = {"kiwi": "kiwi, sentences and words", "embedding": "n-grams, fit and embed", "llamaindex": "LlamaIndex"}
     for size in sizes:
         with tempfile.TemporaryDirectory() as place:
-            work = Path(place)
-            characters = write_corpus(work / "corpus", int(size * 180))     # a unit of the statutes has 78 characters in 178 bytes
-            known = parts(work / "corpus", work)
-            for system in systems:
-                prepare, part = known[names[system]] if system in names else (lambda: None, lambda _: update_index(work / "corpus", work / "ragnb", show_progress=False)[1].chunks)
-                seconds, peak, result = apart(part, prepare)
-                weight = bytes_of(work / "ragnb") if system == "ragnb" else result if system == "llamaindex" else None
-                row = {"units": size, "system": system, "cpu_s": round(seconds, 1), "characters": characters, "peak_mb": round(peak), "bytes": weight}
+            work, source = Path(place), Path(place, "corpus")
+            characters = write_corpus(source, int(size * 180))     # a unit of the statutes has 78 characters in 178 bytes
+            runs = {"ragnb": (lambda: None, lambda _: update_index(source, work / "ragnb", show_progress=False)),
+                    "llamaindex": (lambda: unit_nodes(source), lambda nodes: llama_index(nodes, source, work / "llamaindex"))}
+            for system, (prepare, run) in runs.items():
+                seconds, peak, _ = apart(lambda ready: bool(run(ready)), prepare)
+                row = {"units": size, "system": system, "cpu_s": round(seconds, 1), "characters": characters, "peak_mb": round(peak),
+                       "bytes": bytes_of(work / system)}
                 print(json.dumps(row), flush=True)
                 keep_row(RESULTS, row, ("units", "system"))
 
@@ -170,7 +163,7 @@ def full(megabytes: float) -> None:
               f"{whole / 2**20:.0f} MB on disk, {whole / characters:.1f} bytes a character", flush=True)
         print("  on disk, bytes a character: " + ", ".join(f"{n} {s / characters:.1f}" for n, s in sorted(sizes.items(), key=lambda p: -p[1]) if s > characters / 20))
         total = 0.0
-        for name, (prepare, part) in parts(work / "corpus", work).items():
+        for name, (prepare, part) in parts(work / "corpus").items():
             took, most, _ = apart(part, prepare)
             total += took
             print(f"  {name:<38} {took:>6.0f} CPU s, peak {most:>5.0f} MB", flush=True)
@@ -198,10 +191,9 @@ def stream(megabytes: float) -> int:
 
 def main() -> int | None:
     """Measure one way."""
-    args = arguments(__doc__, what=("full", "growth", "stream"), mb=float, units=("10000,30000,100000", "growth: sizes"),
-                     systems=("ragnb,kiwi,embedding,llamaindex", "growth: which to measure, in this order"))
+    args = arguments(__doc__, what=("full", "growth", "stream"), mb=float, units=("10000,30000,100000", "growth: sizes"))
     if args.what == "growth":
-        return growth(list(map(int, args.units.split(","))), args.systems.split(","))
+        return growth(list(map(int, args.units.split(","))))
     return full(args.mb or 10) if args.what == "full" else stream(args.mb or 500)
 
 
