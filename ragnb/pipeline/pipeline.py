@@ -473,9 +473,11 @@ class Pipeline(_Shown):
         """
         bundle = question_bundle(question)
         found = find_hits(self.retriever, bundle)
-        if self.reranker is None:
+        if self.reranker is not None:
+            found = found.reranked(self.reranker.postprocess_nodes(found.hits, query_bundle=bundle))
+        if self.catalogue is None or not self.catalogue.index.as_of:
             return found
-        return found.reranked(self.reranker.postprocess_nodes(found.hits, query_bundle=bundle))
+        return found.behind({i for i in found.doc_ids if self.catalogue.edition(i)})    # Not in force on that date
 
     def read(self, question: str, found: Hits, history: Conversation | None = None) -> Answer:
         """Read around the hits and lay out the context, without notes and model.

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from conftest import write
 from llama_index.core import Document
 
 from ragnb import Index, index_documents, InputError, Pipeline, Span, trace, update_index
@@ -164,6 +165,19 @@ def test_the_edition_in_force_comes_first_and_the_other_is_marked(folder: Path, 
     headers = [line for line in answer.context.text.splitlines() if line.startswith("[") and (".txt" in line)]
     assert all((marked in line) == (first not in line) for line in headers) and len(headers) >= 2
     assert marked in trace(answer).table()
+
+
+@pytest.mark.parametrize("as_of, wanted, split", [
+    (date, wanted, split) for split in ("units", "parent-child") for date, wanted in (
+        ("2025-06-30", "15일"), ("2025-07-01", "17일"), ("2022-01-01", ""))])
+def test_an_edition_that_is_not_in_force_on_the_date_is_read_last(tmp_path, as_of, wanted, split):
+    rule = "취업규칙\n\n시행 {}\n\n제14조(연차휴가) ① 1년간 출근한 사원에게 {}일의 연차를 준다.\n\n제24조(휴직) 휴직은 {}개월까지 한다.\n"
+    write(tmp_path, {"docs/old.md": rule.format("2023. 3. 1.", 15, 6), "docs/new.md": rule.format("2025. 7. 1.", 17, 8),
+                     "docs/tea.md": "# 다과\n\n다과는 총무팀이 준비한다.\n"})
+    index = update_index(tmp_path / "docs", tmp_path / "index", parser=split, show_progress=False)[0]
+    passages = sorted(Pipeline.from_index(index, as_of=as_of).ask("연차는 며칠인가요?").passages, key=lambda p: p.rank)
+    late = ["edition" in p.metadata for p in passages]
+    assert any(late) and late == sorted(late) and wanted in passages[0].text
 
 
 def test_the_command_line_and_its_mistake(folder: Path, capsys) -> None:
