@@ -44,9 +44,11 @@ _MARK = re.compile(                                                     # At the
     r"^[ \t#*■【]*(?:제\s*(?P<n>\d+)\s*조(?:\s*의\s*(?P<m>\d+))?(?:\s*(?P<titled>[(（])|(?=\s))"        # 제56조(수당)
     r"|(?P<addenda>부\s?칙)(?=[ \t]*(?:$|[<〈(（\[]|제\s*\d))"                                     # 부칙 <제30113호>
     r"|[\[【<〈]\s*(?P<annex>(?:별표|별지)[^\]】>〉\n]{0,20})[\]】>〉]"                            # [별표 1]
+    r"|(?<=#[ \t])(?P<headed>별[표지]\s?\d{1,3}(?:의\d{1,2})?)(?![\d의])"                        # ## 별표 1 지급 기준
     r"|(?P<chapter>제\s*\d+\s*[편장절관](?:\s*의\s*\d+)?[ \t]+\S[^\n]{0,40})$)", re.M)             # 제2장 임금
 _ABOVE = re.compile(r"(?<![^\s>])(?:(?P<addenda>부칙)(?=$|\s*(?:제\d|<))\s*)?"
-                    r"(?:제(?P<n>\d+)조(?:의(?P<m>\d+))?(?:~[^\s(]+)?(?:\s*\(.{0,120}\))?$|\[(?P<annex>별표[^\]]*)\])?")
+                    r"(?:제(?P<n>\d+)조(?:의(?P<m>\d+))?(?:~[^\s(]+)?(?:\s*\(.{0,120}\))?$|\[(?P<annex>별표[^\]]*)\]"
+                    r"|(?P<headed>별표\s?\d{1,3}(?:의\d{1,2})?)(?=\s|$))?")
 
 
 class _Mark(NamedTuple):
@@ -61,14 +63,14 @@ def _article_marks(text: str, prefix: str = "") -> tuple[_Mark, ...]:
     "Where each article, annex and chapter begins; first the one that the prefix says the text is in."
     form, lines = reading_form(text), [line.strip() for line in plain_text(prefix).split("\n")]
     line = next((line for line in reversed(lines) if line and not line.startswith("|")), "")   # not a table's header
-    above = [m for m in _ABOVE.finditer(line) if m["n"] or m["annex"] or m["addenda"]][-1:]
+    above = [m for m in _ABOVE.finditer(line) if any(m.group("n", "annex", "headed", "addenda"))][-1:]
     addenda, out = False, []
     for at, m in (*((-1, m) for m in above), *((form.start(m.start()), m) for m in _MARK.finditer(form.text))):
         addenda = bool(m["addenda"]) or addenda and not m.groupdict().get("chapter")
         if m["n"] and (at < 0 or m["titled"] or addenda):     # 제1조 without a title: only 부칙 have it
             out.append(_Mark(at, f"{'부칙 ' * addenda}제{m['n']}조" + (f"의{m['m']}" if m["m"] else "")))
-        elif m["annex"]:
-            out.append(_Mark(at, f"[{' '.join(m['annex'].split())}]"))
+        elif annex := m["annex"] or m["headed"]:
+            out.append(_Mark(at, f"[{' '.join(annex.split())}]"))
         elif not m["n"]:
             name = "부칙" if m["addenda"] else " ".join(m["chapter"].split()).rstrip("】")
             out.append(_Mark(at, name, weak=True))

@@ -549,7 +549,7 @@ def load_embedding(
         made = make_plugin("embedding", where["plugin"], base_url=base_url) if where.get("plugin") else None
         if made is None:
             own = f"your own {record.get('name')!r} ({parameters})"
-            raise IndexMismatchError(f"the index was made with {own}: pass it as embedding=...")
+            raise IndexMismatchError(f"the index was made with {own}: give it to Index.open(folder, embedding)")
     if embedding is None and hasattr(made, "expect"):
         made.expect(record)   # compared at the first call: an index opens without a server
     if differ := embedding_differences(describe_embedding(made), record):

@@ -49,10 +49,9 @@ def absent_notes(
     "Note that the answer is probably not in the documents, with the error rate of this note."
     if chance is None or chance >= ABSENT_BELOW:
         return []
-    mean, least, most, lay = (round(100 * share) for share in (*WRONGLY_ABSENT, WRONGLY_ABSENT_LAY))
-    told = say("probably not in these documents (chance {chance:.2f}; of 100 questions with an answer about {mean} get "
-               "this note, {least} to {most} by set, and {lay} of those in everyday words)",
-               chance=chance, mean=mean, least=least, most=most, lay=lay)
+    mean, lay = round(100 * WRONGLY_ABSENT[0]), round(100 * WRONGLY_ABSENT_LAY)
+    told = say("probably not in these documents (chance {chance:.2f}; this note is wrong for about {mean} of 100 "
+               "questions with an answer, and for {lay} of 100 in everyday words)", chance=chance, mean=mean, lay=lay)
     return [Note("absent", told)]
 
 # %% ../../nbs/80_pipeline/07_chance.ipynb #c4a1ce21

@@ -432,13 +432,6 @@ class MultiScaleRanking(Hits):
         best = f", best {self.reader.units.address(self.pieces[0].key)!r}" if self.pieces else ""
         return f"MultiScaleRanking({len(self.pieces):,} of {len(self.index):,} units{best})"
 
-    def behind(self, doc_ids: Collection[str]) -> MultiScaleRanking:
-        pieces, ids, low = [], self.reader.units.ids, float("inf")
-        for piece in sorted(self.pieces, key=lambda p: ids[p.key >> SHIFT] in doc_ids):
-            low = min(low, piece.score)
-            pieces.append(piece._replace(score=low))
-        return replace(self, pieces=pieces)
-
     @cached_property
     def ranks(self) -> dict[int, int]:
         "Key of a unit -> its rank from 1."

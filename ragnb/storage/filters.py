@@ -11,6 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from pathlib import PurePath
 from typing import Any, Union
 
 from llama_index.core.schema import BaseNode
@@ -199,7 +200,9 @@ def _nothing_fulfils(condition: Condition, documents: Sequence[Mapping[str, Any]
     there = list(dict.fromkeys(str(d[condition.key]) for d in documents if _kind(d.get(condition.key))))
     if condition.key in FOLDER_KEYS:
         there = [". (no folder)" if name == "." else name for name in there]
-    shown = ", ".join(sorted(there)[:12]) + (f" … (+{len(there) - 12:,})" if len(there) > 12 else "")
+    names = {str(v) for v in condition.values}
+    there.sort(key=lambda name: (PurePath(name).name not in names, name))    # what is meant comes first
+    shown = ", ".join(there[:12]) + (f" … (+{len(there) - 12:,})" if len(there) > 12 else "")
     said = " or ".join(repr(v) for v in dict.fromkeys(map(str, condition.values)))
     sign = "" if condition.operator in ("==", "in") else f"{condition.operator} "
     return f"no document has {condition.key} {sign}{said}; there are: {shown}"

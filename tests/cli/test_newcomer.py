@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 from conftest import one_line, write
 from docx import Document as Word
+from llama_index.core import MockEmbedding
 
 import ragnb
+from ragnb import Index, IndexMismatchError, Pipeline, update_index
 from ragnb.documents.converted import read_converted
 from ragnb.documents.messages import say, use_language, with_particles
 from ragnb.documents.values import install_command
@@ -207,3 +209,25 @@ def test_the_korean_page_shows_what_the_demo_prints(run, folder):
     page = (Path(ragnb.__file__).parents[1] / "docs/ko.md").read_text(encoding="utf-8")
     shown = page.partition("```text\n")[2].partition("```")[0]
     assert len(shown.splitlines()) > 10 and run("--lang", "ko", "demo")[1].startswith(shown)
+
+
+def test_what_is_meant_is_named(run, folder):
+    """An index of Chroma, the name of a file in a folder, a row of a CSV file: the message names what works."""
+    from chromadb import PersistentClient
+    PersistentClient(str(folder / "foreign")).create_collection("rows")
+    assert "ragnb ask --over chroma:foreign#COLLECTION" in run("ask", "연차는?", "--index", "foreign")[2]
+    write(folder, {f"docs/a{n}.md": f"# 문서 {n}\n\n글 {n}이다.\n" for n in range(14)} | {"docs/z/rule.md": "# 규칙\n\n규칙이다.\n", "docs/t.csv": "이름,값\n가,1\n"})
+    assert run("index", "docs", "--quiet")[0] == 0
+    assert "there are: z/rule.md, a0.md" in run("ask", "규칙은?", "--where", "file_name=rule.md")[2]
+    write(folder, {"t.jsonl": '{"query_id": "1", "query": "가?", "evidence": [{"doc_id": "t.csv", "text": "가,1"}]}\n'})
+    assert "whose tables are read as | rows of Markdown |: '가,1'" in run("eval", "docs", "t.jsonl")[2]
+
+
+def test_an_embedding_of_ones_own_is_asked_for_by_what_works(tmp_path):
+    class Own(MockEmbedding):
+        """Of the user."""
+    write(tmp_path, {"docs/a.md": LEAVE})
+    update_index(tmp_path / "docs", tmp_path / "i", embed=Own(embed_dim=4), show_progress=False)
+    with pytest.raises(IndexMismatchError, match=r"give it to Index.open\(folder, embedding\)"):
+        Pipeline.from_index(tmp_path / "i")
+    assert Pipeline.from_index(Index.open(tmp_path / "i", Own(embed_dim=4))).ask("연차는?").passages

@@ -69,6 +69,15 @@ def test_a_hit_is_named_by_the_part_that_it_is_in():
     assert [at(w) for w in words] == ["제1장 총칙", "제1조", "제2장 시행", "부칙 제1조", "제3조", "부칙", "[별표 1]", "부칙 제1조~제2조"]
 
 
+@pytest.mark.parametrize(("heading", "label"), [("## 별표 1 여비 지급 기준", "[별표 1]"), ("## [별표 1] 여비", "[별표 1]"), ("### 별표 2의3", "[별표 2의3]"), ("별표 1에 따른다.", "제8조")])
+def test_an_annex_below_a_markdown_heading_ends_the_article(heading, label):
+    text = f"제8조(위반) 전액을 반환한다.\n\n{heading}\n\n| 등급 | 한도 |\n|---|---|\n| 3급 | 120,000 |\n"
+    row = Span(text.index("| 3급"), len(text))
+    assert passage_article(Passage("rule", Span(0, len(text)), text, focus=row)) == label
+    above = Passage("rule", row, text[row.start:], prefix=f"여비규정 {heading.strip('# ')}")
+    assert passage_article(above) == (label if heading.startswith("#") else "")
+
+
 DATA = Path(__file__).resolve().parents[2] / "data"
 QUESTIONS = [json.loads(line)["query"] for name in ("hr", "law") for line in (DATA / "questions" / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()]
 CUTS = (cut_passage, cut_to_sentences)
