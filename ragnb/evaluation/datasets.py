@@ -84,8 +84,11 @@ def find_quote(
     "Find the one place of a quote."
     places = quote_places(text, quote)
     if not places:
-        table = ", whose tables are read as | rows of Markdown |" if "\n|" in f"\n{text}" and "|" not in quote else ""
-        raise InputError(f"the quote is not in the document{table}: {plain_text(quote)[:60]!r}")
+        shown = plain_text(quote)[:60]
+        if "\n|" in f"\n{text}" and "|" not in quote:
+            raise InputError("the quote is not in the document, whose tables are read as | rows of Markdown |: "
+                             f"{shown!r}")
+        raise InputError(f"the quote is not in the document: {shown!r}")
     if len(places) > 1:
         raise InputError(f"the quote is in the document more than once, make it longer: {plain_text(quote)[:60]!r}")
     return places[0]

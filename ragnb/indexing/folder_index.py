@@ -622,8 +622,8 @@ def check_there(
     if (Path(folder) / "manifest.json").is_file():
         raise older(folder)
     if (Path(folder) / "chroma.sqlite3").is_file():
-        raise InputError(f"no index of ragnb in {str(folder)!r}, but one of Chroma: `ragnb ask --over "
-                         f"chroma:{folder}#COLLECTION` asks it")
+        raise InputError(f"no index of ragnb in {str(folder)!r}, but one of Chroma: `ragnb ask QUESTION "
+                         f"--over chroma:{folder}#COLLECTION` asks it")
     raise InputError(f"no index in {str(folder)!r}: make one with `ragnb index PATH --index {folder}`")
 
 

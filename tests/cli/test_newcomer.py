@@ -215,7 +215,7 @@ def test_what_is_meant_is_named(run, folder):
     """An index of Chroma, the name of a file in a folder, a row of a CSV file: the message names what works."""
     from chromadb import PersistentClient
     PersistentClient(str(folder / "foreign")).create_collection("rows")
-    assert "ragnb ask --over chroma:foreign#COLLECTION" in run("ask", "연차는?", "--index", "foreign")[2]
+    assert "`ragnb ask QUESTION --over chroma:foreign#COLLECTION`" in run("ask", "연차는?", "--index", "foreign")[2]
     write(folder, {f"docs/a{n}.md": f"# 문서 {n}\n\n글 {n}이다.\n" for n in range(14)} | {"docs/z/rule.md": "# 규칙\n\n규칙이다.\n", "docs/t.csv": "이름,값\n가,1\n"})
     assert run("index", "docs", "--quiet")[0] == 0
     assert "there are: z/rule.md, a0.md" in run("ask", "규칙은?", "--where", "file_name=rule.md")[2]
