@@ -188,7 +188,7 @@ class TunedChoice:
         led = f"; {led}" if self.best != self.winner else ""
         few = say(", too few to compare by") if self.n_questions < 10 else ""
         same = say(", {n} of them equal on every question", n=tied) if tied else ""
-        told = say("none of {n} others differs significantly from {name!r}" if n > 1 else
+        told = say("none of {n} other settings differs significantly from {name!r}" if n > 1 else
                    "the other one does not differ significantly from {name!r}", n=n, name=self.winner)
         return f"{asked}{few}: {told}{same}{led}{absent}"
 
@@ -416,7 +416,7 @@ class Tuned:
         place: str | Path = "",   # Folder of an index, or a `.toml` file; '' for the folder that the commands name
     ) -> Path:                    # The file
         "Write the choice where `ragnb ask`, `chat`, `serve` and the others read it."
-        note = "\n".join([f"ragnb tune {self.source}: {self.choice.headline}", self.choice.reason, self.budget_reason])
+        note = "\n".join([f"{self.source}: {self.choice.headline}", self.choice.reason, self.budget_reason])
         return write_settings(place or _folder(self._shown[0], self.index_folder), self.settings, note)
 
     @property
