@@ -1,7 +1,7 @@
 """What is found when a corpus grows around the same questions: the balance of the signals must not depend on its size.
 
     python benchmarks/balance.py                                # eight sets alone, and in one index with all the others
-    python benchmarks/balance.py --part 30000 --sizes 1,100 --limit 50 --out nbs/studies/results/growth100.json
+    python benchmarks/balance.py --part 15000 --sizes 1,10,100 --limit 30 --out nbs/studies/results/growth100.json
     python benchmarks/balance.py --out nbs/studies/results/growth.json
 
 Every set of the development data is asked by itself, then with the documents of all other sets around it

@@ -83,15 +83,15 @@ def find_quote(
 ) -> Span:        # `InputError` when the quote is not there, or more than once
     "Find the one place of a quote."
     places = quote_places(text, quote)
-    if not places:
-        shown = plain_text(quote)[:60]
-        if "\n|" in f"\n{text}" and "|" not in quote:
-            raise InputError("the quote is not in the document, whose tables are read as | rows of Markdown |: "
-                             f"{shown!r}")
-        raise InputError(f"the quote is not in the document: {shown!r}")
-    if len(places) > 1:
-        raise InputError(f"the quote is in the document more than once, make it longer: {plain_text(quote)[:60]!r}")
-    return places[0]
+    if len(places) == 1:
+        return places[0]
+    shown = plain_text(quote)[:60]
+    if places:
+        raise InputError(f"the quote is in the document more than once, make it longer: {shown!r}")
+    if "\n|" in f"\n{text}" and "|" not in quote:
+        raise InputError("the quote is not in the document, whose tables are read as | rows of Markdown |: "
+                         f"{shown!r}")
+    raise InputError(f"the quote is not in the document: {shown!r}")
 
 # %% ../../nbs/90_evaluation/01_datasets.ipynb #c57896c8
 def question_record(question: Question) -> dict[str, Any]:  # JSON values, as `load_questions` reads them

@@ -599,10 +599,10 @@ def own_code_first(
     names = [_names(outlines[units.ids[key >> SHIFT]], part) for key, part in zip(keys, parts)]
     if sections := [code for code in codes if "." in code]:
         asked = [code_match(sections, own["heading"]) > 0 for own in names]
-        first = [p._replace(score=pieces[0].score) for p, is_asked in zip(pieces, asked) if is_asked]
-        pieces = [*first, *(p for p, is_asked in zip(pieces, asked) if not is_asked), *pieces[len(keys):]]
         order = sorted(range(len(keys)), key=lambda i: not asked[i])
-        keys, names, codes = [keys[i] for i in order], [names[i] for i in order], [c for c in codes if "." not in c]
+        first = [pieces[i]._replace(score=pieces[0].score) if asked[i] else pieces[i] for i in order]
+        keys, names, pieces = [keys[i] for i in order], [names[i] for i in order], [*first, *pieces[len(keys):]]
+        codes = [code for code in codes if "." not in code]
     match = [{kind: found for kind, name in own.items() if (found := code_match(codes, name))} for own in names]
     kinds = {kind for own in match for kind, found in own.items() if found > 0}
     nearest = [next((found for kind, found in own.items() if kind in kinds), 0) for own in match]

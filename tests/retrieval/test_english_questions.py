@@ -85,6 +85,10 @@ def test_a_section_that_is_not_there_is_named(index):
     assert "no document contains these words of the question: 7.3" in note and "Section" not in note and "say" not in note
 
 
+def test_a_section_of_nothing_that_was_found_is_no_error(index):
+    assert Pipeline.from_index(index, budget=300, cut=0.2).ask("Section 9.9 about sextants?").passages == []
+
+
 def test_numbers_of_sections():
     assert codes_in("Section 4.2 and clause 10.2.1, § 3.4; sec. 1.1") == ["4.2", "10.2.1", "3.4", "1.1"]
     assert codes_in("the rate of 1.5, 2.4 tons, version 3.10") == [] == codes_in("1.5배 가산수당")
