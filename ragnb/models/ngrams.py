@@ -6,10 +6,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 import mmap
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -114,43 +114,35 @@ def fold_columns(
     return csr_matrix((data.astype(np.float32), (row, columns)), shape=(counts.shape[0], n_columns))
 
 # %% ../../nbs/10_models/02_ngrams.ipynb #8e4feed4
-def _drawn(
-    n_columns: int,
-    n: int,         # Number of directions
-) -> Iterator[np.ndarray]:    # Shape (n_columns, n), float32, a thousand rows at a time
-    "Draw random directions, the same every time."
-    random, scale = np.random.default_rng(0), np.float32(np.sqrt(n + 1500))
-    for at in range(0, n_columns, 1_024):
-        yield random.standard_normal((min(1_024, n_columns - at), n), dtype=np.float32) / scale
-
-
-@lru_cache(maxsize=1)   # all embeddings of a process usually need the same
 class _Directions:
-    "Random directions; the first few columns are drawn without keeping all in memory."
+    "Random directions: the same numbers for any size, so a process draws them once, after its first question."
 
-    def __init__(self, n_columns: int, n: int) -> None:
-        self.n_columns, self.n, self.asked = n_columns, n, False
-
-    @cached_property
-    def all(self) -> np.ndarray:
-        "Shape (n_columns, n), float32."
-        drawn = np.concatenate([np.zeros((0, self.n), np.float32), *_drawn(self.n_columns, self.n)])
-        drawn.setflags(write=False)
-        return drawn
+    def __init__(self) -> None:
+        self.kept, self.asked = np.zeros(0, np.float32), False
 
     def rows(
         self,
         columns: np.ndarray,   # Rising
+        n_columns: int,        # Of the table
+        n: int,                # Number of directions
     ) -> np.ndarray:           # Shape (columns, n), float32
-        "Return the directions of some columns."
-        if self.asked or "all" in vars(self):
-            return self.all[columns]
-        self.asked, parts, at = True, [np.zeros((0, self.n), np.float32)], 0
-        for block in _drawn(self.n_columns, self.n):
-            inside = columns[np.searchsorted(columns, at):np.searchsorted(columns, at + len(block))]
-            parts.append(block[inside - at])
-            at += len(block)
-        return np.concatenate(parts)
+        "Return the directions of some columns; all numbers are kept for many columns, or if this was asked before."
+        size, random, first = n_columns * n, np.random.default_rng(0), not self.asked and 8 * len(columns) < n_columns
+        if size > len(self.kept) and first:
+            self.asked, parts = True, []
+            for at in range(0, n_columns, 1_024):
+                block = random.standard_normal((min(1_024, n_columns - at), n), dtype=np.float32)
+                inside = slice(*np.searchsorted(columns, (at, at + 1_024)))
+                parts.append(block[columns[inside] - at])
+            found = np.concatenate(parts)
+        else:
+            if size > len(self.kept):
+                self.kept = random.standard_normal(size, dtype=np.float32)
+            found = self.kept[:size].reshape(n_columns, n)[columns]
+        found /= np.float32(np.sqrt(n + 1500))
+        return found
+
+_DIRECTIONS = _Directions()
 
 # %% ../../nbs/10_models/02_ngrams.ipynb #9d1303e3
 def corpus_axes(
@@ -234,7 +226,8 @@ class Axes:
         if overlap is None:     # the part of each direction along the axes, which are orthogonal
             axes = from_steps(found, steps)
             squares = (axes ** 2).sum(axis=0)
-            part = (axes.T @ _Directions(len(found), n_rest).all) / np.where(squares == 0, 1, squares)[:, None]
+            directions = _DIRECTIONS.rows(np.arange(len(found)), len(found), n_rest)
+            part = (axes.T @ directions) / np.where(squares == 0, 1, squares)[:, None]
             overlap = part.astype(np.float16).astype(np.float32)
         return cls(found, steps, n_rest, overlap)
 
@@ -255,13 +248,13 @@ class Axes:
         "Project texts onto the axes, and their rest onto the other directions."
         from scipy.sparse import csr_matrix
         columns = np.unique(table.indices)
+        inner = np.searchsorted(columns, table.indices)
+        some = csr_matrix((table.data, inner, table.indptr), shape=(table.shape[0], len(columns)))
         if 8 * len(columns) < len(self.found):    # a question: read only its columns
-            inner = np.searchsorted(columns, table.indices)
-            table = csr_matrix((table.data, inner, table.indptr), shape=(table.shape[0], len(columns)))
-            along = table @ from_steps(self.found[columns], self.steps)
+            along = some @ from_steps(self.found[columns], self.steps)
             release(self.found)
-            rest = _Directions(len(self.found), self.n_rest).rows(columns)
         else:
-            along, rest = self._along(table), _Directions(len(self.found), self.n_rest).all
+            along = self._along(table)
+        rest = some @ _DIRECTIONS.rows(columns, len(self.found), self.n_rest)
         spanned = csr_matrix(along) @ self.overlap   # row by row: a text has the same vector alone and in a batch
-        return np.hstack([along, table @ rest - spanned])
+        return np.hstack([along, rest - spanned])
