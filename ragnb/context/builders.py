@@ -362,8 +362,11 @@ class ContextBuilder:
         for n, p in enumerate(given, 1):
             if not isinstance(p, Passage):
                 raise InputError(f"passage {n} must be a Passage, or all of them dicts of hits, got {type(p).__name__}")
-        used = _fit(self, [self.shorten(p) for p in given])
-        text, sources = self._lay_out([*used.values()])
+        kept = [self.shorten(p) for p in given]
+        used, (text, sources) = dict(enumerate(kept)), self._lay_out(kept)
+        if self.budget is not None and tokenizer(self.tokenizer).count(text) > self.budget:
+            used = _fit(self, kept)
+            text, sources = self._lay_out([*used.values()])
         dropped, notes = tuple(p.id for n, p in enumerate(given) if n not in used), ()
         if given and not used:
             note = say("the budget ({size}, in {unit}) holds none of {n} passages", size=self.budget,
@@ -413,13 +416,10 @@ def _ends_in_row(passage: Passage) -> bool:
 
 
 def _fit(builder: ContextBuilder, passages: Sequence[Passage]) -> dict[int, Passage]:
-    "Which passages are within the budget; the last one may be cut, and headers that it says come with it."
+    "Which passages are within the budget, if not all; the last one may be cut, and headers that it says come with it."
     budget, most = builder.budget, len(passages)
-    if budget is not None and builder.tokenizer == "characters":   # labels aside; a header may be in a label
-        ends = accumulate(0 if p.text.startswith("|") else len(p.text) for p in passages)
-        most = sum([end <= budget for end in ends])
-    if budget is None or most == len(passages) and builder._size(passages) <= budget:
-        return dict(enumerate(passages))
+    if builder.tokenizer == "characters":   # labels aside; a header may be in a label
+        most = sum(end <= budget for end in accumulate(0 if p.text.startswith("|") else len(p.text) for p in passages))
     def fits(passage: Passage) -> bool:
         return builder._size([*used.values(), passage]) <= budget
     whole = last_fit(0, min(most, len(passages) - 1), lambda n: builder._size(passages[:n]) <= budget)
@@ -477,17 +477,18 @@ def fill_context(
     if builder.budget is None:
         return ranking.at(10**9)
     most = builder.budget * (1 if builder.tokenizer == "characters" else 8)
-    low, high, room, found = 0, most + 1, most, None
+    low, high, room, found, filled = 0, most + 1, most, None, 0
     while high - low > max(4, most // 100) or found is None and high - low > 1:
         some = ranking.at(room)
-        over = builder._size(some) - builder.budget
-        low, high, found = (room, high, some) if over <= 0 else (low, room, found)
+        size = builder._size(some)
+        over = size - builder.budget
+        low, high, found, filled = (room, high, some, size) if over <= 0 else (low, room, found, filled)
         room = room - over if low < room - over < high else (low + high) // 2    # next, or by halving
-    found = ranking.at(most) if found is None else found
-    if builder._size(found) > 0.9 * builder.budget:
-        return found
+    if found is None or low == most or filled > 0.9 * builder.budget:
+        return ranking.at(most) if found is None else found
     cut = ranking.at(most)   # a row or a sentence has no room as a whole: its passage is cut
-    return max(found, cut, key=lambda some: sum(len(p.text) for p in _fit(builder, some).values()))
+    held = sum(len(p.text) for p in _fit(builder, cut).values())
+    return cut if held > sum(len(p.text) for p in found) else found
 
 
 # %% ../../nbs/60_context/02_builders.ipynb #672d802d

@@ -128,6 +128,9 @@ class InContext(Passage):
     follows: Passage | None = None   # Of the same document, and directly above it
     by_title: bool = False           # No other document in the context has its title
 
+    def __post_init__(self) -> None:
+        "Check nothing: it is made of a passage."
+
 # %% ../../nbs/60_context/01_labels.ipynb #294b7967
 def _has_own_file(passage: Passage) -> bool:
     "True for a passage of a file, and not of one of many records in a file."
@@ -138,7 +141,7 @@ def _has_own_file(passage: Passage) -> bool:
 def _place_names(passage: Passage, article: bool) -> list[str]:
     "Title, file, pages, article and edition; '' where there is none."
     title, name = shorten(str(passage.metadata.get("title") or "")), source_name(passage)
-    is_file = title.casefold() in (name.casefold(), PurePath(name).stem.casefold())
+    is_file = title and title.casefold() in (name.casefold(), PurePath(name).stem.casefold())
     edition = shorten(str(passage.metadata.get("edition") or ""))    # 폐지 2022-01-01
     where = passage_article(passage, text=True) if article else ""
     return ["" if is_file else title, name, passage_pages(passage), where, edition]

@@ -268,6 +268,7 @@ def word_cut(
 _HEADING = re.compile(r"#{1,6}\s|제\s?\d+\s?[편장절관](?:의\s?\d+)?\s")
 
 
+@lru_cache(maxsize=1_024)   # each budget that is tried asks for the same units
 def is_heading(
     text: str,   # A sentence or a chunk
 ) -> bool:       # Of Markdown, or of a 편, 장, 절 or 관

@@ -15,7 +15,7 @@ from collections.abc import Awaitable, Callable
 from concurrent.futures import Future, wait
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from itertools import accumulate
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
@@ -46,6 +46,7 @@ class ModelEvent:
         return f"{self.kind}: {self.detail}" if self.detail else self.kind
 
 # %% ../../nbs/10_models/06_llm.ipynb #b25e0fa9
+@lru_cache(maxsize=1_024)   # each budget that is tried asks for the same labels
 def shorten(
     text: str,
     size: int = 120,  # Characters, >= 1

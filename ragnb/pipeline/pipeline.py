@@ -148,11 +148,9 @@ def within_share(
 # %% ../../nbs/80_pipeline/03_pipeline.ipynb #b440f868
 def with_edition(
     passage: Passage,
-    mark: str,         # From `Catalogue.edition`; "" for no mark
+    mark: str,         # From `Catalogue.edition`
 ) -> Passage:
     "Mark a passage of an edition that is not in force."
-    if not mark:
-        return passage
     why = {i: replace(w, detail=f"{w.detail or w}; {mark}") if w.role == "hit" else w for i, w in passage.why.items()}
     return replace(passage, why=why, metadata=passage.metadata | {"edition": mark})
 
@@ -269,7 +267,8 @@ def _laid_out(pipeline: Pipeline, question: str, found: Hits, history: Conversat
     builder = pipeline.builder.layout(question)
     expansion, compression = read_hits(pipeline.expander, found, question, builder), None
     if pipeline.catalogue:
-        marked = [with_edition(p, pipeline.catalogue.edition(p.doc_id)) for p in expansion.passages]
+        marks = ((p, pipeline.catalogue.edition(p.doc_id)) for p in expansion.passages)
+        marked = [with_edition(p, mark) if mark else p for p, mark in marks]
         expansion = replace(expansion, passages=marked)
     passages = expansion.passages
     earlier = history.passages(pipeline.expander.store).passages if history else ()
@@ -292,7 +291,7 @@ def _told(pipeline: Pipeline, question: str, history: Conversation | None) -> An
     def told() -> Answer:
         answer = warned(pipeline.read(question, pipeline.find(question), history), store)
         answer = noted(answer, pipeline.retriever, store, pipeline.catalogue)
-        return for_window(answer, pipeline.llm, pipeline.builder, pipeline.prompt)
+        return for_window(answer, pipeline.llm, pipeline.builder, pipeline.prompt) if pipeline.llm else answer
 
     return store.in_one_state(told)
 

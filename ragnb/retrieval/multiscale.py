@@ -389,6 +389,27 @@ def places_apart(
 _KINDS = {"title": "document title", "name": "heading"}   # Signals, as a reader calls them
 
 
+def _reason(ranking: MultiScaleRanking, key: int) -> Why:
+    "Why a unit is in the ranking."
+    if key not in ranking.ranks:
+        return Why("beside", detail=SAME_LINE)
+    rank, units = ranking.ranks[key], ranking.reader.units
+    piece, common = ranking.pieces[rank - 1], ranking.common.get(key)
+    if piece.why:
+        return piece.why
+    at = np.searchsorted(ranking.scores.keys, key)
+    sums = {_KINDS.get(kind, kind): float(z[at]) for kind, z in ranking.scores.by_kind.items()}
+    told = ", ".join(f"{kind} {z:.1f}" for kind, z in sums.items() if z > 0)
+    detail = "; ".join(filter(None, (str(common or ""), told)))
+    if not detail and not piece.score:
+        detail = "matches the question, but no better than most texts do"
+    elif not detail:     # no signal tells it from the others
+        inside = in_short_records(units.table[units.rows_of(np.array([key]))], 1 << 30)[0]
+        detail = (f"in the same article or answer as a match ({piece.score:.1f})" if inside
+                  else f"matches the question ({piece.score:.1f}); too few texts to compare it with")
+    return Why("hit", "multi-scale", rank, detail=detail, unlike=bool(common and not common.words))
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class MultiScaleRanking(Hits):
     "Units in the order in which they deserve to be read; single `hits` are read when they are looked at."
@@ -416,6 +437,11 @@ class MultiScaleRanking(Hits):
         "Id -> reason of a hit that is not there by its rank."
         return {h.node_id: p.why for h, p in zip(self.hits, self.pieces)
                 if p.why and (self.places or p.why.role == "beside")}
+
+    @cached_property
+    def _whys(self) -> dict[int, Why]:
+        "Reasons of the units that were looked at; each budget that is tried asks for the same ones."
+        return {}
 
     @property
     def doc_ids(self) -> list[str]:
@@ -488,25 +514,10 @@ class MultiScaleRanking(Hits):
 
     def _why(self, key: int, span: Span | None = None) -> Why:
         "Why a unit is in the ranking, and how much of it is read where it is cut to a span."
-        if key not in self.ranks:
-            return Why("beside", detail=SAME_LINE)
-        piece, units = self.pieces[self.ranks[key] - 1], self.reader.units
-        why = piece.why
-        if not why:
-            at, common = np.searchsorted(self.scores.keys, key), self.common.get(key)
-            sums = {_KINDS.get(kind, kind): float(z[at]) for kind, z in self.scores.by_kind.items()}
-            told = ", ".join(f"{kind} {z:.1f}" for kind, z in sums.items() if z > 0)
-            detail = "; ".join(filter(None, (str(common or ""), told)))
-            if not detail and not piece.score:
-                detail = "matches the question, but no better than most texts do"
-            elif not detail:     # no signal tells it from the others
-                inside = in_short_records(units.table[units.rows_of(np.array([key]))], 1 << 30)[0]
-                detail = (f"in the same article or answer as a match ({piece.score:.1f})" if inside
-                          else f"matches the question ({piece.score:.1f}); too few texts to compare it with")
-            why = Why("hit", "multi-scale", self.ranks[key], detail=detail, unlike=bool(common and not common.words))
-        if span is None or len(span) == len(units.span(key)):
+        why = self._whys[key] = self._whys.get(key) or _reason(self, key)
+        if span is None or len(span) == (whole := len(self.reader.units.span(key))):
             return why
-        cut = f"; cut to fit: {len(span)} of {len(units.span(key))} characters"
+        cut = f"; cut to fit: {len(span)} of {whole} characters"
         return replace(why, detail=(why.detail or str(why)) + cut)
 
     def rankers(
