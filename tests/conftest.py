@@ -1,13 +1,16 @@
 """Shared fixtures: where the evaluation data is, and the sample data."""
 from __future__ import annotations
 
+import ast
 import asyncio
+import gc
 import inspect
 import os
 import re
 import shutil
 import socket
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -20,6 +23,7 @@ settings.load_profile("ragnb")
 os.environ["RAGNB_LANG"] = "en"   # on any machine
 ROOT = Path(__file__).resolve().parent.parent
 SAMPLE = ROOT / "data"
+gc.set_threshold(20_000, 20, 20)   # tests make many objects: fewer and longer collections
 sys.path += [str(ROOT), str(ROOT / "benchmarks")]   # some tests are of a tool or a benchmark
 
 
@@ -46,6 +50,12 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
         return None
     asyncio.run(pyfuncitem.obj(**{name: pyfuncitem.funcargs[name] for name in pyfuncitem._fixtureinfo.argnames}))
     return True
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """What was collected lives to the end: no collection of garbage looks through it."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -84,6 +94,14 @@ def shared_models(name: str) -> Path:
     if not folder.is_dir():
         pytest.skip(f"model {name!r} is not there; set RAGNB_MODELS to the folder that holds it")
     return folder
+
+
+@cache
+def syntax() -> dict[str, list[ast.AST]]:
+    """The nodes of every module of the package, the module first, by its path in the package."""
+    package = ROOT / "ragnb"
+    return {path.relative_to(package).as_posix(): list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+            for path in sorted(package.rglob("*.py"))}
 
 
 def write(folder: Path, files: dict[str, str | bytes | None]) -> Path:

@@ -12,7 +12,7 @@ from email.parser import Parser
 from pathlib import Path
 
 import pytest
-from conftest import ROOT, write
+from conftest import ROOT, syntax, write
 
 from ragnb.documents.atomic import write_atomically
 from ragnb.documents.files import find_files, sample_data
@@ -22,8 +22,8 @@ TEXT_CALLS = {"read_text", "write_text"}
 
 def test_every_text_file_is_opened_with_its_encoding() -> None:
     bare = []
-    for path in sorted((ROOT / "ragnb").rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for path, nodes in syntax().items():
+        for node in nodes:
             if not isinstance(node, ast.Call):
                 continue
             name = getattr(node.func, "id", getattr(node.func, "attr", ""))
@@ -31,7 +31,7 @@ def test_every_text_file_is_opened_with_its_encoding() -> None:
             mode = next((a.value for a in node.args if isinstance(a, ast.Constant) and isinstance(a.value, str)), "")
             is_text = name in TEXT_CALLS and isinstance(node.func, ast.Attribute) and not (name == "read_text" and mode) or getattr(node.func, "id", "") == "open" and "b" not in mode
             if is_text and not any(k.arg == "encoding" for k in node.keywords):
-                bare.append(f"{path.relative_to(ROOT)}:{node.lineno}")
+                bare.append(f"{path}:{node.lineno}")
     assert not bare
 
 

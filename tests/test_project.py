@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import get_origin
 
 import pytest
-from conftest import write
+from conftest import syntax, write
 
 import ragnb
 from tools import readme, rooms
@@ -56,10 +56,10 @@ def requirements(key: str) -> set[str]:
 @cache
 def imports(path: Path) -> list[tuple[str, bool]]:
     "Third-party imports of a file."
-    tree, found = ast.parse(path.read_text(encoding="utf-8")), []
-    late = {id(node) for outer in ast.walk(tree) if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef))
+    nodes, found = syntax()[path.relative_to(PACKAGE).as_posix()], []
+    late = {id(node) for outer in nodes if isinstance(outer, (ast.FunctionDef, ast.AsyncFunctionDef))
             or isinstance(outer, ast.If) and ast.unparse(outer.test) == "TYPE_CHECKING" for node in ast.walk(outer)}
-    for node in ast.walk(tree):
+    for node in nodes:
         names: list[str] = []
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
@@ -111,7 +111,7 @@ def public_names() -> list[tuple[str, str]]:
     "(module, name) of every `__all__`."
     pairs = []
     for module, path in MODULES.items():
-        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        for node in syntax()[path.relative_to(PACKAGE).as_posix()][0].body:
             if isinstance(node, ast.Assign) and getattr(node.targets[0], "id", "") == "__all__":
                 pairs += [(module, name) for name in ast.literal_eval(node.value)]
     return pairs

@@ -4,6 +4,8 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -196,17 +198,21 @@ def test_looking_writes_nothing(run, index):
     assert tree(index) == before
 
 
-def test_demo(run, tmp_path):
+def test_demo(run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     data = tmp_path / "data"
     shutil.copytree(SAMPLE / "corpus/hr_labor", data / "corpus/hr_labor")
     (data / "questions").mkdir()
     lines = [q for q in (SAMPLE / "questions/hr.jsonl").read_text(encoding="utf-8").splitlines() if "hr_labor/leave.md" in q][:5]
     (data / "questions/hr.jsonl").write_text("\n".join(lines), encoding="utf-8")
-    for _ in range(2):
-        code, out, err = run("demo", "--data", data, "--out", tmp_path / "out")
+    for given in ((), ("--data", data)):       # a folder `data` is found
+        code, out, _ = run("demo", *given)
         assert code == 0 and "▌연차는 15일입니다" in out and f"over {len(lines)} test questions" in out
         assert len(out.splitlines()) <= 45 and "\x1b" not in out and "chunks of 500" in out
     assert (tmp_path / "out/demo.html").stat().st_size > 1000 and (tmp_path / "out/index/index.db").exists()
+    command, = re.findall("ask it: ragnb (.*)", out)
+    code, out, _ = run(*shlex.split(command))
+    assert code == 0 and out.startswith("[1]")
     assert repr(str(tmp_path / "nothing")) in one_line(run("demo", "--data", tmp_path / "nothing", "--out", tmp_path / "x"))
     assert not (tmp_path / "x").exists()
 

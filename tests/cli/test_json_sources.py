@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import SAMPLE
+from conftest import SAMPLE, write
 from jsonschema import Draft202012Validator
 from llama_index.core.llms import MockLLM
 from serve_world import ask, client_of
@@ -33,11 +33,9 @@ CASES = {   # Index -> splitter, and questions with their options
 def indexes(tmp_path_factory) -> Path:
     """One corpus with laws, rows, pages and a table, split in three ways."""
     folder = tmp_path_factory.mktemp("schema")
-    for name in ("hr_labor/leave.md", "hr_labor/labor_qa.jsonl", "maintenance", "law_common"):
-        source, target = SAMPLE / "corpus" / name, folder / "docs" / name
-        if source.exists():
-            target.parent.mkdir(parents=True, exist_ok=True)
-            (shutil.copytree if source.is_dir() else shutil.copy)(source, target)
+    for name in ("hr_labor/leave.md", "maintenance/gcb.jsonl", "law_common/interpretations.jsonl", "law_common/shared_workshop_act.txt"):
+        text = (SAMPLE / "corpus" / name).read_text(encoding="utf-8")
+        write(folder / "docs", {name: text if "gcb" not in name else "\n".join(text.splitlines()[:3])})
     (folder / "docs/pages.jsonl").write_text('{"id": "pages", "title": "안내", "pages": ["첫 장이다.", "셋째 주에는 소풍을 간다."]}\n', encoding="utf-8")
     for name, (split, _) in CASES.items():
         assert main(["index", str(folder / "docs"), "--index", str(folder / name), "--split", split, "--quiet"]) == 0
@@ -120,11 +118,10 @@ def made_twice(tmp_path_factory) -> dict[str, Path]:
     return {split: place / split for split in ("units", "parent-child")}
 
 
-async def served(folder: Path, question: str) -> str:
-    """The answer of a service with the settings of the folder, over its API."""
-    app = create_app(Library.open(folder, **read_settings(folder)), models={"grade": None}, ask_user=False)
-    async with client_of(app) as client:
-        return (await ask(client, question))[-1]["turn"]["answer"]
+async def served(library: Library) -> list[str]:
+    """The answers of a service over its API."""
+    async with client_of(create_app(library, models={"grade": None}, ask_user=False)) as client:
+        return [(await ask(client, question))[-1]["turn"]["answer"] for question in QUESTIONS]
 
 
 @pytest.mark.parametrize("split, settings", SETTINGS, ids=lambda value: value if isinstance(value, str) else " ".join(map(str, value.values())))
@@ -132,7 +129,9 @@ def test_every_command_reads_the_same(run, made_twice, monkeypatch, split, setti
     """`policy = "none"` in ragnb.toml: spans in `ask`, single units in `chat` and `serve` → the same text."""
     folder = made_twice[split]
     (folder / "ragnb.toml").write_text("".join(f"{k} = {json.dumps(v)}\n" for k, v in ({"budget": 900} | settings).items()), encoding="utf-8")
-    for question in QUESTIONS:
+    library = Library.open(folder, **read_settings(folder))
+    whole = Pipeline.from_index(folder, **read_settings(folder) | {"budget": 100_000})
+    for question, answer in zip(QUESTIONS, asyncio.run(served(library)), strict=True):
         code, out, err = run("ask", question, "--json", "--index", folder)
         assert code == 0, err
         asked: dict[str, Any] = json.loads(out)
@@ -140,9 +139,7 @@ def test_every_command_reads_the_same(run, made_twice, monkeypatch, split, setti
         code, out, err = run("chat", "--json", "--index", folder)
         assert code == 0, err
         said = json.loads(out)
-        assert (said["answer"], said["note"]) == (asked["answer"], asked["note"])
-        assert asyncio.run(served(folder, question)) == asked["answer"]
-        tools = ReadingTools(Library.open(folder, **read_settings(folder)), budget=100_000, most_chunks=100, expand=True)
+        assert (said["answer"], said["note"], answer) == (asked["answer"], asked["note"], asked["answer"])
+        tools = ReadingTools(library, budget=100_000, most_chunks=100, expand=True)
         tools.search(question, 3)
-        whole = Pipeline.from_index(folder, **read_settings(folder) | {"budget": 100_000}).ask(question)
-        assert tools.read and set(tools.read) <= {chunk for p in whole.expansion.passages for chunk in (*p.hits, *p.neighbors)}
+        assert tools.read and set(tools.read) <= {chunk for p in whole.ask(question).expansion.passages for chunk in (*p.hits, *p.neighbors)}

@@ -333,14 +333,6 @@ def test_a_settings_file_that_is_not_read_is_named(run, decided, monkeypatch):
         (decided / "ragnb.toml").unlink()
 
 
-def test_the_demo_ends_with_a_command_that_asks_its_index(run, tmp_path, monkeypatch):
-    """`no index in '.ragnb'` after `ragnb demo` → its last line asks."""
-    monkeypatch.chdir(tmp_path)
-    command, = re.findall("ask it: ragnb (.*)", run("demo")[1])
-    code, out, _ = run(*shlex.split(command))
-    assert code == 0 and out.startswith("[1]")
-
-
 def test_an_index_is_opened_once(run, index, tmp_path, monkeypatch):
     """With `split` or `embed` in the settings each question opened the index twice → once, in every command."""
     from ragnb.indexing.folder_index import Index

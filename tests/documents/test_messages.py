@@ -4,10 +4,12 @@ import errno
 import os
 import re
 import string
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
 import pytest
+from conftest import syntax
 
 import ragnb
 from ragnb.cli import command_line, main
@@ -36,16 +38,16 @@ BY_TYPER = {"Missing argument '{name}'": ["ask"], "No such command '{name}'": ["
             "Got unexpected extra argument(s) ({name}); put a question in quotes": ["ask", "x", "y", "z"]}
 
 
-def said(tree: ast.AST) -> set[str]:
+def said(nodes: Iterable[ast.AST]) -> set[str]:
     """The texts of all calls of `say` in a module; a choice between two texts counts as both."""
-    calls = [n for n in ast.walk(tree) if isinstance(n, ast.Call) and getattr(n.func, "id", "") == "say"]
+    calls = [n for n in nodes if isinstance(n, ast.Call) and getattr(n.func, "id", "") == "say"]
     parts = [part for call in calls for arg in call.args for part in ([arg.body, arg.orelse] if isinstance(arg, ast.IfExp) else [arg])]
     return {part.value for part in parts if isinstance(part, ast.Constant)}
 
 
 @cache
 def in_source() -> set[str]:
-    texts = [said(ast.parse(path.read_text(encoding="utf-8"))) for path in PACKAGE.rglob("*.py")]
+    texts = map(said, syntax().values())
     page = (PACKAGE / "serve" / "page.html").read_text(encoding="utf-8")
     templates = [path.read_text(encoding="utf-8") for path in PACKAGE.rglob("*.html") if path.name != "page.html"]
     return set().union(*texts, re.findall("«([^«»]+)»", page), *(re.findall(r'\bsay\("([^"]+)"', text) for text in templates))
@@ -68,8 +70,7 @@ def template(node: ast.AST) -> str | None:
 @cache
 def in_errors() -> set[str]:
     """The templates of the table that fit a text of the source."""
-    trees = (ast.parse(path.read_text(encoding="utf-8")) for path in PACKAGE.rglob("*.py"))
-    texts = {text for tree in trees for node in ast.walk(tree) if (text := template(node)) and " " in text}
+    texts = {text for nodes in syntax().values() for node in nodes if (text := template(node)) and " " in text}
     texts |= {text.removeprefix("; ") for text in texts}
     texts |= {"must be a whole number of at most X, got X", "must be a number of at most X, got X",     # two parts in the source
               "must be a whole number from X to X, got X", "must be a number from X to X, got X"}
@@ -78,7 +79,7 @@ def in_errors() -> set[str]:
     return fit | (korean().keys() & texts)
 
 
-def printed(tree: ast.AST) -> set[str]:
+def printed(nodes: Iterable[ast.AST]) -> set[str]:
     """The constant texts with a word that the calls of `_say`, `_stage` and `print` write without `say`."""
     def texts(node: ast.AST) -> set[str]:
         if isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("say", "translated", "said_count"):
@@ -89,14 +90,14 @@ def printed(tree: ast.AST) -> set[str]:
             [node.value] if isinstance(node, ast.FormattedValue) else ast.iter_child_nodes(node) \
             if isinstance(node, (ast.JoinedStr, ast.BinOp, ast.List, ast.Tuple, ast.Starred)) else []
         return set().union(*map(texts, inner))
-    calls = [n for n in ast.walk(tree) if isinstance(n, ast.Call) and getattr(n.func, "id", "") in ("_say", "_stage", "print")]
+    calls = [n for n in nodes if isinstance(n, ast.Call) and getattr(n.func, "id", "") in ("_say", "_stage", "print")]
     return {text for call in calls for arg in call.args for text in texts(arg) if re.search("[a-z]{3}", text)}
 
 
 def test_the_command_line_prints_no_text_without_say():
-    assert printed(ast.parse('_say(f"{n} hits", say("x y"), "a" if b else "long text", err=True); other("not printed")')) == {" hits", "long text"}
-    tree = ast.parse((PACKAGE / "cli.py").read_text(encoding="utf-8"))
-    assert printed(tree) - {"ragnb ", "ragnb:", "ragnb: ", "doc_type"} == set()
+    written = '_say(f"{n} hits", say("x y"), "a" if b else "long text", err=True); other("not printed")'
+    assert printed(ast.walk(ast.parse(written))) == {" hits", "long text"}
+    assert printed(syntax()["cli.py"]) - {"ragnb ", "ragnb:", "ragnb: ", "doc_type"} == set()
 
 
 def names(text: str) -> set[str]:
@@ -113,9 +114,9 @@ OF_PYTHON = {"agent": 5, "chunking": 5, "context": 6, "documents": 9, "evaluatio
              "retrieval": 33, "serve": 1, "storage": 14}
 
 
-def raised(tree: ast.AST) -> set[str]:
+def raised(nodes: Iterable[ast.AST]) -> set[str]:
     """The texts of the errors that a module makes, with X for each value."""
-    calls = [n for n in ast.walk(tree) if isinstance(n, ast.Call) and re.search("Error$|^refus|^Problem$|^warn|^optional$", getattr(n.func, "id", getattr(n.func, "attr", "")))]
+    calls = [n for n in nodes if isinstance(n, ast.Call) and re.search("Error$|^refus|^Problem$|^warn|^optional$", getattr(n.func, "id", getattr(n.func, "attr", "")))]
     return {text for call in calls for arg in call.args if (text := template(arg)) and sum(map(str.isalpha, text.replace("X", ""))) > 6 and " " in text}
 
 
@@ -123,9 +124,8 @@ def test_a_message_for_a_user_has_a_korean_text():
     """Only the mistakes that the tests made were looked at → every error of the source, but those of Python programs."""
     use_language("ko")
     rooms: dict[str, set[str]] = {}
-    for path in PACKAGE.rglob("*.py"):
-        texts = raised(ast.parse(path.read_text(encoding="utf-8")))
-        rooms.setdefault(path.relative_to(PACKAGE).parts[0], set()).update(t for t in texts if not re.search("[가-힣]", translated(t)))
+    for path, nodes in syntax().items():
+        rooms.setdefault(path.partition("/")[0], set()).update(t for t in raised(nodes) if not re.search("[가-힣]", translated(t)))
     found = {room: sorted(texts) for room, texts in rooms.items() if texts}
     assert {room: len(texts) for room, texts in found.items()} == OF_PYTHON, found
 
