@@ -128,7 +128,8 @@ class _Directions:
     ) -> np.ndarray:           # Shape (columns, n), float32
         "Return the directions of some columns; all numbers are kept for many columns, or if this was asked before."
         size, random, first = n_columns * n, np.random.default_rng(0), not self.asked and 8 * len(columns) < n_columns
-        if size > len(self.kept) and first:
+        kept = self.kept     # another thread may replace it by fewer numbers
+        if size > len(kept) and first:
             self.asked, parts = True, []
             for at in range(0, n_columns, 1_024):
                 block = random.standard_normal((min(1_024, n_columns - at), n), dtype=np.float32)
@@ -136,9 +137,9 @@ class _Directions:
                 parts.append(block[columns[inside] - at])
             found = np.concatenate(parts)
         else:
-            if size > len(self.kept):
-                self.kept = random.standard_normal(size, dtype=np.float32)
-            found = self.kept[:size].reshape(n_columns, n)[columns]
+            if size > len(kept):
+                self.kept = kept = random.standard_normal(size, dtype=np.float32)
+            found = kept[:size].reshape(n_columns, n)[columns]
         found /= np.float32(np.sqrt(n + 1500))
         return found
 

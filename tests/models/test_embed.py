@@ -275,6 +275,13 @@ def test_a_question_reads_few_axes_and_the_same_vector(emb, tmp_path, monkeypatc
     assert np.array_equal(again.embed(many), emb.embed(many)) and "_all" in vars(axes)
 
 
+def test_directions_are_right_while_another_thread_keeps_fewer_numbers():
+    class Raced(ngrams._Directions):
+        kept = property(lambda self: np.zeros(0, np.float32), lambda self, value: None)
+    columns = np.arange(512)
+    assert np.array_equal(Raced().rows(columns, 512, 3), ngrams._Directions().rows(columns, 512, 3))
+
+
 @pytest.fixture(scope="module")
 def many_axes():
     """An embedding of a corpus that is large enough for hundreds of axes."""
