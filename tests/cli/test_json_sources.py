@@ -4,7 +4,6 @@ from __future__ import annotations
 import asyncio
 import io
 import json
-import shutil
 import sys
 from importlib.resources import files
 from pathlib import Path
@@ -109,8 +108,8 @@ SETTINGS = [("units", {"policy": policy}) for policy in UNITS] + [("parent-child
 def made_twice(tmp_path_factory) -> dict[str, Path]:
     """An index of units and one of chunks, over rules with articles that cite each other."""
     docs, place = tmp_path_factory.mktemp("docs"), tmp_path_factory.mktemp("made")
-    for name in ("leave.md", "labor_qa.jsonl"):
-        shutil.copy(SAMPLE / "corpus/hr_labor" / name, docs / name)
+    for name, end in (("leave.md", "\n## 6"), ("labor_qa.jsonl", "\n")):
+        write(docs, {name: (SAMPLE / "corpus/hr_labor" / name).read_text(encoding="utf-8").partition(end)[0]})
     articles = "\n\n".join(f"제{n}조(규정 {n}) {n}번째 규정이다. 제{n % 5 + 1}조에 따라 반차 {n}번을 정한다." for n in range(1, 9))
     (docs / "취업규칙.txt").write_text(f"취업규칙\n[시행 2024. 1. 1.]\n\n{articles}\n", encoding="utf-8")
     for split in ("units", "parent-child"):

@@ -10,6 +10,7 @@ import shutil
 import threading
 import urllib.error
 import urllib.request
+from contextlib import redirect_stdout
 from pathlib import Path
 
 import pytest
@@ -242,15 +243,13 @@ def test_a_warning_names_the_line_that_asked(index):
 @pytest.fixture(scope="module")
 def decided(tmp_path_factory) -> Path:
     """A folder that was decided on, with identical copies and a few questions."""
-    work = tmp_path_factory.mktemp("decided")
-    for name in ("docs/leave.md", "docs/old/leave.md", "docs/old/leave copy.md"):
-        (work / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(SAMPLE / "corpus/hr_labor/leave.md", work / name)
-    with pytest.MonkeyPatch.context() as patch:
+    text = (SAMPLE / "corpus/hr_labor/leave.md").read_text(encoding="utf-8").partition("\n## 6")[0]
+    work = write(tmp_path_factory.mktemp("decided"), dict.fromkeys(("docs/leave.md", "docs/old/leave.md", "docs/old/leave copy.md"), text))
+    with pytest.MonkeyPatch.context() as patch, redirect_stdout(io.StringIO()) as told:
         patch.chdir(work)
         assert main(["decide", "docs", "--n", "8", "--peers", "none", "--strategy", "multi-scale", "--strategy", "hybrid size=400 policy=none",
-                     "--budgets", "300,900", "--quiet", "--json"]) == 0
-    return work
+                     "--budgets", "300,900", "--quiet"]) == 0
+    return write(work, {"told.txt": told.getvalue()})
 
 
 def test_before_and_after_of_articles_by_one_command(run, decided, monkeypatch):
@@ -258,7 +257,7 @@ def test_before_and_after_of_articles_by_one_command(run, decided, monkeypatch):
     monkeypatch.chdir(decided)
     code, out, _ = run("eval", "--compare", "articles-before", "articles-after", "--out", "out/decide")
     assert code == 0 and "articles-before / articles-after" in out
-    told = run("decide", "docs", "--n", "8", "--peers", "none", "--strategy", "multi-scale", "--strategy", "hybrid size=400 policy=none", "--budgets", "300,900", "--quiet")[1]
+    told = (decided / "told.txt").read_text(encoding="utf-8")
     assert "which differences are significant: ragnb eval --compare articles-before articles-after --out out/decide" in told
     code, _, err = run("eval", "--compare", "articles-before", "articles-after")
     assert code == 2 and "no results in 'out/eval': --out names the folder" in err

@@ -87,8 +87,10 @@ CUTS = (cut_passage, cut_to_sentences)
 def index(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Index:
     parser = None if request.param == "units" else request.param
     folder = tmp_path_factory.mktemp(request.param)
-    for name in ("hr_labor", "law_common"):
-        shutil.copytree(DATA / "corpus" / name, folder / "corpus" / name)
+    for name in ("hr_labor/leave.md", "law_common/interpretations.jsonl", "law_common/shared_workshop_act.txt", "law_common/care_robot_act.txt"):
+        target = folder / "corpus" / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(DATA / "corpus" / name, target)
     return update_index(folder / "corpus", folder / "index", parser=parser, show_progress=False)[0]
 
 
