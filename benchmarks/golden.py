@@ -274,7 +274,7 @@ def accept(args: argparse.Namespace) -> int:
                 taken[name] = changed
         write(file_of(part), known)
     if not taken:
-        print("golden: the last comparison found nothing to accept (lines that are new or missing need `golden.py make`)")
+        print("golden: nothing to accept: `golden.py compare` without --quick stores what it finds (lines that are new or missing need `golden.py make`)")
         return 1
     told, some = counted([*taken.values()]), "; ".join(f"`{name}`" for name in [*taken][:3])
     with open(GOLDEN / "CHANGES.md", "a", encoding="utf-8") as file:

@@ -92,7 +92,15 @@ def make_plugin(
         return None
     make = _MAKERS[kind, name]
     wanted = inspect.signature(make).parameters
-    made = make(*([argument] if argument else []), **{k: v for k, v in parts.items() if k in wanted})
+    own = next((p for p in wanted.values() if p.name not in parts and p.kind is not p.VAR_KEYWORD), None)
+    if argument and own is None:
+        raise InputError(f"the plugin {name!r} takes no argument, got {str(spec)!r}")
+    if not argument and own is not None and own.default is own.empty and own.kind is not own.VAR_POSITIONAL:
+        raise InputError(f"the plugin {name!r} needs an argument: {name}:{own.name.upper()}")
+    try:
+        made = make(*([argument] if argument else []), **{k: v for k, v in parts.items() if k in wanted})
+    except ValueError as error:
+        raise InputError(f"the plugin {str(spec)!r} cannot be made: {error}") from error
     if kind in ("splitter", "embedding"):   # an index stores the name, to make the part again
         _SPECS[type(made)] = str(spec)
     return made
