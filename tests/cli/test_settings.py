@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import one_line, SAMPLE
+from conftest import one_line, SAMPLE, write
 
 from ragnb import Pipeline, read_settings
 from ragnb.agent.library import Library
@@ -31,8 +31,8 @@ CASES = [   # Settings, and the options that say the same
 def made(tmp_path_factory) -> Path:
     """An index of two documents, copied by each test."""
     docs, folder = tmp_path_factory.mktemp("docs"), tmp_path_factory.mktemp("made") / "index"
-    for name in ("leave.md", "labor_qa.jsonl"):
-        shutil.copy(SAMPLE / "corpus/hr_labor" / name, docs / name)
+    for name, end in (("leave.md", "\n## 6"), ("labor_qa.jsonl", "\n")):
+        write(docs, {name: (SAMPLE / "corpus/hr_labor" / name).read_text(encoding="utf-8").partition(end)[0]})
     assert main(["index", str(docs), "--index", str(folder), "--quiet"]) == 0
     return folder
 
@@ -142,8 +142,7 @@ def test_a_folder_of_collections_has_one_file(run, tmp_path):
 
 def test_what_was_tuned_is_indexed_asked_and_measured(run, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "docs").mkdir()
-    shutil.copy(SAMPLE / "corpus/hr_labor/leave.md", "docs/leave.md")
+    write(tmp_path / "docs", {"leave.md": (SAMPLE / "corpus/hr_labor/leave.md").read_text(encoding="utf-8").partition("\n## 6")[0]})
     few = ("--n", "6", "--strategy", "hybrid split=chunks:400/0 top_k=7", "--budgets", "300", "--quiet")
     code, out, err = run("tune", "docs", *few, "--save")
     assert code == 0, err

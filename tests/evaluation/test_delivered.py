@@ -29,9 +29,9 @@ TEXT = "연차는 15일이다 [3] 참고. | 표 | 값 |\n제2조 반차는 4시�
 
 @pytest.fixture(scope="module")
 def sample() -> Dataset:
-    """Ten questions of the sample, over the documents of their collection."""
+    """Ten questions of the sample, over three documents of their collection."""
     data = load_dataset(ROOT / "data")
-    documents = {i: d for i, d in data.documents.items() if i.startswith("hr_labor/")}
+    documents = {i: data.documents[i] for i in ("hr_labor/leave.md", "hr_labor/pay_benefits.md", "hr_labor/travel.md")}
     asked = [q for q in data.questions if all(e.doc_id in documents for e in q.evidence)][:20:2]
     return replace(data, documents=documents, questions=asked)
 

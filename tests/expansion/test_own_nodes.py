@@ -119,20 +119,19 @@ def test_hits_of_a_real_chroma_are_widened_by_the_vector_store_itself(name, page
         assert with_pages & {p.node.ref_doc_id for p in found}
 
 
-@pytest.mark.parametrize("rewritten", [True, False])
 @pytest.mark.parametrize("name", SPLITTERS)
-@pytest.mark.parametrize("with_documents", [True, False])
-def test_nodes_in_any_order_are_laid_as_their_document_has_them(name, with_documents, rewritten, paged, documents):
+def test_nodes_in_any_order_are_laid_as_their_document_has_them(name, paged, documents):
     """`get_nodes` gives any order; nodes whose text is not the document's any more are known by their links."""
     source = [*documents, *paged[:5]]
     nodes = [n for n in SPLITTERS[name].get_nodes_from_documents(source) if n.get_content().strip()]
-    for n in nodes if rewritten else ():
-        n.text = " ".join(n.text.split()).upper() + "."
-    shuffled = random.Random(name).sample(nodes, len(nodes))
-    stores = [NodeStore(some, source if with_documents else ()) for some in (nodes, shuffled)]
-    first, second = (dict(store.texts("c")) for store in stores)
-    assert first == second and len(first) == len(nodes)
-    assert all(stores[0].address_of(n) == stores[1].address_of(n) for n in nodes)
+    for rewritten, given in ((False, source), (False, ()), (True, source), (True, ())):
+        for n in nodes if rewritten else ():
+            n.text = " ".join(n.text.split()).upper() + "."
+        shuffled = random.Random(name).sample(nodes, len(nodes))
+        stores = [NodeStore(some, given) for some in (nodes, shuffled)]
+        first, second = (dict(store.texts("c")) for store in stores)
+        assert first == second and len(first) == len(nodes), (rewritten, len(given))
+        assert all(stores[0].address_of(n) == stores[1].address_of(n) for n in nodes), (rewritten, len(given))
 
 
 def test_a_vector_store_that_keeps_no_texts_says_so():
