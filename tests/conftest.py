@@ -9,6 +9,7 @@ import os
 import re
 import shutil
 import socket
+import ssl
 import sys
 from functools import cache
 from pathlib import Path
@@ -23,6 +24,7 @@ settings.load_profile("ragnb")
 os.environ["RAGNB_LANG"] = "en"   # on any machine
 ROOT = Path(__file__).resolve().parent.parent
 SAMPLE = ROOT / "data"
+ssl.create_default_context = cache(ssl.create_default_context)   # a client reads the certificates of all authorities: 20 ms
 gc.set_threshold(20_000, 20, 20)   # tests make many objects: fewer and longer collections
 sys.path += [str(ROOT), str(ROOT / "benchmarks")]   # some tests are of a tool or a benchmark
 
