@@ -24,6 +24,7 @@ from ragnb.agent.library import Library
 from ragnb.agent.tools import make_mcp_server, ReadingTools
 from ragnb.cli import main
 from ragnb.context.budgets import budget_for
+from ragnb.documents.files import SUFFIXES
 from ragnb.documents.markup import display_width
 from ragnb.evaluation.strategy import parse_strategy
 from ragnb.evaluation.tune import trained_grid, tuning_grid
@@ -66,6 +67,11 @@ def test_help_says_what_follows_every_colon(run):
     told = " ".join(run("ask", "--help")[1].split()).replace("- ", "-")
     with_argument = [name for name, maker in _MAKERS.items() if maker.argument is not None]
     assert [name for name in with_argument if not re.search(rf"\b{name}:(N|X|UNIT)\b", told)] == []
+
+
+def test_help_names_every_kind_of_file(run):
+    told = run("index", "--help")[1] + run("--lang", "ko", "index", "--help")[1]
+    assert [suffix for suffix in SUFFIXES if told.count(suffix) < 2 and suffix not in (".markdown", ".htm")] == []
 
 
 def test_notes_on_other_folders_are_commands_that_can_be_typed(run, tmp_path):
