@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from llama_index.core.llms import LLM
 
 # %% auto #0
-__all__ = ['fills', 'read_hits', 'with_earlier', 'is_earlier', 'within_share', 'with_edition', 'in_force_first', 'noted',
-           'for_window', 'Pipeline']
+__all__ = ['fills', 'read_hits', 'with_earlier', 'is_earlier', 'within_share', 'with_edition', 'noted', 'for_window', 'Pipeline']
 
 # %% ../../nbs/80_pipeline/03_pipeline.ipynb #75241910
 from ..documents.catalogue import Catalogue
@@ -36,8 +35,6 @@ from ..storage.filters import Where
 from ..storage.store import ChunkReader
 from ..retrieval.missing_words import index_words, missing_words, Note
 from ..retrieval.hybrid import check_question, find_hits, Hits, question_bundle
-from ..retrieval.multiscale import MultiScaleRanking
-from ..retrieval.unit_source import SHIFT
 from ..expansion.expander import Expander, Expansion, ExpansionStats
 from ..expansion.policy import no_expansion, Policy, policy_name
 from ragnb.context.builders import (
@@ -153,24 +150,6 @@ def with_edition(
     "Mark a passage of an edition that is not in force."
     why = {i: replace(w, detail=f"{w.detail or w}; {mark}") if w.role == "hit" else w for i, w in passage.why.items()}
     return replace(passage, why=why, metadata=passage.metadata | {"edition": mark})
-
-
-# %% ../../nbs/80_pipeline/03_pipeline.ipynb #d5395ede
-def in_force_first(
-    found: Hits,
-    catalogue: Catalogue,   # As of a date
-) -> Hits:                  # What the question names, and what that cites, stays where it is
-    "Put what was found in editions that were not in force behind the rest."
-    late, low = {doc_id for doc_id in found.doc_ids if catalogue.edition(doc_id)}, float("inf")
-    if not isinstance(found, MultiScaleRanking):
-        hits = sorted(found.hits, key=lambda h: h.node.ref_doc_id in late and h.node_id not in found.reasons)
-        return Hits(hits, found.members, found.reasons, found.places, found.signs)
-    pieces, ids = [], found.reader.units.ids
-    may_move = (lambda p: ids[p.key >> SHIFT] in late and (p.why is None or p.why.role == "beside"))
-    for piece in sorted(found.pieces, key=may_move):
-        low = min(low, piece.score)
-        pieces.append(piece._replace(score=low))
-    return replace(found, pieces=pieces)
 
 
 # %% ../../nbs/80_pipeline/03_pipeline.ipynb #2fb8c103
@@ -495,8 +474,8 @@ class Pipeline(_Shown):
         found = find_hits(self.retriever, bundle := question_bundle(question))
         if self.reranker is not None:
             found = found.reranked(self.reranker.postprocess_nodes(found.hits, query_bundle=bundle))
-        is_dated = self.catalogue and self.catalogue.index.as_of
-        return in_force_first(found, self.catalogue) if is_dated else found
+        dated = self.catalogue if self.catalogue and self.catalogue.index.as_of else None
+        return found.documents_last({i for i in found.doc_ids if dated.edition(i)}) if dated else found
 
     def read(self, question: str, found: Hits, history: Conversation | None = None) -> Answer:
         """Read around the hits and lay out the context, without notes and model.

@@ -9,7 +9,7 @@ import asyncio
 import copy
 import math
 import statistics
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -235,6 +235,14 @@ class Hits:
         if self.places:
             hits = sorted(hits, key=lambda h: h.node_id not in self.reasons)
         return Hits(hits, members | {"rerank": ranked(hits)}, self.reasons, self.places, self.signs)
+
+    def documents_last(
+        self,
+        doc_ids: Collection[str],   # Such as editions that were not in force
+    ) -> Hits:                      # What the question names, and what that cites, stays where it is
+        "Put the hits of some documents behind the rest."
+        hits = sorted(self.hits, key=lambda h: h.node.ref_doc_id in doc_ids and h.node_id not in self.reasons)
+        return Hits(hits, self.members, self.reasons, self.places, self.signs)
 
 
 # %% ../../nbs/40_retrieval/02_hybrid.ipynb #e81cba53

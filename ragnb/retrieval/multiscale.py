@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -447,6 +448,16 @@ class MultiScaleRanking(Hits):
     def doc_ids(self) -> list[str]:
         "Documents by their best unit, each once; nothing is read."
         return list(dict.fromkeys(self.reader.units.ids[p.key >> SHIFT] for p in self.pieces))
+
+    def documents_last(
+        self,
+        doc_ids: Collection[str],   # Such as editions that were not in force
+    ) -> MultiScaleRanking:         # What the question names, and what that cites, stays where it is
+        "Put the units of some documents behind the rest."
+        ids, may_move = self.reader.units.ids, (lambda p: not p.why or p.why.role == "beside")
+        pieces = sorted(self.pieces, key=lambda p: ids[p.key >> SHIFT] in doc_ids and may_move(p))
+        lowest = accumulate((p.score for p in pieces), min)
+        return replace(self, pieces=[p._replace(score=score) for p, score in zip(pieces, lowest)])
 
     def best(self, n: int) -> list[NodeWithScore]:   # At most `n`, best first; copies, which may be changed
         "Read the best units; those that were read already are not read again."
