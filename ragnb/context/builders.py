@@ -9,6 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
+from functools import lru_cache
 from itertools import accumulate
 from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
 
@@ -94,10 +95,16 @@ def _part_start(passage: Passage, start: int, keep: Span) -> int:
     return start if at is None else base + at
 
 
+@lru_cache(maxsize=64)   # each size that is tried asks for the same passages
+def _sentences(text: str, method: str = "auto") -> tuple[Span, ...]:
+    "The sentences of a passage."
+    return tuple(sentence_spans(text, method))
+
+
 def _readable(passage: Passage, start: int, size: int, keep: Span) -> tuple[Span, bool]:
     "The part of a passage from about `start` on that a reader can follow, with what must be kept; does it go on?"
     base, text = passage.span.start, passage.text
-    sentences = [Span(base + s.start, base + s.end) for s in sentence_spans(text, "rule")]
+    sentences = [Span(base + s.start, base + s.end) for s in _sentences(text, "rule")]
     if start > base:
         start = min(next((s.start for s in sentences if s.start >= start), keep.start), keep.start)
         start = _part_start(passage, start, keep)
@@ -156,7 +163,7 @@ def cut_to_sentences(
     if len(passage.span) <= size:
         return passage
     base = passage.span.start
-    spans = [Span(base + s.start, base + s.end) for s in sentence_spans(passage.text)]
+    spans = [Span(base + s.start, base + s.end) for s in _sentences(passage.text)]
     keep = passage.focus or (spans[0] if spans else Span(base, base + size))
     run = covering(spans, keep)
     whole = spans[run[0]].hull(spans[run[-1]]).hull(keep) if run else keep

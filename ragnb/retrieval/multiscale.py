@@ -463,7 +463,8 @@ class MultiScaleRanking(Hits):
         "Read the best units; those that were read already are not read again."
         pieces = self.pieces[:n]
         nodes = self.reader.read_units(p.key for p in pieces)
-        return [NodeWithScore(node=n.model_copy(deep=True), score=p.score) for n, p in zip(nodes, pieces)]
+        copies = (n.model_copy(update={"metadata": dict(n.metadata)}) for n in nodes)
+        return [NodeWithScore(node=n, score=p.score) for n, p in zip(copies, pieces)]
 
     def __repr__(self) -> str:
         best = f", best {self.reader.units.address(self.pieces[0].key)!r}" if self.pieces else ""
