@@ -5,7 +5,7 @@ Run: python benchmarks/document_share.py [--budget 4000] [--shares .3 .4 .5 .6 .
 The sample, once as it is and once with one long record of type gcb: the texts of all repair records in one diary. A record of this type
 is read whole. Evidence counts only in a passage of its own document, so the copies in the diary count for nothing. *Two places* are the
 questions whose evidence is in two places or more, all of which are needed; *maintenance* are the questions on the machines.
-Retrieval, expansion and context are those of `Library.open`; no model is asked.
+Retrieval and context are those of `Library.open`, with the policy "doc_type"; no model is asked.
 """
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def measure(name: str, documents: list[Document], questions: dict[str, list], bu
     """Print the rows of one corpus."""
     with tempfile.TemporaryDirectory() as folder:
         index_documents(documents, folder, show_progress=False)
-        pipeline = library_pipeline(Library.open(folder, budget=budget))
+        pipeline = library_pipeline(Library.open(folder, budget=budget, policy="doc_type", top_k=20))
         found = {q.query: pipeline.find(q.query) for asked in questions.values() for q in asked}
 
         def reading(share: float | None):

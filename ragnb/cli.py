@@ -853,7 +853,7 @@ _POLICIES = ("none; neighbors:N and siblings:N, N chunks on each side; window:N,
              "auto-merge:X, the parent when a share X of its chunks was found; segments:X, a weight X against "
              "irrelevant chunks; adaptive:UNIT, counted in characters or tokens; parent; llm:N, as many as the "
              "model says, N if it says nothing; several with + (default: none over units, which are chosen as "
-             "spans already, else neighbors:1; chat and serve: doc_type).")
+             "spans already, else neighbors:1; chat and serve over collections or chunks: doc_type).")
 
 class _Retrieval(_Settings):
     "What is retrieved, and how much around it."

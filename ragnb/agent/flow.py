@@ -328,7 +328,8 @@ class AgentFlow(Workflow):
         state.attempts += 1
         route = next((r for r in parts.routes if r.name == state.route), parts.routes[-1])   # for a name that is gone
         await plan_queries(state, route, parts.models["plan"], parts.n_queries, parts.step_timeout)
-        gate_question(state, route, await asyncio.to_thread(lambda: parts.library.rows))
+        types = route.doc_types if parts.models["route"] else ()   # a rule that errs would hide answers
+        gate_question(state, types, await asyncio.to_thread(lambda: parts.library.rows))
         return _next(ctx, state, Searching)
 
     @step

@@ -213,6 +213,14 @@ def _wider(retriever: BaseRetriever, top_k: int) -> BaseRetriever:
 DOCUMENT_SHARE: float = 0.4   # Of the context, for one document as long as others wait
 
 
+def _usual(indexes: Mapping[str, Index], settings: Mapping[str, Any]) -> dict[str, Any]:
+    "Settings of a library that nobody gives: none over one index with units, as `Pipeline.ask` reads spans of them."
+    others = {"policy", "top_k", "expand_top_k", "max_chunks"} & settings.keys()
+    by_spans = "" in indexes and indexes[""].has_units and not others and settings.get("reranker", "none") == "none"
+    reads = {"policy": "doc_type", "document_share": DOCUMENT_SHARE, "top_k": 20}
+    return {} if "policy" in settings or by_spans else reads
+
+
 class Library:
     """One index, or several collections that are asked together.
 
@@ -232,14 +240,14 @@ class Library:
         """Open an index, or the folder of collections that `ragnb index --all` makes; or opened indexes by collection.
 
         No caller can widen `where`, the filter of the metadata. `settings` are those of `Pipeline.from_index`. With a
-        policy, a question reads what `Pipeline.ask` reads. Without one, the policy is "doc_type", `document_share` is
-        `DOCUMENT_SHARE`, and a search has 20 hits.
+        policy, or over one index with units, a question reads what `Pipeline.ask` reads. Otherwise the policy is
+        "doc_type", `document_share` is `DOCUMENT_SHARE`, and a search has 20 hits.
         """
-        own = {} if "policy" in settings else {"policy": "doc_type", "document_share": DOCUMENT_SHARE, "top_k": 20}
-        settings = own | settings | {"where": where} | ({} if top_k is None else {"top_k": top_k})
         if not isinstance(folder, Mapping):
             inner = [] if Path(folder, "index.db").exists() else find_collections(folder)
             folder = {p.name: Index.open(p) for p in inner} or {"": Index.open(folder)}
+        settings |= {"where": where} | ({} if top_k is None else {"top_k": top_k})
+        settings = _usual(folder, settings) | settings
         pipelines = {name: Pipeline.from_index(index, **settings) for name, index in folder.items()}
         return cls(pipelines, lookup=settings.get("lookup", True))
 

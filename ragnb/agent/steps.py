@@ -236,10 +236,10 @@ def named_in(
 
 def gate_question(
     state: AgentState,                    # Its devices, documents and doc_types are set
-    route: AgentRoute,
+    doc_types: Sequence[str],             # Of its route
     rows: Sequence[Mapping[str, Any]],    # Documents, see `Library.rows`
 ) -> None:
-    "Narrow the first attempt to what the question names and to the documents of its route; open a further one."
+    "Narrow the first attempt to what the question names and to the types of documents; open a further one."
     if state.attempts > 1:
         state.doc_types, state.devices = [], state.devices if state.confirmed else []
         state.record("gate", "open", "a further attempt searches all documents that may be read")
@@ -250,7 +250,7 @@ def gate_question(
     if titles and state.documents is None:
         state.documents = [r["id"] for r in rows if r["title"] in titles]
     held = {r["doc_type"].strip().casefold(): r["doc_type"] for r in rows if r.get("doc_type")}
-    state.doc_types = sorted(held[t] for t in route.doc_types if t in held)
+    state.doc_types = sorted(held[t] for t in doc_types if t in held)
     told = [*state.devices, *titles, *state.doc_types]
     state.record("gate", "rule" if told else "open", ", ".join(told))
 

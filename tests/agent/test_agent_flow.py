@@ -18,7 +18,7 @@ from ollama_server import OllamaServer
 from ragnb import Agent, Conversation, index_documents, InputError, resolve_llm, update_index
 from ragnb.agent.chat import Chat
 from ragnb.agent.flow import AgentFlow, AgentParts, AnswerPart, Begin, Finished, offered, StepEvent
-from ragnb.agent.library import Library, library_pipeline
+from ragnb.agent.library import DOCUMENT_SHARE, Library, library_pipeline
 from ragnb.agent.routes import AgentRoute, DEFAULT_ROUTES
 from ragnb.agent.state import AgentState, Choice, FoundChunk
 from ragnb.models.scripted import ScriptedLLM
@@ -61,9 +61,9 @@ def ask(library: Library, llm: Any, question: str = QUESTION, history: Conversat
 
 # --- the paths
 @pytest.mark.parametrize("queries", ["[]", '["유급 휴가", "E-117 알람"]'])
-def test_what_matches_strongly_is_read_from_the_scores_of_the_search(library: Library, queries: str) -> None:
+def test_what_matches_strongly_is_read_from_the_scores_of_the_search(folder: Path, queries: str) -> None:
     """Fused by rank, all hits score nearly the same; what is marked goes by their share of the best score."""
-    agent = Agent(library, script(plan=queries), {"grade": None})
+    agent = Agent(Library.open(folder, policy="doc_type"), script(plan=queries), {"grade": None})
     state = agent.ask("연차는 다음 해로 넘기나요?")
     assert all(h.score >= .75 * state.hits[0].score for h in state.hits[:3]) and max(h.share for h in state.hits) <= 1
     answer = agent.read(AgentState.from_json(state.to_json()))
@@ -112,7 +112,8 @@ def test_routes_are_data(library: Library) -> None:
 
 def test_filters_that_leave_nothing_are_dropped(library: Library) -> None:
     routes = (AgentRoute(name="only", collections=("sea",)), AgentRoute(name="general", doc_types=("gcb",)))
-    state = ask(library, None, "TR-7 의 누설", routes=routes[1:])
+    assert ask(library, None, "TR-7 의 누설", routes=routes[1:]).doc_types == [], "a rule that errs would hide the answer"
+    state = ask(library, script(), "TR-7 의 누설", routes=routes[1:])
     assert "filter_dropped" in state.kinds("retrieve") and state.hits
 
 
@@ -162,7 +163,7 @@ async def test_the_answer_is_streamed_and_steps_are_told_as_they_happen(library:
     told = [e.event.step for e in events if isinstance(e, StepEvent)]
     assert told == ["route", "plan", "gate", "retrieve", "expand", "answer", "judge"] and isinstance(events[-1], Finished)
     summary = next(e.event for e in events if isinstance(e, StepEvent) and e.event.step == "expand")
-    assert "expanded" in summary.detail and "characters" in summary.detail
+    assert "passages" in summary.detail and "characters" in summary.detail
 
 
 # --- a person
@@ -482,13 +483,13 @@ def test_one_long_record_does_not_fill_the_context(tmp_path: Path) -> None:
                     tmp_path / "two", show_progress=False)
 
     def held(hits: list[str], **settings: Any) -> dict[str, int]:
-        passages = library_pipeline(Library.open(tmp_path / "two", **settings)).answer("나사는 어떻게 조이나요?", hits).passages
+        passages = library_pipeline(Library.open(tmp_path / "two", policy="doc_type", **settings)).answer("나사는 어떻게 조이나요?", hits).passages
         return {d: sum(len(p.span) for p in passages if p.doc_id == d) for d in texts}
     found = ["diary.md#u20", "diary.md#u90", "diary.md#u130", "manual.md#u20"]
-    without, both = held(found, document_share=None), held(found)
+    without, both = held(found), held(found, document_share=DOCUMENT_SHARE)
     assert without["manual.md"] == 0 and without["diary.md"] > 3_000, "without a ceiling the diary fills the context"
     assert both["manual.md"] >= 30 and both["diary.md"] > 0.4 * 4_000, "room that is left goes back to the diary"
-    assert held(found[:3])["diary.md"] > 3_000
+    assert held(found[:3], document_share=DOCUMENT_SHARE)["diary.md"] > 3_000
     for bad in (0, -1, 1.5):
         with pytest.raises(InputError, match="document_share"):
             Library.open(tmp_path / "two", document_share=bad)

@@ -62,7 +62,7 @@ async def test_a_source_says_what_matches_strongly_and_where_it_is_cut(world: Pa
         marked = [source["text"][a:b] for a, b in source["strong"]]
         assert marked[-1] == TEXTS["leave.md"][3].strip().split("\n\n")[1] and len(marked) <= most
         assert len(turn["sources"]) > 1 and all(s["strong"] == [] for s in turn["sources"][1:])
-        for s in turn["sources"]:
+        for s in (s for s in turn["sources"] if s["doc_id"] in TEXTS):
             text = TEXTS[s["doc_id"]][3].strip()
             assert s["cut"] == [s["start"] > 0, s["end"] < len(text)]
         (kept,) = (await client.get(f"/api/conversations/{events[0]['conversation']}")).json()["turns"]
