@@ -103,8 +103,8 @@ def test_steps_answer_and_a_citation_in_its_document(show: Callable[..., Screen]
     frame = page.frame_locator("#frame")
     frame.locator("mark.hit").first.wait_for()
     assert "연차는 15일이다" in frame.locator(".passage").first.inner_text()
-    colour = frame.locator("mark.hit").first.evaluate("e => getComputedStyle(e).backgroundColor")
-    assert colour == "rgb(255, 224, 138)"
+    colours = frame.locator("mark.hit").evaluate_all("all => all.map(e => [e.textContent.includes('15일'), getComputedStyle(e).backgroundColor])")
+    assert [True, "rgb(255, 224, 138)"] in colours
     screen.keep("desk-citation")
     page.get_by_role("button", name="닫기").click()
     assert not page.locator("#view[open]").count()
@@ -323,7 +323,7 @@ def test_a_hostile_document_is_inert(show: Callable[..., Screen]) -> None:
         summary.click()
     shown = turn.inner_text()
     assert "<img src=x onerror=" in shown and "<script>window.hacked=1</script>" in shown and "⟨U+202E⟩gnp.exe" in shown
-    assert not turn.locator("img, script, a, svg, h1").count()
+    assert not turn.locator("img:not([data-page]), script, a, svg, h1").count()     # pictures of pages are ours
     screen.keep("desk-hostile")
     turn.locator(".answer button").click()
     frame = page.frame_locator("#frame")
