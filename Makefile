@@ -25,7 +25,7 @@ demo: $(VENV)/.runtime  ## index the sample documents, answer a question, write 
 
 test: export OMP_NUM_THREADS := 1
 test: export OPENBLAS_NUM_THREADS := 1
-test: $(VENV)/.dev  ## run every notebook, then pytest (about six minutes)
+test: $(VENV)/.dev  ## run every notebook, then pytest (about four minutes)
 	$(BIN)/nbdev_test --n_workers $(WORKERS)
 	$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal -m "not heavy and not cluster and not browser"
 
