@@ -45,6 +45,7 @@ from ..indexing.collections import find_collections
 from ..indexing.folder_index import Index
 from ..pipeline.chance import likeliest
 from ..pipeline.pipeline import Pipeline
+from ..pipeline.specs import OF_HITS
 
 # %% ../../nbs/85_agent/01_library.ipynb #304a7087
 def _named_node(node: TextNode, name: str) -> TextNode:
@@ -215,8 +216,8 @@ DOCUMENT_SHARE: float = 0.4   # Of the context, for one document as long as othe
 
 def _usual(indexes: Mapping[str, Index], settings: Mapping[str, Any]) -> dict[str, Any]:
     "Settings of a library that nobody gives: none over one index with units, as `Pipeline.ask` reads spans of them."
-    others = {"policy", "top_k", "expand_top_k", "max_chunks"} & settings.keys()
-    by_spans = "" in indexes and indexes[""].has_units and not others and settings.get("reranker", "none") == "none"
+    of_hits = {*OF_HITS} & settings.keys() or settings.get("reranker") not in (None, "none")
+    by_spans = "" in indexes and indexes[""].has_units and not of_hits
     reads = {"policy": "doc_type", "document_share": DOCUMENT_SHARE, "top_k": 20}
     return {} if "policy" in settings or by_spans else reads
 

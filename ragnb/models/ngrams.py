@@ -127,10 +127,10 @@ class _Directions:
         n: int,                # Number of directions
     ) -> np.ndarray:           # Shape (columns, n), float32
         "Return the directions of some columns; all numbers are kept for many columns, or if this was asked before."
-        size, random, first = n_columns * n, np.random.default_rng(0), not self.asked and 8 * len(columns) < n_columns
+        size, is_first = n_columns * n, not self.asked and 8 * len(columns) < n_columns
         kept = self.kept     # another thread may replace it by fewer numbers
-        if size > len(kept) and first:
-            self.asked, parts = True, []
+        if size > len(kept) and is_first:
+            self.asked, parts, random = True, [], np.random.default_rng(0)
             for at in range(0, n_columns, 1_024):
                 block = random.standard_normal((min(1_024, n_columns - at), n), dtype=np.float32)
                 inside = slice(*np.searchsorted(columns, (at, at + 1_024)))
@@ -138,7 +138,7 @@ class _Directions:
             found = np.concatenate(parts)
         else:
             if size > len(kept):
-                self.kept = kept = random.standard_normal(size, dtype=np.float32)
+                self.kept = kept = np.random.default_rng(0).standard_normal(size, dtype=np.float32)
             found = kept[:size].reshape(n_columns, n)[columns]
         found /= np.float32(np.sqrt(n + 1500))
         return found

@@ -15,7 +15,7 @@ from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.schema import Document
 
 # %% auto #0
-__all__ = ['RETRIEVERS', 'PLANS', 'RetrieverSpec', 'parse_retriever', 'resolve_retriever', 'Parts', 'refuse_unused',
+__all__ = ['RETRIEVERS', 'PLANS', 'OF_HITS', 'RetrieverSpec', 'parse_retriever', 'resolve_retriever', 'Parts', 'refuse_unused',
            'units_to_fill', 'resolve_parts']
 
 # %% ../../nbs/80_pipeline/01_specs.ipynb #a22b497d
@@ -183,12 +183,15 @@ class Parts:
         return isinstance(self.retriever, MultiScaleRetriever) and self.reranker is None and self.policy is no_expansion
 
 # %% ../../nbs/80_pipeline/01_specs.ipynb #6107e67e
+OF_HITS: tuple[str, ...] = ("top_k", "expand_top_k", "max_chunks", "passage_size")   # Unused where spans are read
+
+
 def refuse_unused(
     parts: Parts,
     settings: Mapping[str, Any],  # Name -> value of each given setting
 ) -> None:                        # `InputError` for the first setting without effect
     "Refuse a setting that a pipeline of these parts cannot use."
-    for name in ("top_k", "expand_top_k", "max_chunks", "passage_size"):
+    for name in OF_HITS:
         if parts.reads_ranking and name in settings:
             raise InputError(f"{name} has no effect on multi-scale retrieval without a policy or reranker, which reads "
                              f"units until the budget is full: leave it out, or name a policy, got {settings[name]!r}")

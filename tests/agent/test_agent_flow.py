@@ -21,7 +21,9 @@ from ragnb.agent.flow import AgentFlow, AgentParts, AnswerPart, Begin, Finished,
 from ragnb.agent.library import DOCUMENT_SHARE, Library, library_pipeline
 from ragnb.agent.routes import AgentRoute, DEFAULT_ROUTES
 from ragnb.agent.state import AgentState, Choice, FoundChunk
+from ragnb.expansion.policy import no_expansion, policy_name
 from ragnb.models.scripted import ScriptedLLM
+from ragnb.pipeline.specs import OF_HITS
 from ragnb.pipeline.answer import strong_offsets
 
 ROUTE, PLAN, GRADE, JUDGE, REWRITE = "어느 것에 속하는지", "바꿔 쓰세요", "도움이 되는지", "비추어 판정", "고쳐 쓰세요"  # words of each step's prompt
@@ -74,6 +76,13 @@ def test_what_matches_strongly_is_read_from_the_scores_of_the_search(folder: Pat
         del hit["share"]               # as a version without shares has stored it
     answer = agent.read(AgentState.from_json(json.dumps(kept)))
     assert answer.passages and not any(strong_offsets(answer, p) for p in answer.passages)
+
+
+def test_a_setting_of_hits_reads_around_hits(folder: Path) -> None:
+    """`chat --passage-size 500` → "has no effect on multi-scale retrieval"; with no such setting, spans are read."""
+    assert Library.open(folder).reader.expander.policy is no_expansion
+    for name in OF_HITS:
+        assert policy_name(Library.open(folder, **{name: 7}).reader.expander.policy) == "doc_type", name
 
 
 def test_a_collection_that_knows_nothing_has_no_strong_hit(folder: Path, tmp_path: Path) -> None:
@@ -249,6 +258,7 @@ def test_another_process_goes_on(library: Library, folder: Path, tmp_path: Path)
 import sys
 from ragnb.agent.flow import Agent
 from ragnb.agent.state import AgentState, Choice, FoundChunk
+from ragnb.expansion.policy import no_expansion, policy_name
 from ragnb.models.scripted import ScriptedLLM
 agent = Agent({str(folder)!r}, ScriptedLLM({{{JUDGE!r}: {YES!r}, '': '팔이 걸렸습니다 [1].'}}), {{'plan': None, 'grade': None}})
 done = agent.resume(AgentState.load({str(tmp_path / "state.json")!r}), Choice(documents=['TR.md']))
