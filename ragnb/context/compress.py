@@ -20,11 +20,11 @@ __all__ = ['COMPRESS_PROMPT', 'compress_passages', 'Compression', 'Compressor', 
 
 # %% ../../nbs/60_context/06_compress.ipynb #c80895ab
 from ..documents.forms import reading_form
-from ..documents.messages import for_question, in_both
+from ..documents.messages import for_question, in_both, say
 from ..documents.span import check_fields, covering, InputError, Outline, Passage, shared, Span, try_address, union
 from ..documents.text import sentence_spans, word_tokens_batch
 from ..models.guards import guard_marks
-from ..models.llm import error_event, json_values, ModelEvent, shorten, strip_thinking, within
+from ..models.llm import error_event, json_values, ModelEvent, shorten, strip_thinking, tell_fallback, within
 from ..retrieval.arguments import check_counts
 from .builders import cut_passage, Excerpt, passage_part
 
@@ -301,10 +301,16 @@ class Compressor:
             if not events:
                 kind = "unfaithful" if dropped else "empty"
                 events.append(ModelEvent(kind, f"{dropped} sentences given, none of them in the source", 1))
+            tell_fallback(say("the model chose no sentence of the sources ({reason}): a rule chose them",
+                              reason=events[-1]))
             kept = compress_passages(passages, question, self.size, outlines)
             return Compression(kept, 0, dropped, True, 1, events)
-        worth = [w + 1e-9 for w in _worth(question, passages, sentences)]  # what was chosen is never worthless
-        order = [i for i in _priority(sentences, worth) if i in chosen]
+        own = _worth(question, passages, sentences)
+        order = [i for i in _priority(sentences, [w + 1e-9 for w in own]) if i in chosen]  # a choice is never worthless
+        if dropped:
+            tell_fallback(say("{n} sentences that the model chose are not in the sources: a rule filled their room",
+                              n=dropped))
+            order += [i for i in _priority(sentences, own) if i not in chosen]
         return Compression(_kept(passages, sentences, order, self.size), len(chosen), dropped, False, 1, events)
 
 # %% ../../nbs/60_context/06_compress.ipynb #f170845f

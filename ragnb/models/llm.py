@@ -11,9 +11,9 @@ import json
 import re
 import threading
 import types
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import Future, wait
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import accumulate
@@ -21,9 +21,9 @@ from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 # %% auto #0
-__all__ = ['T', 'QA_PROMPT', 'ModelEvent', 'shorten', 'unreachable', 'error_event', 'within', 'awithin', 'fill_prompt',
-           'prompt_template', 'strip_thinking', 'ThoughtFilter', 'json_values', 'read_verdict', 'read_score',
-           'openai_like', 'resolve_llm', 'check_model']
+__all__ = ['T', 'QA_PROMPT', 'ModelEvent', 'shorten', 'unreachable', 'error_event', 'tell_fallback', 'fallbacks', 'within',
+           'awithin', 'fill_prompt', 'prompt_template', 'strip_thinking', 'ThoughtFilter', 'json_values',
+           'read_verdict', 'read_score', 'openai_like', 'resolve_llm', 'check_model']
 
 # %% ../../nbs/10_models/06_llm.ipynb #e80effda
 from ..documents.arguments import checked
@@ -71,6 +71,29 @@ def error_event(
     "Record an exception."
     kind = "timeout" if "timeout" in type(error).__name__.lower() else "failed"
     return ModelEvent(kind, shorten(f"{type(error).__name__}: {error}"), call)
+
+# %% ../../nbs/10_models/06_llm.ipynb #aed30cca
+_FALLBACKS: contextvars.ContextVar[list[str] | None] = contextvars.ContextVar("fallbacks", default=None)
+
+
+def tell_fallback(
+    text: str,   # What failed and what was done instead, in the language of the reader
+) -> None:
+    "Report that a rule did the work of a model."
+    texts = _FALLBACKS.get()
+    if texts is not None and text not in texts:
+        texts.append(text)
+
+
+@contextmanager
+def fallbacks() -> Iterator[list[str]]:   # Filled inside the block, each text once
+    "Collect the fallbacks of a block."
+    texts: list[str] = []
+    token = _FALLBACKS.set(texts)
+    try:
+        yield texts
+    finally:
+        _FALLBACKS.reset(token)
 
 # %% ../../nbs/10_models/06_llm.ipynb #716b6f0f
 T = TypeVar("T")

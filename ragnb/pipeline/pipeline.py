@@ -29,7 +29,7 @@ from ..documents.messages import for_question, say, translated
 from ..documents.provisions import missing_citations
 from ..documents.span import check_fields, InputError, Passage, Why
 from ..documents.text import article_tokens, tokenizer as tokenizer_of
-from ..models.llm import prompt_template, QA_PROMPT, resolve_llm
+from ..models.llm import fallbacks, prompt_template, QA_PROMPT, resolve_llm
 from ..storage.filtered import filtered_store, FilteredStore, located, warned
 from ..storage.filters import Where
 from ..storage.store import ChunkReader
@@ -162,6 +162,10 @@ def _skipped_notes(question: str, store: ChunkReader) -> list[Note]:
     return [Note("skipped", text) for text in told]
 
 
+def _with_notes(answer: Answer, notes: Sequence[Note]) -> Answer:
+    return replace(answer, context=replace(answer.context, notes=(*answer.context.notes, *notes)))
+
+
 _ID_PARTS = re.compile(r"[^\W\d_]+|\d+")   # GCB_0006: GCB, 0006
 
 
@@ -189,7 +193,7 @@ def noted(
         by_name = bool(lost) or any(why.is_by_name for p in answer.passages for why in p.why.values())
         notes += missing_words(answer.question, held, texts, by_name or not texts, filtered).notes
     notes += absent_notes(answer.chance) + ([] if filtered else _skipped_notes(answer.question, store))
-    return replace(answer, context=replace(answer.context, notes=(*answer.context.notes, *notes)))
+    return _with_notes(answer, notes)
 
 # %% ../../nbs/80_pipeline/03_pipeline.ipynb #875149a9
 def _shorter(context: Context, passages: Sequence[Passage], question: str, builder: ContextBuilder,
@@ -268,8 +272,10 @@ def _told(pipeline: Pipeline, question: str, history: Conversation | None) -> An
     store = pipeline.expander.store
 
     def told() -> Answer:
-        answer = warned(pipeline.read(question, pipeline.find(question), history), store)
+        with fallbacks() as texts:
+            answer = warned(pipeline.read(question, pipeline.find(question), history), store)
         answer = noted(answer, pipeline.retriever, store, pipeline.catalogue)
+        answer = _with_notes(answer, [Note("model", text) for text in texts])
         return for_window(answer, pipeline.llm, pipeline.builder, pipeline.prompt) if pipeline.llm else answer
 
     return store.in_one_state(told)
@@ -567,7 +573,9 @@ class Pipeline(_Shown):
         """
         nodes = self.expander.store.get_chunks(h for h in hits if isinstance(h, str)).all()
         chosen = Hits([NodeWithScore(node=nodes[h]) if isinstance(h, str) else h for h in hits])
-        read = self.read(check_question(question), chosen, history)
+        with fallbacks() as texts:
+            read = self.read(check_question(question), chosen, history)
+        read = _with_notes(read, [Note("model", text) for text in texts])
         return written(for_window(read, self.llm, self.builder, self.prompt), self.llm, self.prompt, self.timeout)
 
     def passages(self, question: str) -> list[Passage]:

@@ -27,11 +27,11 @@ __all__ = ['MULTI_QUERY_PROMPT', 'HYDE_PROMPT', 'Plan', 'read_queries', 'Plannin
 # %% ../../nbs/40_retrieval/05_planning.ipynb #eb11dae6
 from ..documents.arguments import checked
 from ..documents.markup import one_line
-from ..documents.messages import for_question, in_both
+from ..documents.messages import for_question, in_both, say
 from ..documents.span import InputError
 from ..models.guards import guard_marks
 from ragnb.models.llm import (
-    error_event, json_values, ModelEvent, resolve_llm, shorten, strip_thinking, within
+    error_event, json_values, ModelEvent, resolve_llm, shorten, strip_thinking, tell_fallback, within
 )
 from ..storage.filters import Where
 from .arguments import check_counts, filtered_retriever, is_number
@@ -53,22 +53,42 @@ class Plan:
 
 # %% ../../nbs/40_retrieval/05_planning.ipynb #e79f2f27
 def _texts(value: object) -> list[str]:
-    "The texts in a value, in order."
+    "The texts of a list, or of an object with one list, one object or numbered keys."
     if isinstance(value, str):
         return [value]
     if isinstance(value, Mapping):
-        value = list(value.values())
+        lists = [v for v in value.values() if isinstance(v, list)]
+        inner = [v for v in value.values() if isinstance(v, (list, dict))]
+        if len(lists) == 1 or len(inner) == 1:
+            return _texts((lists if len(lists) == 1 else inner)[0])
+        is_numbered = all(re.search(r"\d", key) for key in value)
+        value = list(value.values()) if is_numbered or len(value) == 1 else []
     return [t for v in value for t in _texts(v)] if isinstance(value, (list, tuple)) else []
 
 # %% ../../nbs/40_retrieval/05_planning.ipynb #8aafa405
+_JSON_BEGINS = re.compile(r'[\[{]\s*["\[{]')
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
+
+
+def _cut_json(text: str) -> list[str]:
+    "The texts of JSON that was cut off, up to its last complete string; [] without any."
+    begin = _JSON_BEGINS.search(text)
+    part = text[begin.start():begin.start() + 5_000] if begin else ""
+    strings = list(_STRING.finditer(part))
+    if not strings:
+        return []
+    import json_repair
+    return _texts(json_repair.loads(part[:strings[-1].end()]))
+
+# %% ../../nbs/40_retrieval/05_planning.ipynb #22ceaa83
 _BULLET = re.compile(r"(?<!\s)\s*(?:[-*•·]\s+|\(?\d{1,2}[.):]\s*|Q\d{1,2}[.:)]\s*)")
+_SHARD = re.compile(r'```|[\[{]\s*(?:["\[\]{}]|$)|[\]}]|"[^"]*"\s*:')   # How a line that is a piece of JSON begins
+
 
 def _lines(text: str) -> list[str]:
     "The items of a written list; all lines when none is marked as an item."
-    if text.lstrip().startswith(("[", "{")):  # JSON that was cut off: its whole strings that are no keys
-        return [s for s, colon in re.findall(r'"((?:[^"\\]|\\.)*)"(\s*:)?', text) if not colon]
-    lines = [line for line in text.splitlines()     # without blank ones, fences and announcements
-             if line.strip() and not line.strip().startswith("```") and not line.strip().endswith((":", "："))]
+    lines = [line for line in map(str.strip, text.splitlines()) if line and not line.endswith((":", "："))]
+    lines = [line for line in lines if not _SHARD.match(line)]
     items = [line for line in lines if _BULLET.match(line)]
     return [_BULLET.sub("", line, count=1) for line in items or lines]
 
@@ -86,11 +106,11 @@ def read_queries(
     "Read the wordings that a model gave."
     text = strip_thinking(answer) if isinstance(answer, str) else ""
     try:
-        found = [t for value in json_values(text) for t in _texts(value)] or _lines(text[:20_000])
+        found = [t for value in json_values(text) for t in _texts(value)] or _cut_json(text) or _lines(text[:20_000])
     except RecursionError:
         found = []
     out: dict[str, str] = {}
-    for query in (" ".join(t.split()).strip("\"'“”‘’`* ") for t in found):
+    for query in (" ".join(t.split()).strip("\"'“”‘’`*, ") for t in found):
         if re.search(r"[^\W\d_]", query) and len(query) <= 300:    # what is longer is no question
             out.setdefault(_same(query), query)
     out.pop(_same(question), None)
@@ -209,6 +229,8 @@ class PlanningRetriever(BaseRetriever):
         if not plan.texts:
             event = error_event(answer, 1) if failed else ModelEvent("unreadable", shorten(repr(answer)), 1)
             _log.warning("query planning: %s; the question is asked alone", event)
+            tell_fallback(say("the model wrote no other words for the question ({reason}): it was searched as it is",
+                              reason=event))
             plan = replace(plan, events=(event,))
         if self.on_plan is not None:
             self.on_plan(plan)

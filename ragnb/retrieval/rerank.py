@@ -33,13 +33,14 @@ __all__ = ['RERANK_PROMPT', 'RerankedNode', 'RerankReport', 'Reranked', 'Reranke
 
 # %% ../../nbs/40_retrieval/04_rerank.ipynb #98d3a58d
 from ..documents.arguments import KnownArguments
-from ..documents.messages import for_question, in_both
+from ..documents.messages import for_question, in_both, say
 from ..documents.plugins import make_plugin, told_plugins
 from ..documents.span import InputError
 from ..models.embedding import open_onnx, token_limit
 from ..models.guards import guard_marks
 from ragnb.models.llm import (
-    awithin, error_event, ModelEvent, prompt_template, resolve_llm, shorten, unreachable, within
+    awithin, error_event, ModelEvent, prompt_template, resolve_llm, shorten, tell_fallback,
+    unreachable, within
 )
 from .grades import GRADES, read_grades
 from .hybrid import check_question
@@ -129,6 +130,9 @@ class Reranker(KnownArguments, BaseNodePostprocessor):
         for event in report.events:
             level = logging.INFO if event.kind == "dropped" else logging.WARNING
             _log.log(level, "reranking, call %d: %s", event.call, event)
+        if report.events and not report.judged:
+            tell_fallback(say("the reranker judged no passage ({reason}): the order of the search is kept",
+                              reason=report.events[-1]))
         if self.on_report is not None:
             self.on_report(report)
         return Reranked(nodes[:self.top_n], report)
@@ -206,17 +210,23 @@ class _Run:
     calls: int = 0
     characters: int = 0
     reachable: bool = True
+    useless: int = 0         # Replies without any grade, and errors
 
     def left(self) -> float | None:
         return None if self.ends is None else self.ends - time.monotonic()
 
     def skip(self, pool: list[int]) -> bool:
         "True when no call can be begun any more; recorded."
-        late = (left := self.left()) is not None and left <= 0
-        if late or not self.reachable:
-            reason = "the time is up" if late else "the model is not reached"
+        left, reason = self.left(), ""
+        if left is not None and left <= 0:
+            reason = "the time is up"
+        elif not self.reachable:
+            reason = "the model is not reached"
+        elif self.useless >= 2:
+            reason = "two replies had no grade"
+        if reason:
             self.events.append(ModelEvent("skipped", f"{len(pool)} passages, {reason}"))
-        return late or not self.reachable
+        return bool(reason)
 
     def hear(self, pool: list[int], call: int, structured: bool, answer: object) -> bool:
         "Take an answer or an exception; False when the model is to be asked again in text."
@@ -224,6 +234,7 @@ class _Run:
         if error is not None and (not structured or unreachable(error)):
             self.events.append(error_event(error, call))
             self.reachable = self.reachable and not unreachable(error)
+            self.useless += 1
             return True
         value = answer
         if error is not None:     # a validator may have refused an answer as a whole: then the error has it
@@ -232,6 +243,7 @@ class _Run:
             value = next((d["input"] for d in details if not d["loc"]), None)
         value = value.model_dump() if isinstance(value, BaseModel) else value
         reading = read_grades(value, len(pool))
+        self.useless += not reading.grades
         if structured and not reading.grades:
             detail = error_event(error).detail if error else shorten(repr(value))
             self.events.append(ModelEvent("unstructured", detail, call))
@@ -246,6 +258,10 @@ class _Run:
         "Nodes sorted by grade, and the report."
         judged = sum(g is not None for g in self.grades)
         report = RerankReport(len(self.nodes), judged, self.calls, self.characters, tuple(self.events))
+        lost = sum(len(pool) for pool in self.pools) - judged
+        if lost and judged:
+            tell_fallback(say("the model graded {n} of {total} passages ({reason}): the others count as MEDIUM",
+                              n=judged, total=lost + judged, reason=self.events[-1] if self.events else "missing"))
         return _placed(self.nodes, self.grades), report
 
 # %% ../../nbs/40_retrieval/04_rerank.ipynb #07591ea1

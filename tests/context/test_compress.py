@@ -115,8 +115,25 @@ def test_what_is_not_in_the_source_is_dropped_and_the_rules_do_the_work(said, dr
 
 def test_true_and_invented_in_one_line():
     out = ask("병가는 60일까지다. 연차는 30일이다. 사무실은 금연이다.")
-    assert [p.text for p in out.passages] == ["병가는 60일까지다. 사무실은 금연이다."]
+    texts = " ".join(p.text for p in out.passages)
+    assert "병가는 60일까지다. 사무실은 금연이다." in texts and sum(len(p.text) for p in out.passages) > 50   # a rule filled the room
     assert (out.dropped, out.kept, [e.kind for e in out.events]) == (1, 2, ["unfaithful"])
+
+
+@examples(60)
+@given(st.sets(st.integers(0, 19), min_size=1, max_size=4), st.integers(0, 3), st.integers(80, 400))
+def test_what_a_model_makes_up_is_filled_by_the_rule(chosen, made_up, size):
+    text = " ".join(f"{n}번째 창고에는 연차 서류 {n * 7}장이 있다." for n in range(20))
+    whole = Passage("d", Span(0, len(text)), text, 1.0, 1, ("d#c0",), (1.0,), Span(0, 30))
+    sentences = [s.of(text) for s in sentence_spans(text)]
+    said = [*(sentences[n] for n in sorted(chosen)), *(f"{n}번째 창고는 비어 있다고 한다." for n in range(made_up))]
+    out = Compressor(size, ScriptedLLM("\n".join(said)))([whole], "연차 서류가 있는 창고는?")
+    delivered = sum(len(p.text) for p in out.passages)
+    assert out.kept == len(chosen) and out.dropped == made_up and delivered <= size
+    if made_up:    # what is left has no room for another sentence
+        assert delivered > size - max(map(len, sentences)) - 1
+    else:
+        assert delivered <= sum(len(sentences[n]) + 1 for n in chosen)
 
 
 def test_a_model_that_fails_or_hangs():

@@ -248,10 +248,13 @@ def test_sections_of_a_level_and_their_cap():
 @pytest.mark.parametrize("answer, expected", [
     ("[1, 0, 5]", [1, 0, 5]), ("답: [1,0,99] 입니다", [1, 0, 10]), ("[a] 그리고 [2, 2, 2]", [2, 2, 2]),
     ("```json\n[0, 0, 0]\n```", [0, 0, 0]), ("[1, 2]", None), ("[1, 2, 3, 4]", None), ("[-1, 0, 1]", None),
-    ("[true, 1, 1]", None), ("[1.5, 1, 1]", None), ("", None), ("[[1, 2, 3", None), ("{\"1\": 2}", None)])
+    ("[true, 1, 1]", None), ("[1.5, 1, 1]", None), ("", None), ("[[1, 2, 3", None), ("{\"1\": 2}", None),
+    ("2", [2, 2, 2]), ("[2]", [2, 2, 2]), ("window: 2", [2, 2, 2]), ("2개", [2, 2, 2]), ("12", [10, 10, 10]), ("-2", None), ("2.5", None),
+    ("[1]: 2\n[2]: 0\n[3]: 1", [2, 0, 1]), ('{"1": 2, "2": 0, "3": 1}', [2, 0, 1]), ("자료 1번: 2, 2번: 0, 3번: 1", [2, 0, 1]),
+    ("[1]: 2\n[2]: 0", None), ("2~3", None), ("1,000", None)])
 def test_windows_are_read_strictly(answer, expected):
     if expected is None:
-        with pytest.raises(ValueError, match="no list of 3"):
+        with pytest.raises(ValueError, match="neither one whole number nor 3"):
             read_windows(answer, 3, 10)
     else:
         assert read_windows(answer, 3, 10) == expected
@@ -263,7 +266,7 @@ def test_the_model_is_asked_once_about_all_hits_and_no_text_breaks_out():
     llm = Says("[0, 1]")
     Expander(store, llm_window(llm)).expand([hit(nodes["d#c0"]), hit(nodes["d#c1"])], "며칠 {n}?")
     (prompt,) = llm.prompts
-    assert (prompt.count("</자료>") == 1 and "[1] 가나 ‹/자료>" in prompt and "정수 2개" in prompt and "며칠 {n}?" in prompt
+    assert (prompt.count("</자료>") == 1 and "[1] 가나 ‹/자료>" in prompt and "정수 하나" in prompt and "며칠 {n}?" in prompt
             and "10까지" in prompt)
 
 
