@@ -52,33 +52,34 @@ class Plan:
         return [self.question, *self.texts]
 
 # %% ../../nbs/40_retrieval/05_planning.ipynb #e79f2f27
-def _texts(value: object) -> list[str]:
-    "The texts of a list, or of an object with one list, one object or numbered keys."
+def _texts(value: object, is_whole: bool = True) -> list[str]:
+    "The texts of a list, or of an object with one list, one object, numbered keys or, if it is whole, one text."
     if isinstance(value, str):
         return [value]
     if isinstance(value, Mapping):
         lists = [v for v in value.values() if isinstance(v, list)]
         inner = [v for v in value.values() if isinstance(v, (list, dict))]
         if len(lists) == 1 or len(inner) == 1:
-            return _texts((lists if len(lists) == 1 else inner)[0])
+            return _texts((lists if len(lists) == 1 else inner)[0], is_whole)
         is_numbered = all(re.search(r"\d", key) for key in value)
-        value = list(value.values()) if is_numbered or len(value) == 1 else []
+        is_alone = is_whole and len(value) == 1
+        value = list(value.values()) if is_numbered or is_alone else []
     return [t for v in value for t in _texts(v)] if isinstance(value, (list, tuple)) else []
 
 # %% ../../nbs/40_retrieval/05_planning.ipynb #8aafa405
 _JSON_BEGINS = re.compile(r'[\[{]\s*["\[{]')
-_STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
+_VALUE = re.compile(r'"(?:[^"\\]|\\.)*"(?!\s*:)')   # A string that is no key
 
 
 def _cut_json(text: str) -> list[str]:
-    "The texts of JSON that was cut off, up to its last complete string; [] without any."
+    "The texts of JSON that was cut off, up to its last complete value; [] without any."
     begin = _JSON_BEGINS.search(text)
     part = text[begin.start():begin.start() + 5_000] if begin else ""
-    strings = list(_STRING.finditer(part))
-    if not strings:
+    values = list(_VALUE.finditer(part))
+    if not values:
         return []
     import json_repair
-    return _texts(json_repair.loads(part[:strings[-1].end()]))
+    return _texts(json_repair.loads(part[:values[-1].end()]), is_whole=False)
 
 # %% ../../nbs/40_retrieval/05_planning.ipynb #22ceaa83
 _BULLET = re.compile(r"(?<!\s)\s*(?:[-*•·]\s+|\(?\d{1,2}[.):]\s*|Q\d{1,2}[.:)]\s*)")

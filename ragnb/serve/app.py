@@ -9,6 +9,7 @@ import base64
 import hashlib
 import json
 import re
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Sequence
 from functools import cache
 from importlib.resources import files
@@ -20,8 +21,8 @@ if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
 
 # %% auto #0
-__all__ = ['LOCAL_HOSTS', 'MOST_CONNECTIONS', 'digests', 'page_policy', 'page_html', 'event_text', 'create_app', 'check_binding',
-           'serve_app']
+__all__ = ['LOCAL_HOSTS', 'MOST_CONNECTIONS', 'MOST_OF_ADDRESS', 'digests', 'page_policy', 'page_html', 'event_text',
+           'create_app', 'check_binding', 'serve_app']
 
 # %% ../../nbs/87_serve/07_app.ipynb #465b53c6
 from ..documents.halves import replace_halves_in
@@ -260,6 +261,50 @@ def create_app(
 
 # %% ../../nbs/87_serve/07_app.ipynb #bb450136
 MOST_CONNECTIONS: int = 240   # Open at the same time; beyond them a request gets 503
+MOST_OF_ADDRESS: int = 180    # Open at the same time from one address
+
+
+def _patient_protocol(seconds: float) -> type:
+    "Create uvicorn's protocol with a deadline for each request and a limit for each address."
+    from uvicorn.protocols.http.h11_impl import H11Protocol
+    open_from: Counter[str] = Counter()
+
+    class Patient(H11Protocol):
+        address, deadline = "", None
+
+        def connection_made(self, transport: Any) -> None:
+            super().connection_made(transport)
+            self.address = self.client[0] if self.client else ""
+            open_from[self.address] += 1
+            is_one_too_many = open_from[self.address] > MOST_OF_ADDRESS
+            if is_one_too_many:
+                self.connections.discard(self)   # takes no place of the others
+                self.limit_concurrency = 0       # its request gets 503
+            self.wait_for_request(min(1, seconds) if is_one_too_many else seconds)
+
+        def wait_for_request(self, limit: float) -> None:
+            self.deadline = self.loop.call_later(limit, self.close_if_late)
+
+        def close_if_late(self) -> None:
+            has_request = self.cycle and not self.cycle.more_body and not self.cycle.response_complete
+            if not has_request:
+                self.transport.close()
+
+        def on_response_complete(self) -> None:
+            if self.deadline:
+                self.deadline.cancel()
+            self.wait_for_request(seconds)
+            super().on_response_complete()
+
+        def connection_lost(self, exc: Exception | None) -> None:
+            if self.deadline:
+                self.deadline.cancel()
+            open_from[self.address] -= 1
+            if not open_from[self.address]:
+                del open_from[self.address]
+            super().connection_lost(exc)
+
+    return Patient
 
 
 def check_binding(
@@ -276,14 +321,16 @@ def serve_app(
     host: str = "127.0.0.1",
     port: int = 8321,                           # 0 for a free one
     ready: Callable[[str], Any] | None = None,  # Called with the address when it listens
+    request_seconds: float = 10,                # For a complete request, from the connection or the last reply, > 0
 ) -> None:                                      # Returns when the process is told to end
     "Listen, until the process is told to end."
     with optional(f"the web service needs uvicorn: {install_command('serve')}"):
         import uvicorn
     check_binding(host, app.state.service.access)
     config = uvicorn.Config(app, host=host, port=port, log_level="warning", server_header=False, proxy_headers=False,
-                            timeout_graceful_shutdown=1, http="h11", ws="none", limit_concurrency=MOST_CONNECTIONS,
-                            timeout_keep_alive=5, h11_max_incomplete_event_size=16_384)
+                            timeout_graceful_shutdown=1, http=_patient_protocol(request_seconds), ws="none",
+                            limit_concurrency=MOST_CONNECTIONS, timeout_keep_alive=5,
+                            h11_max_incomplete_event_size=16_384)
     server = uvicorn.Server(config)
     with config.bind_socket() as listening:
         listening.listen(128)

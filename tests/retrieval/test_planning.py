@@ -67,6 +67,10 @@ GOOD = {"JSON": '["가 연차?", "나 휴가?"]', "fence": '물론입니다.\n``
         "quoted": '"가 연차?"\n“나 휴가?”', "thoughts": "<think>1. 다?\n2. 라?</think>\n1. 가 연차?\n2. 나 휴가?",
         "cut off": '{"queries": ["가 연차?", "나 휴가?", "다 ', "repeats": '["가 연차?", "가  연차", "나 휴가?", "가연차?"]',
         "repeats the question": f'["{QUESTION}", "가 연차?", "첫해 연차는 며칠인가요", "나 휴가?"]',
+        "cut off in a fence": '```json\n{"type": "response", "data": {"text": ["가 연차?", "나 휴가?", "다',
+        "cut off behind a sentence": '바꿔 쓰면: {"queries": [{"q": "가 연차?"}, {"q": "나 휴가?"}, {"q": "다',
+        "numbered and cut off": '{"1": "가 연차?", "2": "나 휴가?", "3": "다', "other fields": '{"type": "list", "queries": ["가 연차?", "나 휴가?"], "n": 2}',
+        "a line of quotes each": '"가 연차?",\n"나 휴가?",', "pieces around lines": '{"type": "response",\n가 연차?\n나 휴가?\n}}',
         "single quotes": "['가 연차?', '나 휴가?']", "line breaks inside": '["가\\n연차?", "나 휴가?"]'}
 
 
@@ -77,6 +81,7 @@ def test_wordings_are_read(kind: str) -> None:
 
 @pytest.mark.parametrize("answer", [
     "", "  \n", "[]", "{}", "[1, 2]", "?", "1.\n2.\n3.", QUESTION, f'["{QUESTION}"]', "가" * 301, "<think>1. 가?",
+    '```json {"type": "response", "data": {"text": [', '{"type": "response", "status": "ok"}', '```json\n{"type": "response",\n"data": {\n', '[{', '{"a": "b",',
     "다음과 같습니다:", None, 3, True, ["가?"], b"x", "[" * 20_000, '{"a":' * 900 + "1" + "}" * 900])
 def test_of_some_answers_nothing_is_left(answer: Any) -> None:
     assert read_queries(answer, QUESTION) == []
@@ -89,6 +94,16 @@ def test_of_some_answers_nothing_is_left(answer: Any) -> None:
 def test_wordings_are_few_distinct_and_never_the_question(answer: str, n: int) -> None:
     found = read_queries(answer, QUESTION, n)
     assert (len(found) <= n and len(set(found)) == len(found) and QUESTION not in found and all(q.strip() and len(q) <= 300 for q in found))
+
+
+@examples(100)
+@given(st.lists(st.sampled_from(["제5조 수당은?", "[별표 1]의 금액은?", "\"연차\"란?", "what is {x}?", "A: 얼마?", "휴가"]), min_size=1, max_size=3, unique=True), st.data())
+def test_json_that_is_cut_anywhere_gives_whole_wordings_or_none(queries: list[str], data: st.DataObject) -> None:
+    """However a reply is wrapped and wherever it ends, every query is one that the model wrote whole."""
+    listed = json.dumps(queries, ensure_ascii=False)
+    reply = data.draw(st.sampled_from([listed, f'{{"queries": {listed}}}', f'```json\n{{"type": "x", "data": {{"text": {listed}}}}}\n```', f"물론:\n{listed}"]))
+    cut = reply[:data.draw(st.integers(0, len(reply)))]
+    assert set(read_queries(cut, QUESTION, 9)) <= {q.strip('"') for q in queries} | {"물론"}
 
 
 TABLE = {QUESTION: ["d#c1", "d#c2", "d#c1"], "나": ["d#c3", "d#c2"], "다": ["d#c3", "d#c4"], "라": ["d#c3"]}

@@ -25,6 +25,7 @@ from ollama_server import OllamaServer, Refused
 from strategies import examples
 
 from ragnb.documents.span import InputError
+from ragnb.models.llm import fallbacks
 from ragnb.models.scripted import ScriptedLLM
 from ragnb.retrieval.grades import grade_of, GRADES, number_of, read_grades
 from ragnb.retrieval.rerank import (
@@ -628,3 +629,15 @@ def test_a_grade_and_a_number() -> None:
     assert [grade_of(v) for v in ("HIGH입니다.", "“Low”", "MED", "중간", "하")] == [H, L, M, M, L]
     assert [grade_of(v) for v in ("HIGHLY", "low-voltage", "중요", "상세", "하나", "not high", "HIGH but LOW", None, 1, True)] == [None] * 10
     assert number_of(True) is None and number_of("자료 12번") == 12 and number_of("GN-300") is None
+
+
+@pytest.mark.parametrize("replies, calls, judged", [
+    (["모르겠습니다"] * 9, 2, 0), ([ConnectionResetError("odd"), "?", "?"], 1, 0), ([ValueError("500")] * 9, 2, 0),
+    (['{"1": "HIGH"}', "?", "?", '{"1": "LOW"}'], 3, 1), (['{"1": "HIGH"}', "?", '{"1": "LOW"}', '{"1": "LOW"}', "?"], 5, 3)])
+def test_two_useless_replies_end_the_asking(replies: list, calls: int, judged: int) -> None:
+    """One passage a call, five passages: what is not asked any more counts as MEDIUM, and the fallback is told."""
+    reranker, given = LLMReranker(llm=ScriptedLLM(replies), pool_size=1), hits(5)
+    with fallbacks() as texts:
+        result = reranker.rerank(given, QUESTION)
+    assert (reranker.llm_calls, result.report.judged, len(result.nodes), len(texts)) == (calls, judged, 5, 1)
+    assert all(h.grade is None for h in result.nodes if h.given_rank > calls)

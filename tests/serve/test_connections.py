@@ -12,7 +12,7 @@ import httpx
 import pytest
 from serve_world import app_of, build, QUESTION, TOKENS
 
-from ragnb.serve.app import MOST_CONNECTIONS, serve_app
+from ragnb.serve.app import MOST_CONNECTIONS, MOST_OF_ADDRESS, serve_app
 
 ASK = f"GET /api/about HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer {TOKENS['chief']}\r\n\r\n".encode()
 
@@ -28,16 +28,19 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, int]:
     return "127.0.0.1", int(address[0].rstrip("/").rpartition(":")[2])
 
 
-def status(service: tuple[str, int], sent: bytes = ASK) -> int:
+def status(service: tuple[str, int], sent: bytes = ASK, source: str = "127.0.0.1") -> int:
     """What is answered to a request that is sent at once; 0 for a closed connection."""
-    with socket.create_connection(service, 30) as s:
+    with socket.create_connection(service, 30, (source, 0)) as s:
         s.sendall(sent)
         got = s.recv(100)
         return int(got.split()[1]) if got else 0
 
 
-@pytest.mark.parametrize("half", [b"", b"GET / HTTP/1.1\r\nhost: localhost\r\nx: ", b"POST /api/ask HTTP/1.1\r\nhost: localhost\r\n"
-                                  b"content-type: application/json\r\ncontent-length: 90\r\n\r\n{"], ids=["silent", "headers", "body"])
+HALVES = [b"", b"GET / HTTP/1.1\r\nhost: localhost\r\nx: ", b"POST /api/ask HTTP/1.1\r\nhost: localhost\r\n"
+          b"content-type: application/json\r\ncontent-length: 90\r\n\r\n{"]
+
+
+@pytest.mark.parametrize("half", HALVES, ids=["silent", "headers", "body"])
 def test_a_flood_is_refused_and_the_service_answers_afterwards(service, half) -> None:
     with ExitStack() as flood:
         for _ in range(MOST_CONNECTIONS):
@@ -47,6 +50,46 @@ def test_a_flood_is_refused_and_the_service_answers_afterwards(service, half) ->
     while status(service) != 200:
         assert time.monotonic() < end, "the flood is over, and nobody is served"
     assert status(service, b"GET / HTTP/1.1\r\nhost: localhost\r\nx: " + b"x" * 70_000) == 400, "headers have a size"
+
+
+@pytest.fixture(scope="module")
+def hasty(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, int]:
+    """A service with a short deadline, on all addresses of this machine."""
+    there, address = threading.Event(), []
+    app = app_of(Path(build(tmp_path_factory.mktemp("serve") / "world")), tokens=True)
+    threading.Thread(target=serve_app, args=(app, "0.0.0.0", 0, lambda url: (address.append(url), there.set()), 0.5), daemon=True).start()
+    assert there.wait(30)
+    return "127.0.0.1", int(address[0].rstrip("/").rpartition(":")[2])
+
+
+def test_silent_connections_of_one_address_lock_out_nobody_else(service) -> None:
+    """260 connections that send nothing, a part of the headers, or a part of the body; the service has room for 240."""
+    with ExitStack() as flood:
+        for n in range(260):
+            flood.enter_context(socket.create_connection(service, 30)).sendall(HALVES[n % 3])
+        assert status(service) == 503 and status(service, source="127.0.0.2") == 200
+    assert MOST_OF_ADDRESS < MOST_CONNECTIONS < 260
+
+
+@pytest.mark.parametrize("half", HALVES, ids=["silent", "headers", "body"])
+@pytest.mark.parametrize("first", [b"", ASK], ids=["first request", "later request"])
+def test_a_request_that_does_not_come_ends_the_connection(hasty, half, first) -> None:
+    with socket.create_connection(hasty, 30) as s:
+        if first:
+            s.sendall(first)
+            assert b" 200 " in s.recv(10_000)
+        s.sendall(half)
+        received = b"-"
+        while received:    # ends when the service closes the connection; the socket's own limit is 30 s
+            received = s.recv(10_000)
+
+
+def test_a_question_may_take_longer_than_a_request(hasty, monkeypatch) -> None:
+    """The deadline is for the request: an answer that takes longer arrives."""
+    from ragnb.serve.service import Service
+    search = Service.agent
+    monkeypatch.setattr(Service, "agent", lambda self, visitor: (time.sleep(1.2), search(self, visitor))[1])
+    assert status(hasty, ASK.replace(b"/api/about", b"/api/documents")) == 200
 
 
 def test_a_connection_is_used_again(service) -> None:
