@@ -25,10 +25,10 @@ from ragnb.documents.rulings import (
     INTERPRETATION_PARTS, interpretation_records, named_parts, qa_pairs, qa_records, RULING_PARTS, ruling_records
 )
 from .span import InputError
-from .statutes import EFFECTIVE_KEYS, iso_date
+from .statutes import EFFECTIVE_KEYS, field_text, front_matter, iso_date
 
 # %% auto #0
-__all__ = ['FILES', 'detect_kind', 'text_of', 'records_of', 'raw_documents', 'write_records']
+__all__ = ['NUMBER_FIELDS', 'FILES', 'detect_kind', 'text_of', 'records_of', 'raw_documents', 'write_records']
 
 # %% ../../nbs/00_documents/14_kinds.ipynb #d8aeedca
 @lru_cache(maxsize=1)   # a document that is split is asked about again
@@ -110,7 +110,7 @@ def _statute_text(row: Mapping[str, Any], articles: object) -> str:
     "The text of a statute whose articles are a list."
     if not isinstance(articles, (list, tuple)) or not articles:
         raise InputError(f"the articles must be a list with at least one article, got {articles!r:.200}")
-    name, ministry = _first(row, ("법령명", "law_name", "name", "title")), _first(row, ("소관부처", "ministry"))
+    name, ministry = _first(row, ("법령명", "law_name", "name", "title")), field_text(row, "소관부처", "ministry")
     date = str(_first(row, ("시행일자", "시행일", "enforcement_date", "effective_date", "effective")))
     date = f"{date[:4]}-{date[4:6]}-{date[6:]}" if re.fullmatch(r"\d{8}", date) else date
     header = [str(name), f"소관부처: {ministry}" if ministry else "", f"시행일: {date}" if date else ""]
@@ -139,31 +139,38 @@ def text_of(
 _MAKERS = {
     "statute": statute_records, "interpretation": interpretation_records, "ruling": ruling_records, "qa": qa_records,
 }
+NUMBER_FIELDS: dict[str, tuple[str, ...]] = {
+    "statute": ("law_id", "법령ID", "행정규칙ID", "자치법규ID"),
+    "ruling": ("판례일련번호", "판례정보일련번호", "헌재결정례일련번호", "행정심판재결례일련번호"),
+    "interpretation": ("법령해석례일련번호", "해석례일련번호", "법령해석일련번호", "안건번호"),
+    "qa": (),
+}  # Kind -> fields with the number that records are named after; then item_id, then the id of the document
 
 def records_of(
-    document: BaseNode,           # `metadata` may hold title, domain, and law_id or item_id (else its id is used)
+    document: BaseNode,           # Metadata or front matter may hold title, domain, and one of `NUMBER_FIELDS`
     kind: str | None = None,      # statute, interpretation, ruling or qa; found out when None
     max_size: int | None = None,  # Characters of an article's record or an unsplit pair; None for each kind's own
     min_size: int = 200,          # Characters; a shorter article is merged with a neighbor of its section
     ruler: TextRuler | None = None,  # Of the text: sizes are tokens; characters when None
 ) -> list[Record]:                # Empty when the document is none of these
     "Turn a document into records."
-    text, metadata = document.get_content(), document.metadata
+    text = document.get_content()
     kind = kind or detect_kind(text)
+    metadata = front_matter(text) | document.metadata
     if kind is None:
         return []
     if kind not in _MAKERS:
         raise InputError(f"kind must be one of {', '.join(_MAKERS)}, got {kind!r}")
-    item = str(metadata.get("law_id") or metadata.get("item_id") or document.node_id)
+    item = field_text(metadata, *NUMBER_FIELDS[kind], "item_id") or document.node_id
     sizes: dict[str, Any] = {}
     if kind == "statute":
         most = 3000 if max_size is None else max_size
         sizes = {"min_size": min(min_size, most - 1), "max_size": most, "ruler": ruler,
-                 "ministry": str(metadata.get("ministry") or metadata.get("소관부처") or ""),
-                 "date": iso_date(str(next((metadata[k] for k in EFFECTIVE_KEYS if metadata.get(k)), "")))}
+                 "ministry": field_text(metadata, "ministry", "소관부처", "소관기관"),
+                 "date": iso_date(field_text(metadata, *EFFECTIVE_KEYS))}
     elif kind == "qa" and max_size is not None:
         sizes = {"max_size": min(1500, max_size), "threshold": max_size, "ruler": ruler}
-    return _MAKERS[kind](text, item, str(metadata.get("title") or ""), str(metadata.get("domain") or ""), **sizes)
+    return _MAKERS[kind](text, item, field_text(metadata, "title"), field_text(metadata, "domain"), **sizes)
 
 # %% ../../nbs/00_documents/14_kinds.ipynb #695edfb3
 def _rows(path: Path) -> Iterator[tuple[str, Any]]:
@@ -247,6 +254,9 @@ def write_records(
         document.metadata |= {"domain": domain} if domain else {}
         own = kind or detect_kind(document.text)
         records = records_of(document, own) if own else []
+        if NUMBER_FIELDS.get(own or "") and any(record.id in seen for record in records):
+            document.metadata[NUMBER_FIELDS[own][0]] = field_text(document.metadata, "item_id") or document.id_
+            records = records_of(document, own)
         if not records:
             problems.append(Problem(document.id_, "not a statute, an interpretation, a ruling or questions and "
                                                   "answers"))
