@@ -150,7 +150,7 @@ def records_of(
     document: BaseNode,           # Metadata or front matter may hold title, domain, and one of `NUMBER_FIELDS`
     kind: str | None = None,      # statute, interpretation, ruling or qa; found out when None
     max_size: int | None = None,  # Characters of an article's record or an unsplit pair; None for each kind's own
-    min_size: int = 200,          # Characters; a shorter article is merged with a neighbor of its section
+    min_size: int = 200,          # Characters; shorter articles that follow each other in a section are merged
     ruler: TextRuler | None = None,  # Of the text: sizes are tokens; characters when None
 ) -> list[Record]:                # Empty when the document is none of these
     "Turn a document into records."
