@@ -290,6 +290,23 @@ def _choose(found: Sequence[ArticleHeading], apart: set[int]) -> list[ArticleHea
         last = heading.last
     return out
 
+# %% ../../nbs/00_documents/09_headings.ipynb #d22a206b
+_ANYWHERE = re.compile(r"(?P<lead>)" + _NO + r"(?=[ \t]?[(（]|[ \t]*삭[ \t]?제[ \t]*[<〈\[(（])")
+_AFTER_END = re.compile(r"[.>\])〉】]\s*\Z")
+
+def _joined_headings(text: str, start: int, end: int) -> list[ArticleHeading]:
+    "The headings of a text without line breaks; none where the numbers only cite."
+    read = (_read_heading(text, m) for m in _ANYWHERE.finditer(text, start, end))
+    found = [h._replace(kind="middle") for h in read if h and (h.title or h.deleted) and not _quoted(text, h.start)]
+    kept = [found[i] for i in sorted(_chain([h.key for h in found]))]
+    out: list[ArticleHeading] = []
+    for heading in kept:       # a number again: a later version after the end of the present one, else a citation
+        again = out and heading.key == out[-1].key
+        if not again or _AFTER_END.search(text, max(0, heading.start - 4), heading.start):
+            out.append(heading)
+    n_next = sum(follows(before.last, after.key) for before, after in zip(out, out[1:]))
+    return out if len(out) >= 5 and n_next >= 0.8 * (len(out) - 1) else []
+
 # %% ../../nbs/00_documents/09_headings.ipynb #277ced63
 def article_headings(
     text: str,
@@ -300,11 +317,14 @@ def article_headings(
     "Find the headings of the articles of one part of a statute."
     form = reading_form(text)
     text = form.text
-    found = _candidates(text, form.place(start), len(text) if end is None else form.place(end))
-    apart = set()
+    start, end = form.place(start), len(text) if end is None else form.place(end)
+    found, apart = _candidates(text, start, end), set()
     if spaced:
         apart = {h.start for h in found if h.title and _below_blank(text, h.start)}
-    return [h._replace(start=form.start(h.start), body=form.start(h.body)) for h in _choose(found, apart)]
+    chosen, joined = _choose(found, apart), _joined_headings(text, start, end)
+    if len(joined) >= 1.25 * len(chosen):
+        chosen = joined
+    return [h._replace(start=form.start(h.start), body=form.start(h.body)) for h in chosen]
 
 # %% ../../nbs/00_documents/09_headings.ipynb #9d89c355
 _RANKS = "편장절관항"

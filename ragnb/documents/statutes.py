@@ -194,11 +194,11 @@ class Statute:
         return [b.article for b in self.blocks if b.article]
 
 # %% ../../nbs/00_documents/10_statutes.ipynb #479d2e6a
-# 부칙 with notes in brackets and the rest of its line; or 부칙 <제7호 in the middle of a line, after the end of a sentence
+# 부칙 with notes in brackets and the rest of its line; or 부칙 <제7호 or 부칙 제1조(시행일 in a line, after an end
 _SUPPLEMENT = re.compile(LINE_START + LINE_LEAD + rf"(?:{OPENING}[ \t]*)?{spaced('부칙')}(?:[ \t]*{CLOSING})?"
                          r"(?P<note>(?:[ \t]*(?:<[^>\n]*>|〈[^〉\n]*〉|[(（][^)）\n]*[)）]|[\[［][^\]］\n]*[\]］]))*)"
                          r"(?P<rest>[^\r\n]*)"
-                         r"|(?<=[.>\]])[ \t]*(?P<middle>부칙)[ \t]*(?=[<〈]\s*(?:법률|대통령령)?\s*제\d+호)")
+                         r"|(?<=[.>\]다조])[ \t]*(?P<middle>부칙)[ \t]*(?=[<〈]\s*(?:법률|대통령령)?\s*제\d+호|제1조[ ]?\(시행일)")
 
 def _is_supplement(text: str, m: re.Match[str]) -> bool:
     "True when a line that begins with 부칙 is its heading."
