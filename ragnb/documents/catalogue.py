@@ -145,7 +145,7 @@ def holding_of(
     holding, form, metadata = Holding(document.node_id), reading_form(document.get_content()), document.metadata
     text = form.text
     holding.parent = field_text(metadata, "parent_id")
-    if ("조" in text or "條" in text) and detect_kind(text) == "statute":
+    if any(mark in text for mark in ("조", "條", "폐지")) and detect_kind(text) == "statute":
         statute = parse_statute(text)
         titles = [plain_text(field_text(metadata, key)) for key in ("law_name", "title")]
         names = [_SUFFIX.sub("", title).strip() for title in (*titles, statute.name)]     # without brackets after them

@@ -14,7 +14,8 @@ from .forms import CLOSING, OPENING, reading_form
 
 # %% auto #0
 __all__ = ['LINE_START', 'LINE_LEAD', 'CIRCLED', 'visible_start', 'number_key', 'number_label', 'follows', 'continues_line',
-           'stands_apart', 'ArticleHeading', 'article_headings', 'chapter_headings', 'find_contents', 'open_heading']
+           'stands_apart', 'ArticleHeading', 'article_headings', 'unread_articles', 'chapter_headings', 'find_contents',
+           'open_heading']
 
 # %% ../../nbs/00_documents/09_headings.ipynb #5faa5c19
 LINE_START = r"(?:\A|(?<=[\n\r\f]))"  # Regular expression without a group
@@ -325,6 +326,29 @@ def article_headings(
     if len(joined) >= 1.25 * len(chosen):
         chosen = joined
     return [h._replace(start=form.start(h.start), body=form.start(h.body)) for h in chosen]
+
+# %% ../../nbs/00_documents/09_headings.ipynb #b112b0ff
+_NUMBER = re.compile(r"(?P<lead>)" + _NO)
+
+def unread_articles(
+    text: str,
+    headings: Sequence[ArticleHeading],   # Of the text, from `article_headings`
+) -> list[str]:                           # `2`, `43-2`; empty where nothing seems to be missing
+    "Find the numbers of articles that a text seems to have and that no heading has."
+    form = reading_form(text)
+    text, starts = form.text, {form.place(h.start): h for h in headings}
+    found, highest = {h.key for h in headings}, max((h.last for h in headings), default=None)
+    last, missing = (0, 0), dict[tuple[int, int], None]()
+    for m in _NUMBER.finditer(text):
+        opened, key = _BRACKET.match(text, m.end()), number_key(m["n"], m["m"])
+        if read := starts.get(m.start()):
+            last = read.last
+        elif follows(last, key) and key not in found and (highest is None or key < highest):
+            titled = opened and _read_titled(text, m.start(), key, m.end(), opened.end())
+            if titled or highest is None and _WORD.match(text, m.end()):
+                missing[key] = None
+                last = key
+    return [number_label(key) for key in missing] if highest or len(missing) > 2 else []
 
 # %% ../../nbs/00_documents/09_headings.ipynb #9d89c355
 _RANKS = "편장절관항"

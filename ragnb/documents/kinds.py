@@ -18,25 +18,32 @@ from .atomic import write_atomically
 from .files import Problem, read_documents, record_id
 from .forms import plain_text
 from .halves import read_text
-from .headings import article_headings
+from .citations import level_word
+from .headings import article_headings, unread_articles
 from .packing import TextRuler
 from .records import Record, statute_records, to_jsonl
 from ragnb.documents.rulings import (
-    INTERPRETATION_PARTS, interpretation_records, named_parts, qa_pairs, qa_records, RULING_PARTS, ruling_records
+    document_title, INTERPRETATION_PARTS, interpretation_records, named_parts, qa_pairs, qa_records, RULING_PARTS,
+    ruling_records
 )
 from .span import InputError
 from .statutes import EFFECTIVE_KEYS, field_text, front_matter, iso_date
 
 # %% auto #0
-__all__ = ['NUMBER_FIELDS', 'FILES', 'detect_kind', 'text_of', 'records_of', 'raw_documents', 'write_records']
+__all__ = ['NUMBER_FIELDS', 'FILES', 'detect_kind', 'reading_note', 'text_of', 'records_of', 'raw_documents', 'write_records']
 
 # %% ../../nbs/00_documents/14_kinds.ipynb #d8aeedca
+_ACT = re.compile(r"(?:법|법률|령|규칙|규정|조례|정관|세칙)\s*(?:[(\[<].*)?\Z")           # The end of a title
+_REPEAL = re.compile(r"폐지(?:에\s?관한|하는)?\s?(?:법|법률|령|규칙|규정|조례)\s*(?:[(\[<].*)?\Z")
+
+
 @lru_cache(maxsize=1)   # a document that is split is asked about again
 def detect_kind(text: str) -> str | None:  # statute, interpretation, ruling, qa, or None
     "Tell what kind of record document a text is."
     text = plain_text(text)
     rulings, opinions = named_parts(text, RULING_PARTS), named_parts(text, INTERPRETATION_PARTS)
-    articles = [heading for heading in article_headings(text) if heading.kind != "weak"]
+    headings = article_headings(text)
+    articles = [heading for heading in headings if heading.kind != "weak"]
     first = min((p.span.start for p in (*rulings, *opinions)), default=len(text))
     if len(articles) >= 5 and sum(heading.start < first for heading in articles) >= 3:
         return "statute"  # its articles come first: a code of procedure also has items named 주문 and 이유
@@ -47,8 +54,21 @@ def detect_kind(text: str) -> str | None:  # statute, interpretation, ruling, qa
         return "interpretation"
     if qa_pairs(text):
         return "qa"
-    titled_early = articles and articles[0].start < 300 and articles[0].title
-    return "statute" if len(articles) >= 3 or titled_early else None
+    if len(articles) >= 3 or articles and articles[0].start < 300 and articles[0].title:
+        return "statute"
+    title = document_title(text, "", front_matter(text))
+    is_bare = [heading.key for heading in headings[:2]] == [(1, 0), (2, 0)] and _ACT.search(title)
+    is_repeal = _REPEAL.search(title) and "폐지한다" in text[:2_000]
+    return "statute" if is_bare or is_repeal else None
+
+# %% ../../nbs/00_documents/14_kinds.ipynb #235b697b
+def reading_note(text: str) -> str:   # '' when every article is read
+    "Say which articles a text seems to have that are not found as articles."
+    if not re.search(r"제\s?\d+\s?조", text) or detect_kind(text) not in ("statute", None):
+        return ""
+    missing = [level_word("article", number) for number in unread_articles(text, article_headings(text))]
+    shown = ", ".join(missing[:3]) + (", …" if len(missing) > 3 else "")
+    return f"{shown}: read as text, not as an article; are line breaks missing?" if missing else ""
 
 # %% ../../nbs/00_documents/14_kinds.ipynb #5bdca246
 _FIELDS = (
@@ -257,6 +277,8 @@ def write_records(
         if NUMBER_FIELDS.get(own or "") and any(record.id in seen for record in records):
             document.metadata[NUMBER_FIELDS[own][0]] = field_text(document.metadata, "item_id") or document.id_
             records = records_of(document, own)
+        if note := reading_note(document.text):
+            problems.append(Problem(document.id_, note, 0))
         if not records:
             problems.append(Problem(document.id_, "not a statute, an interpretation, a ruling or questions and "
                                                   "answers"))
