@@ -30,7 +30,7 @@ from .span import InputError
 from .statutes import EFFECTIVE_KEYS, field_text, front_matter, iso_date
 
 # %% auto #0
-__all__ = ['NUMBER_FIELDS', 'FILES', 'detect_kind', 'reading_note', 'text_of', 'records_of', 'raw_documents', 'write_records']
+__all__ = ['NUMBER_FIELDS', 'FILES', 'detect_kind', 'reading_notes', 'text_of', 'records_of', 'raw_documents', 'write_records']
 
 # %% ../../nbs/00_documents/14_kinds.ipynb #d8aeedca
 _ACT = re.compile(r"(?:법|법률|령|규칙|규정|조례|정관|세칙)\s*(?:[(\[<].*)?\Z")           # The end of a title
@@ -62,13 +62,17 @@ def detect_kind(text: str) -> str | None:  # statute, interpretation, ruling, qa
     return "statute" if is_bare or is_repeal else None
 
 # %% ../../nbs/00_documents/14_kinds.ipynb #235b697b
-def reading_note(text: str) -> str:   # '' when every article is read
-    "Say which articles a text seems to have that are not found as articles."
+def reading_notes(
+    document: BaseNode,
+) -> list[Problem]:    # One remark at most
+    "Report the articles that a text seems to have and that are not found as articles."
+    text = document.get_content()
     if not re.search(r"제\s?\d+\s?조", text) or detect_kind(text) not in ("statute", None):
-        return ""
+        return []
     missing = [level_word("article", number) for number in unread_articles(text, article_headings(text))]
     shown = ", ".join(missing[:3]) + (", …" if len(missing) > 3 else "")
-    return f"{shown}: read as text, not as an article; are line breaks missing?" if missing else ""
+    note = Problem(document.node_id, f"{shown}: read as text, not as an article; are line breaks missing?", 0)
+    return [note] if missing else []
 
 # %% ../../nbs/00_documents/14_kinds.ipynb #5bdca246
 _FIELDS = (
@@ -277,8 +281,7 @@ def write_records(
         if NUMBER_FIELDS.get(own or "") and any(record.id in seen for record in records):
             document.metadata[NUMBER_FIELDS[own][0]] = field_text(document.metadata, "item_id") or document.id_
             records = records_of(document, own)
-        if note := reading_note(document.text):
-            problems.append(Problem(document.id_, note, 0))
+        problems += reading_notes(document)
         if not records:
             problems.append(Problem(document.id_, "not a statute, an interpretation, a ruling or questions and "
                                                   "answers"))

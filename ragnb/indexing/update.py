@@ -32,7 +32,7 @@ __all__ = ['Batch', 'IndexReport', 'document_hash', 'fit_pieces', 'IndexUpdate',
 # %% ../../nbs/70_indexing/04_update.ipynb #85fac133
 from ..documents.catalogue import updated_catalogue, holding_of, Holding
 from ..documents.files import Problem, read_documents
-from ..documents.kinds import reading_note
+from ..documents.kinds import reading_notes
 from ..documents.halves import replace_halves, replace_halves_in
 from ..documents.span import DuplicateIdError, InputError, Outline, parse_address, SEARCHED
 from ..models.embedding import describe_embedding, NgramEmbedding
@@ -285,8 +285,7 @@ def _split(parser: SpanNodeParser, documents: Iterable[Document], read: dict[str
     for document in documents:
         found = parser.parse(document)
         read[document.id_] = holding_of(document)
-        if note := reading_note(document.text):
-            problems.append(Problem(document.id_, note, 0))
+        problems += reading_notes(document)
         yield found
 
 
