@@ -21,7 +21,7 @@ from typing import Any
 from .citations import Citation, find_citations, name_key, short_names, StatuteNames
 from .forms import plain_text, reading_form
 from .headings import find_contents
-from .kinds import detect_kind
+from .kinds import document_kind
 from .markup import one_line
 from .span import InputError, Span
 from .statutes import Block, Clause, EFFECTIVE_KEYS, field_text, iso_date, parse_statute, Statute
@@ -145,7 +145,8 @@ def holding_of(
     holding, form, metadata = Holding(document.node_id), reading_form(document.get_content()), document.metadata
     text = form.text
     holding.parent = field_text(metadata, "parent_id")
-    if any(mark in text for mark in ("조", "條", "폐지")) and detect_kind(text) == "statute":
+    may_be_act = any(mark in text for mark in ("조", "條", "폐지")) or field_text(metadata, "법령ID")
+    if may_be_act and document_kind(document) == "statute":
         statute = parse_statute(text)
         titles = [plain_text(field_text(metadata, key)) for key in ("law_name", "title")]
         names = [_SUFFIX.sub("", title).strip() for title in (*titles, statute.name)]     # without brackets after them

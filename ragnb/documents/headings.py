@@ -220,8 +220,8 @@ def _read_heading(text: str, m: re.Match[str]) -> ArticleHeading | None:
     return _read_untitled(text, m, start, key, at)
 
 # %% ../../nbs/00_documents/09_headings.ipynb #b71478c9
-# 제N조( after a mark that ends something, or 제1조(목적) anywhere
-_MIDDLE = re.compile(r"(?<=[.>\])〉】\d])(?P<lead>)[ \t]*" + _NO + r"(?=[ \t]?[(（])|(?P<first>제1조)(?=\(목적\))")
+# 제N조( after a mark that ends something or after 부칙, or 제1조(목적) anywhere
+_MIDDLE = re.compile(r"(?:(?<=[.>\])〉】\d])|(?<=부칙))(?P<lead>)[ \t]*" + _NO + r"(?=[ \t]?[(（])|(?P<first>제1조)(?=\(목적\))")
 
 def _candidates(text: str, start: int, end: int) -> list[ArticleHeading]:
     "All possible headings of articles between two offsets, in order."

@@ -30,7 +30,8 @@ from .span import InputError
 from .statutes import EFFECTIVE_KEYS, field_text, front_matter, iso_date
 
 # %% auto #0
-__all__ = ['NUMBER_FIELDS', 'FILES', 'detect_kind', 'reading_notes', 'text_of', 'records_of', 'raw_documents', 'write_records']
+__all__ = ['NUMBER_FIELDS', 'FILES', 'detect_kind', 'reading_notes', 'text_of', 'document_kind', 'records_of', 'raw_documents',
+           'write_records']
 
 # %% ../../nbs/00_documents/14_kinds.ipynb #d8aeedca
 _ACT = re.compile(r"(?:법|법률|령|규칙|규정|조례|정관|세칙)\s*(?:[(\[<].*)?\Z")           # The end of a title
@@ -170,6 +171,21 @@ NUMBER_FIELDS: dict[str, tuple[str, ...]] = {
     "qa": (),
 }  # Kind -> fields with the number that records are named after; then item_id, then the id of the document
 
+
+def document_kind(
+    document: BaseNode,
+) -> str | None:       # statute, interpretation, ruling, qa, or None
+    "Tell what kind of record document it is: by its text, else by the number that a law service gave it."
+    text = document.get_content()
+    if found := detect_kind(text):
+        return found
+    fields = front_matter(text) | document.metadata
+    for kind, names in NUMBER_FIELDS.items():
+        if field_text(fields, *(name for name in names if name != "law_id")):    # a row of any kind may cite a law_id
+            return kind
+    return None
+
+
 def records_of(
     document: BaseNode,           # Metadata or front matter may hold title, domain, and one of `NUMBER_FIELDS`
     kind: str | None = None,      # statute, interpretation, ruling or qa; found out when None
@@ -179,7 +195,7 @@ def records_of(
 ) -> list[Record]:                # Empty when the document is none of these
     "Turn a document into records."
     text = document.get_content()
-    kind = kind or detect_kind(text)
+    kind = kind or document_kind(document)
     metadata = front_matter(text) | document.metadata
     if kind is None:
         return []
@@ -276,7 +292,7 @@ def write_records(
     paths, lines, seen = list(paths), dict[str, list[str]](), set[str]()
     for document in _without_endings(d for path in paths for d in raw_documents(path, problems)):
         document.metadata |= {"domain": domain} if domain else {}
-        own = kind or detect_kind(document.text)
+        own = kind or document_kind(document)
         records = records_of(document, own) if own else []
         if NUMBER_FIELDS.get(own or "") and any(record.id in seen for record in records):
             document.metadata[NUMBER_FIELDS[own][0]] = field_text(document.metadata, "item_id") or document.id_
