@@ -19,7 +19,7 @@ from llama_index.core.vector_stores.types import FilterCondition, MetadataFilter
 
 # %% auto #0
 __all__ = ['OPERATORS', 'Value', 'Filter', 'Where', 'FOLDER_KEYS', 'Condition', 'Group', 'all_of', 'resolve_where', 'why_nothing',
-           'asks_folders', 'where_folders', 'seen_metadata', 'chroma_takes', 'chroma_where']
+           'asks_folders', 'where_folders', 'filter_keys', 'seen_metadata', 'chroma_takes', 'chroma_where']
 
 # %% ../../nbs/30_storage/02_filters.ipynb #bede38af
 from ..documents.forms import plain_text
@@ -265,6 +265,13 @@ def where_folders(
     return Condition("doc_id", sign, tuple(found), copied) if found else wanted
 
 # %% ../../nbs/30_storage/02_filters.ipynb #9863576d
+def filter_keys(
+    where: Filter,
+) -> list[str]:      # Each once, in their order
+    "Return the fields that a filter reads."
+    return list(dict.fromkeys(condition.key for condition in _conditions(where)))
+
+
 def seen_metadata(
     node: BaseNode,
 ) -> dict[str, Any]:
