@@ -13,7 +13,7 @@ from typing import Literal
 from llama_index.core.bridge.pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from llama_index.core.schema import BaseNode, Document, TextNode
 
-from ..documents.kinds import detect_kind
+from ..documents.kinds import document_kind
 from ..documents.markdown import find_tables
 from ..documents.packing import TextRuler
 from ..documents.span import InputError, Outline, Span
@@ -205,7 +205,7 @@ class RoutedNodeParser(SpanNodeParser):
                 continue
             if not fnmatchcase(doc_type, rule.doc_type):
                 continue
-            if rule.kind == "" or (find_tables(text) if rule.kind == "table" else detect_kind(text) == rule.kind):
+            if rule.kind == "" or (find_tables(text) if rule.kind == "table" else document_kind(document) == rule.kind):
                 return rule
         return Rule(name="default")
 

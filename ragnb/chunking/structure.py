@@ -372,7 +372,7 @@ class RecordNodeParser(StructureNodeParser):
     threshold : int or None
         Characters; a record up to this length stays whole. `size` when None, the default.
     min_size : int
-        Characters; a shorter article is merged with a neighbor of its section. Default 200; 1 keeps all apart.
+        Characters; shorter articles that follow each other in a section are merged. Default 200; 1 keeps all apart.
     kind : str or None
         `statute`, `interpretation`, `ruling` or `qa`; found out for each document when None.
     tokenizer : str

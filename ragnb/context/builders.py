@@ -31,7 +31,7 @@ from ..chunking.units import table_headers
 from ..retrieval.arguments import check_counts
 from ..retrieval.missing_words import Note
 from ..expansion.raw_hits import dict_passages
-from .labels import article_line, InContext, passage_article, passage_pages, place_label, source_name
+from .labels import article_at, article_line, InContext, passage_article, passage_pages, place_label, source_name
 from .question_kinds import ask_question_type, question_type
 
 # %% ../../nbs/60_context/02_builders.ipynb #10b753d8
@@ -59,7 +59,7 @@ def _above(passage: Passage, start: int) -> str:
         header = [found.text]
     elif not all("|" in line for line in (before + text.partition("\n")[0]).split("\n") if line.strip()):
         header = []    # what is above is not only rows of the table, the first and the last perhaps in part
-    article = article_line(before, text, prefix)
+    article = article_line(before, text, prefix, article_at(passage, start))
     return "\n".join([*told, *([article] if article else []), *header]).strip("\n")
 
 

@@ -13,7 +13,8 @@ from pathlib import PurePath
 from typing import NamedTuple
 
 # %% auto #0
-__all__ = ['page_label', 'passage_pages', 'article_line', 'passage_article', 'InContext', 'source_name', 'place_label']
+__all__ = ['page_label', 'passage_pages', 'article_line', 'article_at', 'passage_article', 'InContext', 'source_name',
+           'place_label']
 
 # %% ../../nbs/60_context/01_labels.ipynb #c8861926
 from ..documents.forms import plain_text, reading_form
@@ -43,11 +44,11 @@ def passage_pages(
 _MARK = re.compile(                                                     # At the beginning of a line:
     r"^[ \t#*■【]*(?:제\s*(?P<n>\d+)\s*조(?:\s*의\s*(?P<m>\d+))?(?:\s*(?P<titled>[(（])|(?=\s))"        # 제56조(수당)
     r"|(?P<addenda>부\s?칙)(?=[ \t]*(?:$|[<〈(（\[]|제\s*\d))"                                     # 부칙 <제30113호>
-    r"|[\[【<〈]\s*(?P<annex>(?:별표|별지)[^\]】>〉\n]{0,20})[\]】>〉]"                            # [별표 1]
+    r"|(?:■[^\n\[【<]{0,80})?[\[【<〈]\s*(?P<annex>(?:별표|별지)[^\]】>〉\n]{0,20})[\]】>〉]"        # [별표 1]
     r"|(?<=#[ \t])(?P<headed>별[표지]\s?\d{1,3}(?:의\d{1,2})?)(?![\d의])"                        # ## 별표 1 지급 기준
     r"|(?P<chapter>제\s*\d+\s*[편장절관](?:\s*의\s*\d+)?[ \t]+\S[^\n]{0,40})$)", re.M)             # 제2장 임금
 _ABOVE = re.compile(r"(?<![^\s>])(?:(?P<addenda>부칙)(?=$|\s*(?:제\d|<))\s*)?"
-                    r"(?:제(?P<n>\d+)조(?:의(?P<m>\d+))?(?:~[^\s(]+)?(?:\s*\(.{0,120}\))?$|\[(?P<annex>별표[^\]]*)\]"
+                    r"(?:제(?P<n>\d+)조(?:의(?P<m>\d+))?(?:~[^\s(]+)?(?:\s*\(.{0,120}\))?$|\[(?P<annex>별[표지][^\]]*)\]"
                     r"|(?P<headed>별표\s?\d{1,3}(?:의\d{1,2})?)(?=\s|$))?")
 
 
@@ -84,21 +85,45 @@ def article_line(
     before: str,        # Text that ends where the part begins
     text: str,          # The part
     prefix: str = "",   # Of the text before
+    known: str | None = None,   # The article, from `article_at`; None: the text before tells
 ) -> str:               # `제3조(관리)`; '' where no article is open, or the prefix says it
     "Name the article that a part of a text begins inside of."
     before, text = plain_text(before), plain_text(text)
     marks = [m for m in _article_marks(before, prefix) if not m.weak]
-    said = [m.name for m in marks if m.at < 0]
-    if not marks or marks[-1].name in said or _MARK.match(text):
+    last = marks[-1] if marks else _Mark(-1, "")
+    name = last.name if known is None else known
+    if not name or name in [m.name for m in marks if m.at < 0] or _MARK.match(text):
         return ""
-    title = _TITLE.match(before + text[:80], marks[-1].at)
-    return marks[-1].name + (title[1] if title else "")
+    title = _TITLE.match(before + text[:80], last.at) if last.at >= 0 and name.endswith(last.name) else None
+    return name + (title[1] if title else "")
+
+# %% ../../nbs/60_context/01_labels.ipynb #ea6c8295
+def article_at(
+    passage: Passage,
+    offset: int,       # In the document
+) -> str | None:       # `부칙 제2조`, `[별표 1]`; '' outside of articles; None where no articles are known
+    "Name the article that a place of a passage is in."
+    if not passage.articles:
+        return None
+    return next((name for name, span in passage.articles if span.start <= offset < span.end and name != "부칙"), "")
+
+
+def _passage_marks(passage: Passage) -> list[_Mark]:
+    "Where each article, annex and chapter of a passage begins: as the catalogue knows, else as its text tells."
+    marks, base = [*_article_marks(passage.text, passage.prefix)], passage.span.start
+    if not passage.articles:
+        return marks
+    touched = [(name, span) for name, span in passage.articles if span.overlap(passage.span)]
+    known = [_Mark(max(-1, span.start - base), name, name == "부칙") for name, span in touched]
+    chapters = [m for m in marks if m.weak and m.at >= 0 and m.name != "부칙"]
+    free = [m for m in chapters if not any(span.start <= base + m.at < span.end for _, span in touched)]
+    return sorted([*known, *free])
 
 # %% ../../nbs/60_context/01_labels.ipynb #d8ef4485
 def _named(passage: Passage, part: Span) -> tuple[str, bool]:
     "The first and the last article that a part of a passage is in, at most 40 characters; True without an article."
     start, end = part.start - passage.span.start, part.end - passage.span.start
-    marks = _article_marks(passage.text, passage.prefix)
+    marks = _passage_marks(passage)
     found, before = [m for m in marks if start <= m.at < end], [m for m in marks if m.at < start]
     if before and not (found and found[0].at == start):
         found = [before[-1], *found]

@@ -21,10 +21,10 @@ from typing import Any
 from .citations import Citation, find_citations, name_key, short_names, StatuteNames
 from .forms import plain_text, reading_form
 from .headings import find_contents
-from .kinds import detect_kind
+from .kinds import document_kind
 from .markup import one_line
 from .span import InputError, Span
-from .statutes import Block, Clause, EFFECTIVE_KEYS, iso_date, parse_statute, Statute
+from .statutes import Block, Clause, EFFECTIVE_KEYS, field_text, iso_date, parse_statute, Statute
 from llama_index.core.schema import BaseNode
 
 # %% auto #0
@@ -122,16 +122,16 @@ _REPEALED = re.compile(rf"(?:타법)?폐지\s?[\])]|폐지(?:일자?)?\s?[:：]\
 
 def _dates(statute: Statute, text: str, metadata: Mapping[str, Any]) -> tuple[str, str]:
     "Since when a statute is in force, and since when it is not: ISO dates or ''."
-    given_dates = (iso_date(str(metadata[key])) for key in EFFECTIVE_KEYS if metadata.get(key))
+    given_dates = (iso_date(field_text(metadata, key)) for key in EFFECTIVE_KEYS)
     ends = (block.span for block in statute.blocks if block.key[:1].isdigit())             # 부칙
     since = [iso_date(m[1]) for span in ends for m in _SINCE.finditer(text, span.start, span.end)]
     effective = next(filter(None, given_dates), "") or statute.effective or max(since, default="")
-    given = next((metadata[key] for key in REPEALED_KEYS if metadata.get(key)), "")
+    given = field_text(metadata, *REPEALED_KEYS)
     header = statute.blocks[0].span.of(text)[:1_000] if statute.blocks and statute.blocks[0].kind == "header" else ""
     found = _REPEALED.search(header)
     if not given and found is None:
         return effective, ""
-    ended = iso_date(str(given) if given else found["after"] or found["before"] or effective) or "0001-01-01"
+    ended = iso_date(given if given else found["after"] or found["before"] or effective) or "0001-01-01"
     return "" if effective >= ended else effective, ended     # [시행 2015. 1. 1.] [법률 제12호, 폐지]: only the end is given
 
 # %% ../../nbs/00_documents/15_catalogue.ipynb #8f281f63
@@ -144,10 +144,11 @@ def holding_of(
     "Names, articles and annexes of one document; not yet what it cites."
     holding, form, metadata = Holding(document.node_id), reading_form(document.get_content()), document.metadata
     text = form.text
-    holding.parent = str(metadata.get("parent_id") or "")
-    if ("조" in text or "條" in text) and detect_kind(text) == "statute":
+    holding.parent = field_text(metadata, "parent_id")
+    may_be_act = any(mark in text for mark in ("조", "條", "폐지")) or field_text(metadata, "법령ID")
+    if may_be_act and document_kind(document) == "statute":
         statute = parse_statute(text)
-        titles = [plain_text(str(metadata[key])) for key in ("law_name", "title") if metadata.get(key)]
+        titles = [plain_text(field_text(metadata, key)) for key in ("law_name", "title")]
         names = [_SUFFIX.sub("", title).strip() for title in (*titles, statute.name)]     # without brackets after them
         if alias := _ALIAS.search(text[:600]):
             names.append(alias[1].strip(" '\"“”"))

@@ -264,7 +264,7 @@ def record_to_document(
                     excluded_embed_metadata_keys=hidden, excluded_llm_metadata_keys=hidden)
 
 # %% ../../nbs/00_documents/06_files.ipynb #916a7b77
-LONGEST_HEADER: int = 20_000   # Characters; the YAML parser is slow, and a header is not a book
+LONGEST_HEADER: int = 100_000   # Characters: a law with 300 attachments; the YAML parser is slow
 
 _OPENING = re.compile(r"---[ \t]*\r?\n")
 _CLOSING = re.compile(r"^(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)", re.M)

@@ -14,7 +14,8 @@ from .forms import CLOSING, OPENING, reading_form
 
 # %% auto #0
 __all__ = ['LINE_START', 'LINE_LEAD', 'CIRCLED', 'visible_start', 'number_key', 'number_label', 'follows', 'continues_line',
-           'stands_apart', 'ArticleHeading', 'article_headings', 'chapter_headings', 'find_contents', 'open_heading']
+           'stands_apart', 'ArticleHeading', 'article_headings', 'unread_articles', 'chapter_headings', 'find_contents',
+           'open_heading']
 
 # %% ../../nbs/00_documents/09_headings.ipynb #5faa5c19
 LINE_START = r"(?:\A|(?<=[\n\r\f]))"  # Regular expression without a group
@@ -219,8 +220,8 @@ def _read_heading(text: str, m: re.Match[str]) -> ArticleHeading | None:
     return _read_untitled(text, m, start, key, at)
 
 # %% ../../nbs/00_documents/09_headings.ipynb #b71478c9
-# 제N조( after a mark that ends something, or 제1조(목적) anywhere
-_MIDDLE = re.compile(r"(?<=[.>\])〉】\d])(?P<lead>)[ \t]*" + _NO + r"(?=[ \t]?[(（])|(?P<first>제1조)(?=\(목적\))")
+# 제N조( after a mark that ends something or after 부칙, or 제1조(목적) anywhere
+_MIDDLE = re.compile(r"(?:(?<=[.>\])〉】\d])|(?<=부칙))(?P<lead>)[ \t]*" + _NO + r"(?=[ \t]?[(（])|(?P<first>제1조)(?=\(목적\))")
 
 def _candidates(text: str, start: int, end: int) -> list[ArticleHeading]:
     "All possible headings of articles between two offsets, in order."
@@ -290,6 +291,23 @@ def _choose(found: Sequence[ArticleHeading], apart: set[int]) -> list[ArticleHea
         last = heading.last
     return out
 
+# %% ../../nbs/00_documents/09_headings.ipynb #d22a206b
+_ANYWHERE = re.compile(r"(?P<lead>)" + _NO + r"(?=[ \t]?[(（]|[ \t]*삭[ \t]?제[ \t]*[<〈\[(（])")
+_AFTER_END = re.compile(r"[.>\])〉】]\s*\Z")
+
+def _joined_headings(text: str, start: int, end: int) -> list[ArticleHeading]:
+    "The headings of a text without line breaks; none where the numbers only cite."
+    read = (_read_heading(text, m) for m in _ANYWHERE.finditer(text, start, end))
+    found = [h._replace(kind="middle") for h in read if h and (h.title or h.deleted) and not _quoted(text, h.start)]
+    kept = [found[i] for i in sorted(_chain([h.key for h in found]))]
+    out: list[ArticleHeading] = []
+    for heading in kept:       # a number again: a later version after the end of the present one, else a citation
+        again = out and heading.key == out[-1].key
+        if not again or _AFTER_END.search(text, max(0, heading.start - 4), heading.start):
+            out.append(heading)
+    n_next = sum(follows(before.last, after.key) for before, after in zip(out, out[1:]))
+    return out if len(out) >= 5 and n_next >= 0.8 * (len(out) - 1) else []
+
 # %% ../../nbs/00_documents/09_headings.ipynb #277ced63
 def article_headings(
     text: str,
@@ -300,11 +318,37 @@ def article_headings(
     "Find the headings of the articles of one part of a statute."
     form = reading_form(text)
     text = form.text
-    found = _candidates(text, form.place(start), len(text) if end is None else form.place(end))
-    apart = set()
+    start, end = form.place(start), len(text) if end is None else form.place(end)
+    found, apart = _candidates(text, start, end), set()
     if spaced:
         apart = {h.start for h in found if h.title and _below_blank(text, h.start)}
-    return [h._replace(start=form.start(h.start), body=form.start(h.body)) for h in _choose(found, apart)]
+    chosen, joined = _choose(found, apart), _joined_headings(text, start, end)
+    if len(joined) >= 1.25 * len(chosen):
+        chosen = joined
+    return [h._replace(start=form.start(h.start), body=form.start(h.body)) for h in chosen]
+
+# %% ../../nbs/00_documents/09_headings.ipynb #b112b0ff
+_NUMBER = re.compile(r"(?P<lead>)" + _NO)
+
+def unread_articles(
+    text: str,
+    headings: Sequence[ArticleHeading],   # Of the text, from `article_headings`
+) -> list[str]:                           # `2`, `43-2`; empty where nothing seems to be missing
+    "Find the numbers of articles that a text seems to have and that no heading has."
+    form = reading_form(text)
+    text, starts = form.text, {form.place(h.start): h for h in headings}
+    found, highest = {h.key for h in headings}, max((h.last for h in headings), default=None)
+    last, missing = (0, 0), dict[tuple[int, int], None]()
+    for m in _NUMBER.finditer(text):
+        opened, key = _BRACKET.match(text, m.end()), number_key(m["n"], m["m"])
+        if read := starts.get(m.start()):
+            last = read.last
+        elif follows(last, key) and key not in found and (highest is None or key < highest):
+            titled = opened and _read_titled(text, m.start(), key, m.end(), opened.end())
+            if titled or highest is None and _WORD.match(text, m.end()):
+                missing[key] = None
+                last = key
+    return [number_label(key) for key in missing] if highest or len(missing) > 2 else []
 
 # %% ../../nbs/00_documents/09_headings.ipynb #9d89c355
 _RANKS = "편장절관항"

@@ -18,25 +18,33 @@ from .atomic import write_atomically
 from .files import Problem, read_documents, record_id
 from .forms import plain_text
 from .halves import read_text
-from .headings import article_headings
+from .citations import level_word
+from .headings import article_headings, unread_articles
 from .packing import TextRuler
 from .records import Record, statute_records, to_jsonl
 from ragnb.documents.rulings import (
-    INTERPRETATION_PARTS, interpretation_records, named_parts, qa_pairs, qa_records, RULING_PARTS, ruling_records
+    document_title, INTERPRETATION_PARTS, interpretation_records, named_parts, qa_pairs, qa_records, RULING_PARTS,
+    ruling_records
 )
 from .span import InputError
-from .statutes import EFFECTIVE_KEYS, iso_date
+from .statutes import EFFECTIVE_KEYS, field_text, front_matter, iso_date
 
 # %% auto #0
-__all__ = ['FILES', 'detect_kind', 'text_of', 'records_of', 'raw_documents', 'write_records']
+__all__ = ['NUMBER_FIELDS', 'FILES', 'detect_kind', 'reading_notes', 'text_of', 'document_kind', 'records_of', 'raw_documents',
+           'write_records']
 
 # %% ../../nbs/00_documents/14_kinds.ipynb #d8aeedca
+_ACT = re.compile(r"(?:법|법률|령|규칙|규정|조례|정관|세칙)\s*(?:[(\[<].*)?\Z")           # The end of a title
+_REPEAL = re.compile(r"폐지(?:에\s?관한|하는)?\s?(?:법|법률|령|규칙|규정|조례)\s*(?:[(\[<].*)?\Z")
+
+
 @lru_cache(maxsize=1)   # a document that is split is asked about again
 def detect_kind(text: str) -> str | None:  # statute, interpretation, ruling, qa, or None
     "Tell what kind of record document a text is."
     text = plain_text(text)
     rulings, opinions = named_parts(text, RULING_PARTS), named_parts(text, INTERPRETATION_PARTS)
-    articles = [heading for heading in article_headings(text) if heading.kind != "weak"]
+    headings = article_headings(text)
+    articles = [heading for heading in headings if heading.kind != "weak"]
     first = min((p.span.start for p in (*rulings, *opinions)), default=len(text))
     if len(articles) >= 5 and sum(heading.start < first for heading in articles) >= 3:
         return "statute"  # its articles come first: a code of procedure also has items named 주문 and 이유
@@ -47,8 +55,25 @@ def detect_kind(text: str) -> str | None:  # statute, interpretation, ruling, qa
         return "interpretation"
     if qa_pairs(text):
         return "qa"
-    titled_early = articles and articles[0].start < 300 and articles[0].title
-    return "statute" if len(articles) >= 3 or titled_early else None
+    if len(articles) >= 3 or articles and articles[0].start < 300 and articles[0].title:
+        return "statute"
+    title = document_title(text, "", front_matter(text))
+    is_bare = [heading.key for heading in headings[:2]] == [(1, 0), (2, 0)] and _ACT.search(title)
+    is_repeal = _REPEAL.search(title) and "폐지한다" in text[:2_000]
+    return "statute" if is_bare or is_repeal else None
+
+# %% ../../nbs/00_documents/14_kinds.ipynb #235b697b
+def reading_notes(
+    document: BaseNode,
+) -> list[Problem]:    # One remark at most
+    "Report the articles that a text seems to have and that are not found as articles."
+    text = document.get_content()
+    if not re.search(r"제\s?\d+\s?조", text) or detect_kind(text) not in ("statute", None):
+        return []
+    missing = [level_word("article", number) for number in unread_articles(text, article_headings(text))]
+    shown = ", ".join(missing[:3]) + (", …" if len(missing) > 3 else "")
+    note = Problem(document.node_id, f"{shown}: read as text, not as an article; are line breaks missing?", 0)
+    return [note] if missing else []
 
 # %% ../../nbs/00_documents/14_kinds.ipynb #5bdca246
 _FIELDS = (
@@ -110,7 +135,7 @@ def _statute_text(row: Mapping[str, Any], articles: object) -> str:
     "The text of a statute whose articles are a list."
     if not isinstance(articles, (list, tuple)) or not articles:
         raise InputError(f"the articles must be a list with at least one article, got {articles!r:.200}")
-    name, ministry = _first(row, ("법령명", "law_name", "name", "title")), _first(row, ("소관부처", "ministry"))
+    name, ministry = _first(row, ("법령명", "law_name", "name", "title")), field_text(row, "소관부처", "ministry")
     date = str(_first(row, ("시행일자", "시행일", "enforcement_date", "effective_date", "effective")))
     date = f"{date[:4]}-{date[4:6]}-{date[6:]}" if re.fullmatch(r"\d{8}", date) else date
     header = [str(name), f"소관부처: {ministry}" if ministry else "", f"시행일: {date}" if date else ""]
@@ -139,31 +164,53 @@ def text_of(
 _MAKERS = {
     "statute": statute_records, "interpretation": interpretation_records, "ruling": ruling_records, "qa": qa_records,
 }
+NUMBER_FIELDS: dict[str, tuple[str, ...]] = {
+    "statute": ("law_id", "법령ID", "행정규칙ID", "자치법규ID"),
+    "ruling": ("판례일련번호", "판례정보일련번호", "헌재결정례일련번호", "행정심판재결례일련번호"),
+    "interpretation": ("법령해석례일련번호", "해석례일련번호", "법령해석일련번호", "안건번호"),
+    "qa": (),
+}  # Kind -> fields with the number that records are named after; then item_id, then the id of the document
+
+
+def document_kind(
+    document: BaseNode,
+) -> str | None:       # statute, interpretation, ruling, qa, or None
+    "Tell what kind of record document it is: by its text, else by the number that a law service gave it."
+    text = document.get_content()
+    if found := detect_kind(text):
+        return found
+    fields = front_matter(text) | document.metadata
+    for kind, names in NUMBER_FIELDS.items():
+        if field_text(fields, *(name for name in names if name != "law_id")):    # a row of any kind may cite a law_id
+            return kind
+    return None
+
 
 def records_of(
-    document: BaseNode,           # `metadata` may hold title, domain, and law_id or item_id (else its id is used)
+    document: BaseNode,           # Metadata or front matter may hold title, domain, and one of `NUMBER_FIELDS`
     kind: str | None = None,      # statute, interpretation, ruling or qa; found out when None
     max_size: int | None = None,  # Characters of an article's record or an unsplit pair; None for each kind's own
-    min_size: int = 200,          # Characters; a shorter article is merged with a neighbor of its section
+    min_size: int = 200,          # Characters; shorter articles that follow each other in a section are merged
     ruler: TextRuler | None = None,  # Of the text: sizes are tokens; characters when None
 ) -> list[Record]:                # Empty when the document is none of these
     "Turn a document into records."
-    text, metadata = document.get_content(), document.metadata
-    kind = kind or detect_kind(text)
+    text = document.get_content()
+    kind = kind or document_kind(document)
+    metadata = front_matter(text) | document.metadata
     if kind is None:
         return []
     if kind not in _MAKERS:
         raise InputError(f"kind must be one of {', '.join(_MAKERS)}, got {kind!r}")
-    item = str(metadata.get("law_id") or metadata.get("item_id") or document.node_id)
+    item = field_text(metadata, *NUMBER_FIELDS[kind], "item_id") or document.node_id
     sizes: dict[str, Any] = {}
     if kind == "statute":
         most = 3000 if max_size is None else max_size
         sizes = {"min_size": min(min_size, most - 1), "max_size": most, "ruler": ruler,
-                 "ministry": str(metadata.get("ministry") or metadata.get("소관부처") or ""),
-                 "date": iso_date(str(next((metadata[k] for k in EFFECTIVE_KEYS if metadata.get(k)), "")))}
+                 "ministry": field_text(metadata, "ministry", "소관부처", "소관기관"),
+                 "date": iso_date(field_text(metadata, *EFFECTIVE_KEYS))}
     elif kind == "qa" and max_size is not None:
         sizes = {"max_size": min(1500, max_size), "threshold": max_size, "ruler": ruler}
-    return _MAKERS[kind](text, item, str(metadata.get("title") or ""), str(metadata.get("domain") or ""), **sizes)
+    return _MAKERS[kind](text, item, field_text(metadata, "title"), field_text(metadata, "domain"), **sizes)
 
 # %% ../../nbs/00_documents/14_kinds.ipynb #695edfb3
 def _rows(path: Path) -> Iterator[tuple[str, Any]]:
@@ -245,8 +292,12 @@ def write_records(
     paths, lines, seen = list(paths), dict[str, list[str]](), set[str]()
     for document in _without_endings(d for path in paths for d in raw_documents(path, problems)):
         document.metadata |= {"domain": domain} if domain else {}
-        own = kind or detect_kind(document.text)
+        own = kind or document_kind(document)
         records = records_of(document, own) if own else []
+        if NUMBER_FIELDS.get(own or "") and any(record.id in seen for record in records):
+            document.metadata[NUMBER_FIELDS[own][0]] = field_text(document.metadata, "item_id") or document.id_
+            records = records_of(document, own)
+        problems += reading_notes(document)
         if not records:
             problems.append(Problem(document.id_, "not a statute, an interpretation, a ruling or questions and "
                                                   "answers"))

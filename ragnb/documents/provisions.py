@@ -21,7 +21,7 @@ from .span import Span
 
 # %% auto #0
 __all__ = ['ANYWHERE', 'look_up', 'LookUp', 'look_ups', 'look_up_title', 'look_up_question', 'asked_documents', 'MissingCitation',
-           'missing_citations', 'provision_label', 'cited_spans']
+           'missing_citations', 'provision_label', 'touched_articles', 'cited_spans']
 
 # %% ../../nbs/00_documents/16_provisions.ipynb #f4186dce
 def _siblings(holding: Holding, path: str) -> list[str]:
@@ -341,6 +341,21 @@ def provision_label(
         return "부칙"
     words = (level_word(level, number) for level, number in zip(LEVELS, [article, *clauses]))
     return ("부칙 " if part else "") + "".join(words)
+
+# %% ../../nbs/00_documents/16_provisions.ipynb #b6bdf880
+def touched_articles(
+    doc_id: str,
+    span: Span,
+    catalogue: Catalogue,
+) -> tuple[tuple[str, Span], ...]:   # (`부칙 제1조`, its span), in document order; empty outside of statutes
+    "Name the articles, 부칙 and annexes that a part of a document touches."
+    holding, found = catalogue.holdings.get(doc_id), []
+    for path in holding.below.get("", ()) if holding else ():
+        place = Span(*holding.spans[path])
+        if place.overlap(span):
+            name = provision_label(path)
+            found.append((f"[{name}]" if path.startswith("별") else name, place))
+    return tuple(found)
 
 # %% ../../nbs/00_documents/16_provisions.ipynb #267157b2
 def _reached(doc_id: str, span: Span, catalogue: Catalogue, whole: bool) -> Iterator[tuple[str, Span, str]]:

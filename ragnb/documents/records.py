@@ -178,11 +178,14 @@ def _drafts(statute: Statute) -> list[_Draft]:
 
 # %% ../../nbs/00_documents/12_records.ipynb #e0bb7300
 def _merged(drafts: Sequence[_Draft], least: int, size: int, ruler: TextRuler | None = None) -> list[_Draft]:
-    "Merge short articles within their section; a long one is never merged."
+    "Merge short articles that follow each other in one section; any other draft stays alone."
     ruler = ruler or TextRuler("")
+
     def family(draft: _Draft) -> tuple[int, int]:
-        fits = ruler.fits(draft.span.start, draft.span.end, size)
-        return draft.section, -1 if fits else draft.span.start
+        span = draft.articles[0].span if draft.articles else draft.span
+        is_short = ruler.about(span.start, span.end) < least
+        return draft.section, -1 if is_short else span.start
+
     out: list[_Draft] = []
     for _, members in groupby(drafts, key=family):
         group = list(members)
@@ -272,7 +275,7 @@ def statute_records(
     law_id: str,           # For example "010719"
     name: str = "",        # When the text itself does not tell
     domain: str = "",      # Collection, such as "hr_labor"
-    min_size: int = 200,   # Characters; a shorter article is merged with a neighbor of its section
+    min_size: int = 200,   # Characters; shorter articles that follow each other in a section are merged
     max_size: int = 3000,  # Characters; a longer article is cut at 항, then 호, then 목
     ministry: str = "",    # 소관부처, when the text itself does not tell
     date: str = "",        # In force since: 2024-02-09 or 2024. 2. 9.; when the text itself does not tell

@@ -477,6 +477,8 @@ class Passage:
         Offset, and the prefix of a text that begins there or later, up to the next: for a shortened passage.
     goes_on : bool
         Its last sentence goes on behind it, where there was no room.
+    articles : tuple of (str, Span)
+        Of a statute: the articles, 부칙 and annexes that it touches, with their spans; empty where they are not known.
 
     Raises
     ------
@@ -499,6 +501,7 @@ class Passage:
     prefix: str = ""
     above: tuple[tuple[int, str], ...] = ()
     goes_on: bool = False
+    articles: tuple[tuple[str, Span], ...] = ()
 
     def __post_init__(self) -> None:
         check_fields(self)

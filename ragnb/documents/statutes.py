@@ -7,23 +7,24 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from unicodedata import numeric
 
+from .files import read_yaml_header
 from .forms import CLOSING, OPENING, plain_text, reading_form, spaced
 from ragnb.documents.headings import (
     article_headings, ArticleHeading, chapter_headings, CIRCLED, continues_line, find_contents, follows, LINE_LEAD,
     LINE_START, number_key, number_label, open_heading, stands_apart, visible_start
 )
-from .span import Span
+from .span import InputError, Span
 from .text import trim_span
 
 # %% auto #0
 __all__ = ['SUBITEM_LETTERS', 'EFFECTIVE_KEYS', 'Clause', 'parse_clauses', 'Article', 'Block', 'Statute', 'iso_date',
-           'front_matter', 'parse_statute']
+           'field_text', 'front_matter', 'parse_statute']
 
 # %% ../../nbs/00_documents/10_statutes.ipynb #4237ba99
 @dataclass(frozen=True)
@@ -193,11 +194,11 @@ class Statute:
         return [b.article for b in self.blocks if b.article]
 
 # %% ../../nbs/00_documents/10_statutes.ipynb #479d2e6a
-# 부칙 with notes in brackets and the rest of its line; or 부칙 <제7호 in the middle of a line, after the end of a sentence
+# 부칙 with notes in brackets and the rest of its line; or 부칙 <제7호 or 부칙 제1조(시행일 in a line, after an end
 _SUPPLEMENT = re.compile(LINE_START + LINE_LEAD + rf"(?:{OPENING}[ \t]*)?{spaced('부칙')}(?:[ \t]*{CLOSING})?"
                          r"(?P<note>(?:[ \t]*(?:<[^>\n]*>|〈[^〉\n]*〉|[(（][^)）\n]*[)）]|[\[［][^\]］\n]*[\]］]))*)"
                          r"(?P<rest>[^\r\n]*)"
-                         r"|(?<=[.>\]])[ \t]*(?P<middle>부칙)[ \t]*(?=[<〈]\s*(?:법률|대통령령)?\s*제\d+호)")
+                         r"|(?<=[.>\]다조])[ \t]*(?P<middle>부칙)[ \t]*(?=[<〈]\s*(?:법률|대통령령)?\s*제\d+호|제1조[ ]?\(시행일)")
 
 def _is_supplement(text: str, m: re.Match[str]) -> bool:
     "True when a line that begins with 부칙 is its heading."
@@ -275,22 +276,32 @@ def iso_date(
 
 # %% ../../nbs/00_documents/10_statutes.ipynb #ebe9b7d5
 EFFECTIVE_KEYS = ("effective", "effective_date", "enforcement_date", "시행일", "시행일자")  # Of metadata; the first counts
-_FENCE = re.compile(r"^---[^\S\n]*$", re.M)
+_TOP_LINE = re.compile(r"^(?![\s#-])([^:\n]+):[ \t]+(\S.*)$", re.M)
+
+
+def field_text(
+    fields: Mapping[str, Any],   # Metadata, or a row
+    *names: str,                 # The first that has a value counts
+) -> str:                        # "" without one
+    "Get a field as text; the items of a list are joined by commas."
+    value = next((fields[name] for name in names if fields.get(name)), "")
+    return ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
+
 
 def front_matter(text: str) -> dict[str, str]:  # Empty when there is none
-    "Read the fields between two lines of dashes at the start of a text."
+    "Read the fields between two lines of dashes at the start of a text; nested fields are left out."
     text = plain_text(text).lstrip()
-    first = _FENCE.match(text)
-    last = _FENCE.search(text, first.end()) if first else None
-    if last is None:
-        return {}
-    fields = (line.partition(":") for line in text[first.end():last.start()].splitlines() if line.strip())
-    return {name.strip(): value.strip().strip("'\"") for name, _, value in fields}
+    try:
+        fields = read_yaml_header(text)[0]
+    except InputError:
+        lines = _TOP_LINE.findall(text[:text.index("\n---", 3)])
+        fields = {name.strip(): value.strip().strip("'\"") for name, value in lines}
+    return {name: value for name in fields if (value := field_text(fields, name))}
 
 # %% ../../nbs/00_documents/10_statutes.ipynb #317fd818
 _LAW_NO = re.compile(r"(?:법률|대통령령|총리령|[가-힣]{2,8}부령|조례|규칙|훈령|고시)\s*제\s*[\d\-]+\s*호")
 _IN_FORCE = re.compile(r"시행(?:일자?)?[ \t:：]*\d{4}[^\n\]]{0,20}")
-_OFFICE = re.compile(r"소관(?:부처|기관)\s*[:：]\s*(?:-\s*)?([^\n]+)")
+_OFFICE = re.compile(r"소관(?:부처|기관)\s*[:：]\s*([^\n]+)")
 _OFFICE_LINE = re.compile(r"^[^\S\n]*([가-힣]{1,12}(?:부|처|청|원|위원회))(?:\s*[(（]|[^\S\n]*$)", re.M)
 
 def _header_fields(header: str) -> dict[str, str]:
@@ -300,15 +311,16 @@ def _header_fields(header: str) -> dict[str, str]:
     body = header[header.find("\n---", 4) + 4 if front else 0:]
     first = next((line.strip() for line in body.splitlines() if line.strip(" =-\t\r")), "")
     name = re.sub(r"^[#\s*]+|\*+$", "", front.get("법령명") or front.get("제목") or first)
-    name = re.sub(r"(?<!\s)\s*[(\[]\s*약칭.*$", "", name).strip("[]【】 ")
+    name = re.sub(r"(?<!\s)\s*(?:[(\[]\s*약칭|\[\s*시행).*$", "", name).strip("[]【】 ")
     name = name if 0 < len(name) <= 80 and not name.startswith("제1") else ""
     lines = (m for m in _OFFICE_LINE.finditer(header) if m[1] != name)
     office = _OFFICE.search(header) or next(lines, None)
+    ministry = field_text(front, "소관부처", "소관기관") or (office[1].strip(" '\"[]\r") if office else "")
     return {
         "name": name,
         "law_no": number[0] if number else "",
         "effective": iso_date(date[0] if date else front.get("시행일자", "")),
-        "ministry": office[1].strip(" '\"[]\r") if office else "",
+        "ministry": ministry,
     }
 
 # %% ../../nbs/00_documents/10_statutes.ipynb #f3d1c51a

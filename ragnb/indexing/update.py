@@ -32,6 +32,7 @@ __all__ = ['Batch', 'IndexReport', 'document_hash', 'fit_pieces', 'IndexUpdate',
 # %% ../../nbs/70_indexing/04_update.ipynb #85fac133
 from ..documents.catalogue import updated_catalogue, holding_of, Holding
 from ..documents.files import Problem, read_documents
+from ..documents.kinds import reading_notes
 from ..documents.halves import replace_halves, replace_halves_in
 from ..documents.span import DuplicateIdError, InputError, Outline, parse_address, SEARCHED
 from ..models.embedding import describe_embedding, NgramEmbedding
@@ -278,12 +279,13 @@ class _Embedder:
         return new
 
 # %% ../../nbs/70_indexing/04_update.ipynb #8d0ed600
-def _split(parser: SpanNodeParser, documents: Iterable[Document],
-           read: dict[str, Holding]) -> Iterator[tuple[list[TextNode], Outline]]:
-    "Split documents one after the other, and record the names and articles of each."
+def _split(parser: SpanNodeParser, documents: Iterable[Document], read: dict[str, Holding],
+           problems: list[Problem]) -> Iterator[tuple[list[TextNode], Outline]]:
+    "Split documents one after the other; record the names and articles of each, and what could not be read."
     for document in documents:
         found = parser.parse(document)
         read[document.id_] = holding_of(document)
+        problems += reading_notes(document)
         yield found
 
 
@@ -371,7 +373,7 @@ class IndexUpdate:
                 self.uncited, catalogue = todo[-1].id_, self.index.catalogue
                 known, catalogue.cited_with = catalogue.cited_with, ""   # stays empty if the run ends early
                 given = {d.id_: d for d in todo}
-                batches = _batches(_split(self.index.parser, todo, self.read))
+                batches = _batches(_split(self.index.parser, todo, self.read, self.report.problems))
                 for outline in self._in_turn(batches, len(todo), bar):
                     manifest.documents[outline.doc_id] = self._entry(given[outline.doc_id])
                     self.report.characters += outline.n_characters

@@ -19,14 +19,15 @@ if TYPE_CHECKING:
     from llama_index.core.llms import LLM
 
 # %% auto #0
-__all__ = ['fills', 'read_hits', 'with_earlier', 'is_earlier', 'within_share', 'with_edition', 'noted', 'for_window', 'Pipeline']
+__all__ = ['fills', 'read_hits', 'with_earlier', 'is_earlier', 'within_share', 'with_edition', 'marked', 'noted', 'for_window',
+           'Pipeline']
 
 # %% ../../nbs/80_pipeline/03_pipeline.ipynb #75241910
 from ..documents.catalogue import Catalogue
 from ..documents.halves import replace_halves
 from ..documents.markup import card
 from ..documents.messages import for_question, say, translated
-from ..documents.provisions import missing_citations
+from ..documents.provisions import missing_citations, touched_articles
 from ..documents.span import check_fields, InputError, Passage, Why
 from ..documents.text import article_tokens, tokenizer as tokenizer_of
 from ..models.llm import fallbacks, prompt_template, QA_PROMPT, resolve_llm
@@ -152,6 +153,16 @@ def with_edition(
     return replace(passage, why=why, metadata=passage.metadata | {"edition": mark})
 
 
+def marked(
+    passage: Passage,
+    catalogue: Catalogue,
+) -> Passage:
+    "Add what the catalogue knows of a passage: the articles that it touches, and an edition that is not in force."
+    known = replace(passage, articles=touched_articles(passage.doc_id, passage.span, catalogue))
+    mark = catalogue.edition(passage.doc_id)
+    return with_edition(known, mark) if mark else known
+
+
 # %% ../../nbs/80_pipeline/03_pipeline.ipynb #2fb8c103
 def _skipped_notes(question: str, store: ChunkReader) -> list[Note]:
     "Note that a question names a file that was not indexed."
@@ -245,16 +256,15 @@ def _given(**settings: object) -> dict[str, Any]:
 
 # %% ../../nbs/80_pipeline/03_pipeline.ipynb #81f974a7
 def _laid_out(pipeline: Pipeline, question: str, found: Hits, history: Conversation | None) -> Answer:
-    "Expand, mark editions, add the turn before, compress, and lay out."
+    "Expand, mark editions and articles, add the turn before, compress, and lay out."
     question = replace_halves(question)
     builder = pipeline.builder.layout(question)
     expansion, compression = read_hits(pipeline.expander, found, question, builder), None
-    if pipeline.catalogue:
-        marks = ((p, pipeline.catalogue.edition(p.doc_id)) for p in expansion.passages)
-        marked = [with_edition(p, mark) if mark else p for p, mark in marks]
-        expansion = replace(expansion, passages=marked)
-    passages = expansion.passages
     earlier = history.passages(pipeline.expander.store).passages if history else ()
+    if pipeline.catalogue:
+        expansion = replace(expansion, passages=[marked(p, pipeline.catalogue) for p in expansion.passages])
+        earlier = [marked(p, pipeline.catalogue) for p in earlier]
+    passages = expansion.passages
     if earlier:
         passages = with_earlier(passages, earlier, builder, pipeline.history_share)
     if pipeline.compressor:

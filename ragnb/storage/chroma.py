@@ -28,7 +28,7 @@ from ..documents.arguments import checked
 from ..documents.atomic import why_not_written, WriteError
 from ..documents.servers import ServerAddress
 from ..documents.span import InputError, Outline, parse_address, RagnbError, SEARCHED, try_address
-from .filters import chroma_takes, chroma_where, Filter, seen_metadata
+from .filters import chroma_takes, chroma_where, Filter, filter_keys, seen_metadata
 from .store import best_first, ChunkStore, outline_from_json, outline_to_json
 
 # %% ../../nbs/30_storage/04_chroma.ipynb #46671f2e
@@ -88,6 +88,7 @@ def open_collection(
 
 # %% ../../nbs/30_storage/04_chroma.ipynb #9e0d75b3
 _WHOLE = "_metadata"   # Key of the complete metadata, as JSON
+_LISTED = "_list:"     # + a key: that field is a list, and only in the complete metadata
 
 
 def _written(node: TextNode) -> TextNode:
@@ -96,6 +97,7 @@ def _written(node: TextNode) -> TextNode:
                 if v is not None and not isinstance(v, (list, dict)) and chroma_takes(k, v)}
     if len(metadata) < len(node.metadata):
         metadata[_WHOLE] = json.dumps(node.metadata, ensure_ascii=False)
+        metadata |= {_LISTED + key: True for key, value in node.metadata.items() if isinstance(value, list)}
     embedding = node.embedding or [zlib.crc32(node.node_id.encode()) / 2**32]     # equal ones slow the graph down
     return node.model_copy(update={"metadata": metadata, "embedding": embedding})
 
@@ -209,15 +211,24 @@ class ChromaStore(ChunkStore):
         rows = self._rows(self.parents, [i + _OUTLINE for i in doc_ids])
         return {i.removesuffix(_OUTLINE): outline_from_json(node.text) for i, node in rows.items()}
 
-    def _matching(self, where: Filter | None) -> Iterator[str]:
+    def _clause(self, where: Filter | None) -> dict[str, Any] | None:
+        "Translate a filter; None where Chroma cannot decide, because a field is a list in some chunk."
         clause = None if where is None else chroma_where(where)
+        if where is None or clause is None:
+            return None
+        listed = [{_LISTED + key: True} for key in filter_keys(where)]
+        asked = listed[0] if len(listed) == 1 else {"$or": listed}
+        return None if self.children.client.get(where=asked, limit=1, include=[])["ids"] else clause
+
+    def _matching(self, where: Filter | None) -> Iterator[str]:
+        clause = self._clause(where)
         if where is None or clause is not None:
             yield from self.children.client.get(where=clause, include=[])["ids"]
         else:
             yield from (n.node_id for n in self._pages(self.children) if where.holds(seen_metadata(n)))
 
     def _search(self, embedding: Sequence[float], top_k: int, where: Filter | None) -> list[NodeWithScore]:
-        clause = None if where is None else chroma_where(where)
+        clause = self._clause(where)
         among = sorted(self.matching(where)) if where is not None and clause is None else None
         held, n = self.children.client.count() if among is None else len(among), top_k + 10
         if not held:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import operator
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
 from pathlib import PurePath
@@ -19,7 +19,7 @@ from llama_index.core.vector_stores.types import FilterCondition, MetadataFilter
 
 # %% auto #0
 __all__ = ['OPERATORS', 'Value', 'Filter', 'Where', 'FOLDER_KEYS', 'Condition', 'Group', 'all_of', 'resolve_where', 'why_nothing',
-           'asks_folders', 'where_folders', 'seen_metadata', 'chroma_takes', 'chroma_where']
+           'asks_folders', 'where_folders', 'filter_keys', 'seen_metadata', 'chroma_takes', 'chroma_where']
 
 # %% ../../nbs/30_storage/02_filters.ipynb #bede38af
 from ..documents.forms import plain_text
@@ -33,6 +33,16 @@ def _kind(value: object) -> str:
     if isinstance(value, (int, float)):
         return "number" if isinstance(value, int) or math.isfinite(value) else ""
     return "text" if isinstance(value, str) else ""
+
+
+def _items(value: object) -> list[Any]:
+    "Return what can be compared in a field: its value, or the items of a list."
+    return [item for item in (value if isinstance(value, list) else [value]) if _kind(item)]
+
+
+def _comparable(values: Iterable[Any]) -> set[tuple[str, Any]]:
+    "Return each value with its kind, text in its reading form."
+    return {(_kind(value), plain_text(value) if isinstance(value, str) else value) for value in values}
 
 # %% ../../nbs/30_storage/02_filters.ipynb #30e0df0c
 OPERATORS: tuple[str, ...] = ("==", "!=", "in", "nin", "<", "<=", ">", ">=")
@@ -72,12 +82,12 @@ class Condition:
         metadata: Mapping[str, Any],
     ) -> bool:
         "Check whether metadata fulfil the comparison."
-        held = metadata.get(self.key)
+        items = _items(metadata.get(self.key))
         if self.operator in _ORDERS:
-            return _kind(held) == _kind(self.value) and _ORDERS[self.operator](held, self.value)
-        held, *wanted = (plain_text(v) if isinstance(v, str) else v for v in (held, *self.values))
-        found = any(_kind(held) == _kind(v) and held == v for v in wanted)
-        return found == (self.operator in ("==", "in"))
+            compare = _ORDERS[self.operator]
+            return any(_kind(item) == _kind(self.value) and compare(item, self.value) for item in items)
+        held, wanted = _comparable(items), _comparable(self.values)
+        return held.isdisjoint(wanted) == (self.operator not in ("==", "in"))
 
 # %% ../../nbs/30_storage/02_filters.ipynb #0ab9d577
 @dataclass(frozen=True)
@@ -197,7 +207,7 @@ def _nothing_fulfils(condition: Condition, documents: Sequence[Mapping[str, Any]
         if near:
             missing = f"no document has {condition.key!r} (did you mean {near[0]!r}?)"
         return "; ".join([missing, f"known keys: {', '.join(sorted(known))}", *more])
-    there = list(dict.fromkeys(str(d[condition.key]) for d in documents if _kind(d.get(condition.key))))
+    there = list(dict.fromkeys(str(item) for d in documents for item in _items(d.get(condition.key))))
     if condition.key in FOLDER_KEYS:
         there = [". (no folder)" if name == "." else name for name in there]
     names = {str(v) for v in condition.values}
@@ -216,7 +226,7 @@ def why_nothing(
     wanted = resolve_where(where)
     if wanted is None or any(wanted.holds(d) for d in documents):
         return ""
-    keys = sorted({k for d in documents for k, value in d.items() if _kind(value)})
+    keys = sorted({k for d in documents for k, value in d.items() if _items(value)})
     ways: dict[tuple[str, str, str], list[str]] = {}       # a written number is read as a number and as text
     for c in _conditions(wanted):
         ways.setdefault((c.key, c.operator, str(c.values[0])), []).append(_nothing_fulfils(c, documents, keys))
@@ -255,6 +265,13 @@ def where_folders(
     return Condition("doc_id", sign, tuple(found), copied) if found else wanted
 
 # %% ../../nbs/30_storage/02_filters.ipynb #9863576d
+def filter_keys(
+    where: Filter,
+) -> list[str]:      # Each once, in their order
+    "Return the fields that a filter reads."
+    return list(dict.fromkeys(condition.key for condition in _conditions(where)))
+
+
 def seen_metadata(
     node: BaseNode,
 ) -> dict[str, Any]:

@@ -136,6 +136,22 @@ def test_the_article_is_the_one_the_hit_is_in(index: Index, passages: list[Passa
     assert seen > 50
 
 
+@pytest.mark.parametrize("parser", ["recursive:300/50", "parent-child:400/0,120/20", "sentence", "fixed:150/0"])
+def test_the_article_is_the_one_the_hit_is_in_with_any_splitter(tmp_path, parser: str) -> None:
+    for name in ("shared_workshop_act.txt", "care_robot_act.txt"):
+        shutil.copy(DATA / "corpus" / "law_common" / name, tmp_path)
+    index = update_index(tmp_path, tmp_path / "index", parser=parser, show_progress=False)[0]
+    seen = dict.fromkeys(("본칙", "부칙", "별표"), 0)
+    pipe = Pipeline.from_index(index, budget=200, policy="none", top_k=8)
+    for question in (*QUESTIONS[::25], "시행일은 언제인가?", "경과조치", "다른 법률의 개정", "별표의 기준", "과태료의 부과기준", "수수료"):
+        for p in pipe.ask(question).context.passages:
+            if place := index.catalogue.place(p.doc_id, (p.focus or p.span).start):
+                article, named = provision_label(place.partition("/")[0]), passage_article(p)
+                seen["별표" if article.startswith("별") else "부칙" if article.startswith("부칙") else "본칙"] += 1
+                assert named.strip("[").startswith(article), (p.doc_id, p.span, article, named)
+    assert all(seen.values()), seen
+
+
 def test_a_header_stands_above_its_rows_only(passages: list[Passage]) -> None:
     for p in passages:
         assert "\n|" not in f"\n{p.prefix}" or p.text.lstrip().startswith("|"), (p.doc_id, p.span)

@@ -11,7 +11,7 @@ from statute_texts import check, TEXTS
 
 from ragnb import InputError, QANodeParser, RecordNodeParser, Span
 from ragnb.documents.forms import plain_text
-from ragnb.documents.kinds import detect_kind, records_of, text_of
+from ragnb.documents.kinds import detect_kind, document_kind, reading_notes, records_of, text_of, write_records
 from ragnb.documents.records import merge_short, statute_records, to_jsonl
 from ragnb.documents.rulings import interpretation_records, qa_pairs, qa_records, ruling_records
 from ragnb.documents.statutes import parse_statute
@@ -83,6 +83,60 @@ def test_merging_stays_in_its_section() -> None:
             " 다\n제5조(라) 혼자다.\n부칙\n제1조(시행일) 짧다.")
     ranges = [r.metadata.get("article_range") for r in statute_records(text, "1")]
     assert ranges == [None, "1~2", "3~4", "5", "1"]
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.integers(20, 500), min_size=1, max_size=14))
+def test_only_short_articles_that_follow_each_other_share_a_record(lengths: list[int]) -> None:
+    bodies = [f"제{n}조(조문) " + "가" * max(1, length - len(f"제{n}조(조문) ")) for n, length in enumerate(lengths, 1)]
+    text = "가온법\n\n제1장 총칙\n\n" + "\n\n".join(bodies)
+    shared = [r.metadata["article_range"].split("~") for r in statute_records(text, "1") if r.metadata.get("article_number")]
+    for run in shared:
+        members = [len(bodies[n - 1]) for n in range(int(run[0]), int(run[-1]) + 1)]
+        assert len(members) == 1 or max(members) < 200
+    for before, after in zip(shared, shared[1:]):      # two short neighbors are never both alone
+        last, first = (len(bodies[int(n) - 1]) for n in (before[-1], after[0]))
+        assert len(before) > 1 or len(after) > 1 or last >= 200 or first >= 200
+
+
+@pytest.mark.parametrize(("field", "kind", "record_id"), [
+    ("법령ID", "statute", "LAW_77_H"), ("자치법규ID", "statute", "LAW_77_H"), ("판례일련번호", "ruling", "CASE_77_detail"),
+    ("헌재결정례일련번호", "ruling", "CASE_77_detail"), ("법령해석례일련번호", "interpretation", "INTERP_77"), ("해석례일련번호", "interpretation", "INTERP_77")])
+def test_a_number_names_records_and_tells_the_kind_of_a_text_without_marks(field: str, kind: str, record_id: str) -> None:
+    text = "# 가온의 날\n\n가온의 날은 3월 1일로 한다.\n"
+    for document in (Document(text=text, id_="a.md", metadata={field: "77"}), Document(text=f"---\n{field}: '77'\n---\n{text}", id_="a.md")):
+        assert document_kind(document) == kind and records_of(document)[0].id == record_id
+    assert document_kind(Document(text=text, id_="a.md", metadata={"law_id": "77"})) is None   # what a row is about
+
+
+@pytest.mark.parametrize(("name", "sentence", "kind"), [
+    ("가온기금법폐지법률", "가온기금법은 이를 폐지한다.", "statute"), ("가온회 설치령 폐지령", "가온회 설치령은 폐지한다.", "statute"),
+    ("물결 조례 등 폐지에 관한 조례", "다음 조례를 각각 폐지한다.", "statute"), ("가온기금법폐지법률", "가온기금법을 고친다.", None), ("폐지 안내", "기금을 폐지한다.", None)])
+def test_an_act_of_repeal(name: str, sentence: str, kind: str | None) -> None:
+    text = f"# {name}\n\n{sentence}\n\n## 부칙\n\n이 법은 공포한 날부터 시행한다.\n"
+    assert detect_kind(text) == kind
+    if kind:
+        check(text, statute_records(text, "1"))
+
+
+@pytest.mark.parametrize(("text", "names"), [
+    ("물결법 제1조 이 법은 물결을 정한다. 제2조 물결이란 파도다. 제3조 등록한다. 제4조 벌한다.", "제1조, 제2조, 제3조, …"),
+    ("물결법\n제1조(목적) 정한다.\n제2조(정의) 뜻이다 그리고\t제3조(등록) 등록한다\n제4조(벌칙) 벌한다.", "제3조"),
+    ("물결법\n제1조(목적) 정한다.\n제2조(정의) 뜻이다.\n제4조(벌칙) 제3조 위반은 벌한다.", ""),
+    ("물결법 제1조 및 제2조, 제3조 제1항에 따라 제4조에서 정한다.", "")])
+def test_articles_that_cannot_be_told_are_noted(text: str, names: str) -> None:
+    notes = reading_notes(Document(text=text, id_="a.txt"))
+    assert [note.what.partition(":")[0] for note in notes] == [names] * bool(names)
+
+
+def test_two_editions_with_one_number_are_both_written(tmp_path) -> None:
+    for year in (2030, 2031):
+        text = f"---\n제목: 가온법\n법령ID: '000007'\n시행일자: {year}-01-01\n---\n# 가온법\n\n제1조(목적) {year}년의 기준을 정한다.\n"
+        (tmp_path / f"가온법_{year}.md").write_text(text, encoding="utf-8")
+    problems = []
+    assert write_records([tmp_path], tmp_path / "out", problems) == {"laws_full.jsonl": 4} and not problems
+    rows = map(json.loads, (tmp_path / "out" / "laws_full.jsonl").read_text(encoding="utf-8").splitlines())
+    assert [row["id"] for row in rows] == ["LAW_000007_H", "LAW_000007_A1", "LAW_가온법_2031_H", "LAW_가온법_2031_A1"]
 
 
 @settings(max_examples=200, deadline=None)

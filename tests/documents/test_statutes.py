@@ -3,10 +3,11 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 
 import pytest
-from conftest import shared_data
-from hypothesis import given, settings
+from conftest import SAMPLE, shared_data
+from hypothesis import given, settings, strategies as st
 from llama_index.core import Document
 from statute_texts import check, clause, entered, numbers, TEXTS
 
@@ -18,7 +19,6 @@ from ragnb.documents.records import statute_records
 from ragnb.documents.span import InputError, Span
 from ragnb.documents.statutes import parse_clauses, parse_statute
 from ragnb.documents.text import trim_span
-
 
 def test_lost_newlines() -> None:
     text = ("가온법\n[시행 2031. 3. 1.] [법률 제7호, 2030. 8. 20., 일부개정]\n생활기술부 (정비과) 02-2110-3164제1편"
@@ -70,6 +70,40 @@ def test_markdown_with_front_matter() -> None:
     assert (statute.name, statute.effective, statute.ministry) == ("가온법", "2031-03-01", "생활기술부")
     assert clause(statute, "2", "1", "1", "나").of(text) == "나\\. 중정비"
     assert statute.articles[0].path == ("제1장 총칙",)
+
+
+@pytest.mark.parametrize("nested", [
+    "첨부파일:\n- 별표구분: 서식\n  제목: 등록 신청서\n- 별표구분: 별표\n  제목: 수수료\n", "연혁:\n  제목: 가온단속법\n  소관부처: 단속부\n  법령ID: '1'\n",
+    "연혁: {제목: 가온단속법, 법령ID: '1'}\n", "개요: |\n  제목: 가온단속법\n  법령ID: 1\n"])
+@pytest.mark.parametrize("first", [True, False])
+def test_nested_fields_of_front_matter_are_not_those_of_the_law(nested: str, first: bool) -> None:
+    own = "제목: 가온법\n법령ID: '000007'\n소관부처:\n- 생활기술부\n- 정비청\n"
+    text = f"---\n{nested + own if first else own + nested}---\n\n# 가온법\n\n제1조(목적) 정비를 정한다.\n"
+    statute, record = parse_statute(text), records_of(Document(text=text, id_="가온법.md"))[-1]
+    assert (statute.name, statute.ministry) == ("가온법", "생활기술부, 정비청")
+    assert record.id == "LAW_000007_A1" and record.prefix == "[가온법]\n소관부처: 생활기술부, 정비청"
+
+
+def test_front_matter_that_is_no_yaml_is_read_line_by_line() -> None:
+    text = "---\n제목: 가온법: 정비 편\n법령ID: '000007'\n첨부파일:\n- 제목: 신청서\n  제목: 수수료\n---\n제1조(목적) 정한다.\n"
+    assert parse_statute(text).name == "가온법: 정비 편"
+    assert records_of(Document(text=text, id_="a.md"))[-1].id == "LAW_000007_A1"
+
+
+@pytest.mark.parametrize("blank", [" ", ""])
+@pytest.mark.parametrize("name", ["care_robot_act.txt", "shared_workshop_act.txt"])
+def test_a_statute_without_line_breaks_has_the_same_articles(name: str, blank: str) -> None:
+    text = (SAMPLE / "corpus" / "law_common" / name).read_text(encoding="utf-8")
+    flat = re.sub(r"\s*\n\s*", blank, text)
+    main = [[a.number for a in parse_statute(t).articles if a.part == "본칙"] for t in (text, flat)]
+    assert main[0] == main[1] and detect_kind(flat) == "statute"
+    check(flat, statute_records(flat, "1"))
+
+
+@given(st.permutations(range(1, 9)), st.sampled_from(["에 따라 ", "(등록)을 ", "(등록) 및 ", " 제1항의 "]))
+def test_citations_in_a_line_are_no_statute(order: list[int], goes_on: str) -> None:
+    text = "이 안내는 " + "".join(f"가온법 제{n}조{goes_on}" for n in order) + "정한 바를 설명한다."
+    assert detect_kind(text) is None
 
 
 def test_carriage_returns_and_indents() -> None:

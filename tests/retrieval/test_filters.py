@@ -97,7 +97,8 @@ def conditions(draw) -> Condition:
 
 filters = st.recursive(conditions(), lambda inner: st.builds(
     Group, st.sampled_from(["and", "or", "not"]), st.lists(inner, min_size=1, max_size=3).map(tuple)), max_leaves=5)
-METADATA = [{}, {"x": 1}, {"x": 1.0, "y": "a"}, {"x": True}, {"x": "1", "y": 2}, {"x": "a"}, {"x": 1.5, "y": False}, {"y": 0}]
+METADATA = [{}, {"x": 1}, {"x": 1.0, "y": "a"}, {"x": True}, {"x": "1", "y": 2}, {"x": "a"}, {"x": 1.5, "y": False}, {"y": 0},
+            {"x": [1, "a"], "y": "a"}, {"x": ["b", 2.0]}, {"x": []}]
 
 
 @pytest.fixture(scope="module")
