@@ -3,9 +3,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from build import book, docx, drawn, exported, footnote, grid, html_table, lines, p, printed, sheet, Shown, t, tbl, written
+from build import book, docx, drawn, exported, footnote, grid, html_table, lines, p, printed, sheet, Shown, t, written
 from spec import absent, before, cell, file, near, same_width, sentence
 
+TREES = ("산신령과", "나무꾼과", "도깨비와", "봉화와")
+BREAK = 57   # The sentence that a page break divides
 LONG = "텃새는 겨울에도 둥지를 떠나지 않고 먹이를 저장해 둔 곳을 돌아가며 찾는다. "
 
 
@@ -43,7 +45,7 @@ def _terms(pdf: Any) -> None:
     pdf.set_font("Nanum", "B", 14)
     pdf.cell(0, 10, "Locker terms", new_x="LMARGIN", new_y="NEXT")
     pdf.set_font("Nanum", "", 11)
-    with pdf.text_columns(ncols=2, gutter=12, text_align="J") as columns:
+    with pdf.text_columns(ncols=2, gutter=12, text_align="J", balance=True) as columns:
         columns.write("A locker is rented for one semester and must be empty on its last day. The caretaker opens lockers that are still full and keeps their contents for three weeks. ")
         columns.write("Lost keys cost eighteen euros, which covers the new lock as well. Two people may share a locker when both have signed the form. ")
         columns.write("Nothing that spoils may be left inside over a weekend. Complaints go to the students' office on the ground floor, which is open in the mornings. " * 2)
@@ -51,7 +53,7 @@ def _terms(pdf: Any) -> None:
 
 FILES = [
     file("철새보고.pdf", "columns of a browser, a sentence from one into the other", printed(
-        "<h1>철새 관찰 보고</h1><div style='column-count:2;column-gap:14mm'><p>" + LONG * 4 + "저어새는 삼월 둘째 주에 갯벌로 돌아와 모래섬에 둥지를 튼다. " + LONG * 5 + "관찰 기록은 새벽에 적는다.</p></div>"), [
+        "<h1>철새 관찰 보고</h1><div style='column-count:2;column-gap:14mm'><p>" + LONG * 5 + "저어새는 삼월 둘째 주에 갯벌로 돌아와 모래섬에 둥지를 튼다. " + LONG * 4 + "관찰 기록은 새벽에 적는다.</p></div>"), [
         sentence("저어새는 삼월 둘째 주에 갯벌로 돌아와 모래섬에 둥지를 튼다."), sentence("관찰 기록은 새벽에 적는다."), sentence(LONG.strip()), before("저어새는", "관찰 기록은"),
     ], "저어새는 언제 갯벌로 돌아오나?", "저어새는 삼월 둘째 주에 갯벌로 돌아와"),
 
@@ -101,15 +103,16 @@ FILES = [
         before("eastern channel", "The fish market moves"), before("ice has melted", "Moorings are paid"),
     ], "When do stalls of the fish market open?", "Stalls open at half past four"),
 
-    file("숲해설.pdf", "footnotes at the end of a page, exported by an office program", exported(docx(
-        p("숲 해설 지침", "Heading1"), p(t("해설사는 한 번에 스무 사람") + footnote(1) + t("까지만 이끌고 비가 오면 탐방을 멈춘다.")), *(p(LONG * 3) for _ in range(6)), p("해설이 끝나면 쓰레기를 함께 줍는다."), *(p(LONG * 4) for _ in range(8)),
-        notes={1: "어린이는 두 사람을 한 사람으로 센다."})), [
+    file("숲해설.pdf", "footnotes at the end of a page, sentences over pages, exported by an office program", exported(docx(
+        p("숲 해설 지침", "Heading1"), p(t("해설사는 한 번에 스무 사람") + footnote(1) + t("까지만 이끌고 비가 오면 탐방을 멈춘다.")),
+        *(p("".join(f"{n}번 나무 앞에서는 {TREES[n % 4]} 얽힌 이야기를 들려주되 {n + 3}분을 넘기지 않고 길을 비켜 선다. " for n in range(first, first + 10))) for first in range(1, 81, 10)),
+        p("해설이 끝나면 쓰레기를 함께 줍는다."), notes={1: "어린이는 두 사람을 한 사람으로 센다."})), [
         sentence("어린이는 두 사람을 한 사람으로 센다."), absent("사람1까지만"), sentence("해설이 끝나면 쓰레기를 함께 줍는다."), sentence("비가 오면 탐방을 멈춘다."),
-        sentence(LONG.strip()),
+        *(sentence(f"{n}번 나무 앞에서는 {TREES[n % 4]} 얽힌 이야기를 들려주되 {n + 3}분을 넘기지 않고 길을 비켜 선다.") for n in (4, BREAK)),
     ], "숲 해설에서 어린이는 어떻게 세나?", "어린이는 두 사람을 한 사람으로 센다."),
 
     file("초안보고.pdf", "a mark across the page, a box beside the text", printed(
-        "<div style='position:fixed;top:90mm;left:20mm;font-size:80pt;color:#ddd;transform:rotate(-35deg)'>배포금지</div><h1>전기차 충전소 계획</h1>"
+        "<div style='position:fixed;top:40mm;left:10mm;font-size:80pt;color:#ddd;transform:rotate(-35deg)'>배포금지</div><h1>전기차 충전소 계획</h1>"
         "<div style='float:right;width:52mm;border:1px solid #888;padding:3mm;margin-left:5mm'><b>한눈에</b><p>충전기 마흔네 기를 둔다.</p><p>예산은 구억 원이다.</p></div>"
         "<p>충전소는 역 뒤편 공영 주차장에 먼저 짓고 반응을 본 뒤에 체육공원과 시장 어귀로 넓혀 나간다. 밤에는 값을 삼 할 내려 낮에 몰리는 차를 나눈다.</p><p>고장 난 충전기는 하루 안에 고친다. " + "고치는 동안에는 이웃 충전소를 알려 준다. " * 5 + "</p>"), [
         sentence("충전소는 역 뒤편 공영 주차장에 먼저 짓고 반응을 본 뒤에 체육공원과 시장 어귀로 넓혀 나간다."), sentence("밤에는 값을 삼 할 내려 낮에 몰리는 차를 나눈다."), sentence("충전기 마흔네 기를 둔다."), sentence("고장 난 충전기는 하루 안에 고친다."),

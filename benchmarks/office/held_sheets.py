@@ -4,7 +4,7 @@ from __future__ import annotations
 import datetime as dt
 
 from build import book, F, raw_book, sheet, Shown, strict, text
-from spec import absent, before, cell, file, near, note, once, same_width, sentence
+from spec import absent, before, cell, file, near, note, same_width, sentence
 
 WON = "#,##0"
 

@@ -6,7 +6,8 @@ from typing import Any
 from build import docx, drawn, exported, grid, html_table, lines, p, printed, t, tbl, written
 from spec import absent, before, cell, file, near, same_width, sentence
 
-BODY = "회의는 성원이 되면 열고 안건은 미리 알린 차례대로 다룬다. 의장은 발언을 고르게 나누어 준다. "
+PLACES = ("나루터", "언덕마을", "방앗간", "솔밭", "새터")
+BREAK = 65   # The sentence that a page break divides
 
 
 def _cells(pdf: Any) -> None:
@@ -25,6 +26,7 @@ def _cells(pdf: Any) -> None:
 
 
 def _report(pdf: Any) -> None:
+    pdf.set_auto_page_break(False)
     for n, words in enumerate(("Kelp farming on the west coast", "Yields by site", "Outlook"), 1):
         pdf.add_page()
         pdf.set_font("Nanum", "", 8)
@@ -72,11 +74,11 @@ FILES = [
         sentence("물은 아침에 주고 한낮에는 주지 않는다."), sentence("씨앗 나눔은 사월 첫째 토요일에 연다."), before("거름은 마을 창고에서", "씨앗 나눔은"), sentence("남는 씨앗을 봉투에 담아 오면 다른 씨앗과 바꾸어 준다."),
     ], "씨앗 나눔은 언제 여나?", "씨앗 나눔은 사월 첫째 토요일에 연다."),
 
-    file("위탁계약서.pdf", "words broken at line ends, exported by an office program", exported(docx(
-        p("위탁 계약서", "Heading1"), *(p(text, props='<w:jc w:val="both"/>') for text in (
-            "수탁자는 맡은 시설을 제 물건처럼 돌보아야 하고 시설이 망가지면 지체하지 않고 위탁자에게 알려야 하며 고치는 데 드는 비용은 원인을 가린 다음에 서로 나누어 부담하기로 한다.",
-            "위탁 기간은 서른여섯 달로 하되 만료하기 석 달 앞서 어느 쪽도 그만두겠다고 알리지 않으면 같은 조건으로 열두 달 동안 저절로 이어지는 것으로 본다.")))), [
+    file("위탁계약서.pdf", "Korean words broken at the line ends of a browser", printed(
+        "<h1>위탁 계약서</h1><p>수탁자는 맡은 시설을 제 물건처럼 돌보아야 하고 시설이 망가지면 지체하지 않고 위탁자에게 알려야 하며 고치는 데 드는 비용은 원인을 가린 다음에 서로 나누어 부담하기로 한다.</p>"
+        "<p>위탁 기간은 서른여섯 달로 하되 만료하기 석 달 앞서 어느 쪽도 그만두겠다고 알리지 않으면 같은 조건으로 열두 달 동안 저절로 이어지는 것으로 본다.</p>", "p{width:88mm;text-align:justify}"), [
         sentence("고치는 데 드는 비용은 원인을 가린 다음에 서로 나누어 부담하기로 한다."), sentence("위탁 기간은 서른여섯 달로 하되 만료하기 석 달 앞서 어느 쪽도 그만두겠다고 알리지 않으면 같은 조건으로 열두 달 동안 저절로 이어지는 것으로 본다."),
+        sentence("수탁자는 맡은 시설을 제 물건처럼 돌보아야 하고 시설이 망가지면 지체하지 않고 위탁자에게 알려야 하며"),
     ], "시설 위탁 기간은 몇 달인가?", "위탁 기간은 서른여섯 달로"),
 
     file("boiler manual.pdf", "hyphens at line ends, some of which belong to the word", drawn(
@@ -110,10 +112,12 @@ FILES = [
         cell("Noss", "Tonnes", "190.4"), cell("Lunna", "Ropes", 48), same_width("Vaila"), sentence("Growth was slow in February."), absent("page 2 of 3"), before("Yields by site", "Outlook"), sentence("Two more sites open next year."),
     ], "How many tonnes did the kelp site Noss yield?", "Noss", "190.4"),
 
-    file("운영위원회.pdf", "head and foot of an office program, a sentence over pages", exported(docx(
-        p("운영위원회 회의 규칙", "Heading1"), *(p(BODY * 4) for _ in range(9)), p("위원이 세 번 잇달아 나오지 않으면 그 위원은 다음 회의에서 새로 뽑는다. " + BODY * 2), p("간사는 회의록을 이레 안에 돌린다."),
+    file("운영위원회.pdf", "head and foot of an office program, sentences over pages", exported(docx(
+        p("운영위원회 회의 규칙", "Heading1"), *(p("".join(f"{n}번 안건은 {PLACES[n % 5]} 사정을 아는 위원이 먼저 설명하고 나서 {n + 2}표가 모이면 넘긴다. " for n in range(first, first + 12))) for first in range(1, 85, 12)),
+        p("위원이 세 번 잇달아 나오지 않으면 그 위원은 다음 회의에서 새로 뽑는다."), p("간사는 회의록을 이레 안에 돌린다."),
         header="운영위원회 사무국 자료", footer="<w:p>" + t("문서 열람용 ") + '<w:fldSimple w:instr=" PAGE "><w:r><w:t>1</w:t></w:r></w:fldSimple></w:p>')), [
-        sentence("위원이 세 번 잇달아 나오지 않으면 그 위원은 다음 회의에서 새로 뽑는다."), sentence("간사는 회의록을 이레 안에 돌린다."), absent("다룬다. 운영위원회 사무국 자료"), absent("문서 열람용 2"),
+        *(sentence(f"{n}번 안건은 {PLACES[n % 5]} 사정을 아는 위원이 먼저 설명하고 나서 {n + 2}표가 모이면 넘긴다.") for n in (7, BREAK, 70)),
+        sentence("간사는 회의록을 이레 안에 돌린다."), absent("넘긴다. 운영위원회 사무국 자료"), absent("문서 열람용 2"),
     ], "위원이 세 번 잇달아 나오지 않으면?", "그 위원은 다음 회의에서 새로 뽑는다."),
 
     file("plumber invoice.pdf", "labels and values, sums on the right", drawn(
