@@ -302,9 +302,8 @@ def footnote(n: int) -> str:
     return f'<w:r><w:rPr><w:vertAlign w:val="superscript"/></w:rPr><w:footnoteReference w:id="{n}"/></w:r>'
 
 
-_STYLES = "".join(f'<w:style w:type="paragraph" w:styleId="{name}"><w:name w:val="{title}"/><w:pPr><w:outlineLvl w:val="{n}"/></w:pPr>'
-                  f'<w:rPr><w:b/><w:sz w:val="{36 - 4 * n}"/></w:rPr></w:style>'
-                  for n, (name, title) in enumerate((("Heading1", "heading 1"), ("Heading2", "heading 2"), ("Heading3", "heading 3"))))
+_HEADINGS = {f"Heading{n + 1}": f'<w:style w:type="paragraph" w:styleId="Heading{n + 1}"><w:name w:val="heading {n + 1}"/><w:pPr><w:outlineLvl w:val="{n}"/></w:pPr>'
+             f'<w:rPr><w:b/><w:sz w:val="{36 - 4 * n}"/></w:rPr></w:style>' for n in range(3)}
 
 
 def _docx(body: Sequence[str], numbers: str, notes: Mapping[int, str], header: str, footer: str, styles: str, comments: str,
@@ -337,7 +336,7 @@ def _docx(body: Sequence[str], numbers: str, notes: Mapping[int, str], header: s
                                   f'<w:sectPr>{references}{size}{section}</w:sectPr></w:body></w:document>')
     parts["word/styles.xml"] = (f'{_XML}<w:styles {space}><w:docDefaults><w:rPrDefault><w:rPr><w:rFonts w:ascii="NanumGothic" '
                                 f'w:eastAsia="NanumGothic" w:hAnsi="NanumGothic"/><w:sz w:val="21"/></w:rPr></w:rPrDefault></w:docDefaults>'
-                                f'{_STYLES}{styles}</w:styles>')
+                                f'{"".join(xml for name, xml in _HEADINGS.items() if f"{chr(34)}{name}{chr(34)}" not in styles)}{styles}</w:styles>')
     parts["word/_rels/document.xml.rels"] = _relations(**targets)
     parts = {"[Content_Types].xml": _types(**kinds), "_rels/.rels": _relations(officeDocument="word/document.xml"), **parts}
     return _zip({name: strict(data) if is_strict and isinstance(data, str) else data for name, data in parts.items()})

@@ -260,8 +260,8 @@ FILES = [
 
     file("급식조사.hwpx", "a caption below, labels joined in three columns", hwpx(
         hp(htbl([["학년", "반", "선호 조사 결과(명)", ">"], ["^", "^", "한식", "양식"], ["1", "해반", "14", "9"], ["^", "달반", "11", "13"], ["2", "해반", "8", "17"], ["계", ">", "33", "39"]],
-                caption="<표 3> 학급별 급식 선호", side="BOTTOM")), hp("조사는 이름을 적지 않고 했다.")), [
-        cell(("1", "달반"), "양식", 13), cell(("2", "해반"), "선호 조사 결과 한식", 8), cell("계", "양식", 39), sentence("학급별 급식 선호"), same_width("달반"), sentence("조사는 이름을 적지 않고 했다."),
+                caption="〈표 3〉 학급별 급식 선호", side="BOTTOM")), hp("조사는 이름을 적지 않고 했다.")), [
+        cell(("1", "달반"), "양식", 13), cell(("2", "해반"), "선호 조사 결과 한식", 8), cell("계", "양식", 39), sentence("〈표 3〉 학급별 급식 선호"), same_width("달반"), sentence("조사는 이름을 적지 않고 했다."),
     ], "급식 조사에서 달반은 양식을 몇 명이 골랐나?", "달반", "13"),
 
     file("정관.hwpx", "numbers that the program adds", hwpx(
@@ -291,7 +291,7 @@ FILES = [
         hp('<hp:t>출력은 </hp:t><hp:equation version="Equation Version 60"><hp:script>P = V times I</hp:script></hp:equation><hp:t> 로 잰다.</hp:t>'),
         hp(hbox("붙임: 견적서 세 부")), hp(htbl([["품명", "규격", "수량"], ["모듈", "550W", "36"], ["인버터", "20kW", "1"]]))), [
         sentence("태양광 설비 구매 계획"), absent("| 태양광 설비 구매 계획 |"), cell("인버터", "수량", 1), cell("모듈", "규격", "550W"), near("출력은", "로 잰다.", 20), sentence("붙임: 견적서 세 부"),
-        near("팀장", "마루", 40), same_width("인버터"),
+        cell("구름", "팀장", "마루"), same_width("인버터"),
     ], "태양광 모듈은 몇 개 사나?", "모듈", "36"),
 
     file("축제준비.pptx", "boxes in another order than they are stored, levels", slides(_placed), [

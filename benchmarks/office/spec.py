@@ -82,7 +82,8 @@ def note(*words: str) -> Check:
 
 
 _LINK = re.compile(r"!?\[([^\[\]\n]*)\]\([^()\n]*\)")
-_MARK = re.compile(r"\[\^[^\[\]\n]{1,9}\](?!:)|\[\[\d+\]\]\([^()\n]*\)")
+_MARK = re.compile(r"\[\^[^\[\]\n]{1,9}\](?!:)|\[\[\d+\]\]\([^()\n]*\)|\[(?:<sup>)?\(?\d{1,3}\)?(?:</sup>)?\]\(#[^()\n]*\)")
+_RAISED = re.compile(r"<sup[^<>]*>([^<>]*)</sup>", re.I)
 _TAG = re.compile(r"</?(?:sup|sub|u|b|i|s|strong|em|mark|ins|del|span|font)(?:\s[^<>]*)?>", re.I)
 _BREAK = re.compile(r"<br\s*/?>|</?p(?:\s[^<>]*)?>", re.I)
 _ESCAPE = re.compile(r"\\([\\`*_{}\[\]()#+\-.!|<>~$])")
@@ -94,7 +95,7 @@ def plain(text: str) -> str:
     text = unicodedata.normalize("NFC", text).replace("\xa0", " ").replace("\u200b", "").replace("\xad", "")
     text = _MARK.sub("", text)
     text = _LINK.sub(r"\1", text)
-    text = _TAG.sub("", _BREAK.sub(" ", text))
+    text = _TAG.sub("", _BREAK.sub(" ", _RAISED.sub(r"^\1", text)))
     text = _ESCAPE.sub(r"\1", _EMPHASIS.sub("", html.unescape(text)))
     return " ".join(text.split())
 
