@@ -67,6 +67,7 @@ def _same_every_time(data: bytes, change: Callable[[str, str], str] = lambda nam
             part = archive.read(name)
             if name == "docProps/core.xml":
                 part = re.sub(rb"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", b"2025-01-02T03:04:06Z", part)
+            part = _same_every_time(part) if name.endswith(".xlsx") else part    # the workbook behind a chart
             parts[name] = change(name, part.decode()) if name.endswith(".xml") else part
     return _zip(parts)
 
