@@ -15,7 +15,7 @@ OFFICE = Path(__file__).resolve().parents[2] / "benchmarks" / "office"
 @pytest.fixture(scope="module")
 def office() -> dict[str, ModuleType]:
     "The modules of the benchmark."
-    names = ("spec", "build", "make", "open_sheets", "open_papers", "open_pdf", "held_sheets", "held_papers", "held_pdf", "run")
+    names = ("spec", "build", "make", "open_sheets", "open_papers", "open_pdf", "held_sheets", "held_papers", "held_pdf", "run", "fixtures")
     before = {name: sys.modules.pop(name) for name in names if name in sys.modules}
     sys.path.insert(0, str(OFFICE))
     try:
@@ -182,3 +182,35 @@ def test_gold_of_several_parts_stands_in_one_line(office: dict[str, ModuleType])
     assert answers(("직원", "28000"), TABLE)
     assert not answers(("직원", "28000"), TABLE.replace("| 28,000", "|\n| 28,000"))
     assert not answers(("직원", "2800"), TABLE)
+
+
+def test_lost_words(office: dict[str, ModuleType]) -> None:
+    lost = office["fixtures"].lost_words
+    assert lost("보증금 두 달치 minutes", "보증\n금, 두 달치, min-\nutes") == set()
+    assert lost("| 서울부산 | 31 |", "| 서울 | 부산 |") == {"31"}
+
+
+@pytest.mark.parametrize(("after", "right"), [
+    ({"a.docx": {"text": "하나 둘째 셋째 넷째 다섯 여섯"}}, True),
+    ({"a.docx": {"text": "여섯 넷째 다섯"}}, True),                # three of six words: as many as a kind of file may lose in any case
+    ({"a.docx": {"text": "여섯"}}, False),
+    ({"a.docx": {"error": "damaged"}}, False),
+])
+def test_fixtures_compared(office: dict[str, ModuleType], capsys: pytest.CaptureFixture[str], after: dict[str, dict[str, str]], right: bool) -> None:
+    before = {"a.docx": {"text": "하나 둘째 셋째 넷째 다섯 여섯"}}
+    assert office["fixtures"].compare(before, after, False) is right
+    assert ("1 not read any more" in capsys.readouterr().out) is ("error" in after["a.docx"])
+
+
+@pytest.mark.parametrize(("after", "right"), [
+    ({"a.html": {"text": "하나 둘째\n셋째 넷째 다섯 여섯"}}, True),
+    ({"a.html": {"text": "하나 | 둘째 | 다섯"}}, True),
+    ({"a.html": {"text": "하나 둘째"}}, False),
+    ({"a.html": {"error": "damaged"}}, False),
+    ({}, False),
+])
+def test_gate(office: dict[str, ModuleType], after: dict[str, dict[str, str]], right: bool) -> None:
+    fixtures = office["fixtures"]
+    stored = {"a.html": sorted(fixtures.hashes("하나둘째 셋째 넷째 다섯 여섯"))}
+    assert fixtures.pass_gate(stored, after) is right
+    assert not fixtures.pass_gate({}, after)
