@@ -291,7 +291,7 @@ FILES = [
         hp('<hp:t>출력은 </hp:t><hp:equation version="Equation Version 60"><hp:script>P = V times I</hp:script></hp:equation><hp:t> 로 잰다.</hp:t>'),
         hp(hbox("붙임: 견적서 세 부")), hp(htbl([["품명", "규격", "수량"], ["모듈", "550W", "36"], ["인버터", "20kW", "1"]]))), [
         sentence("태양광 설비 구매 계획"), absent("| 태양광 설비 구매 계획 |"), cell("인버터", "수량", 1), cell("모듈", "규격", "550W"), near("출력은", "로 잰다.", 20), sentence("붙임: 견적서 세 부"),
-        cell("구름", "팀장", "마루"), same_width("인버터"),
+        near("팀장", "마루", 60), same_width("인버터"),
     ], "태양광 모듈은 몇 개 사나?", "모듈", "36"),
 
     file("축제준비.pptx", "boxes in another order than they are stored, levels", slides(_placed), [

@@ -3,7 +3,7 @@
     python benchmarks/office/run.py                                   # this checkout, the open half
     python benchmarks/office/run.py --half open held --store          # also the held-out half: only to measure a finished change
     python benchmarks/office/run.py --commit ba5707d1                 # the package of an earlier commit
-    python benchmarks/office/run.py --reader kreuzberg --python /opt/peers/bin/python
+    python benchmarks/office/run.py --reader kreuzberg --python PYTHON
     python benchmarks/office/run.py --show xlsx                       # the checks that fail, for one format (open half only)
 
 A note of what was left out is asked only of readers that report one. A file that a reader refuses fails all its checks.
