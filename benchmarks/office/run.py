@@ -98,7 +98,7 @@ def main() -> None:
     parser.add_argument("--reader", default="ragnb", choices=("ragnb", "markitdown", "kreuzberg", "docling"))
     parser.add_argument("--python", default=sys.executable, help="the interpreter that has the reader")
     parser.add_argument("--commit", help="ragnb of an earlier commit")
-    parser.add_argument("--checks", action="store_true", help="ask no questions: a fifth of the time")
+    parser.add_argument("--checks", action="store_true", help="ask no questions, in half the time")
     parser.add_argument("--show", nargs="?", const="", metavar="FORMAT", help="print the checks that fail; of the held-out half none")
     parser.add_argument("--store", action="store_true", help=f"keep the result in {RESULTS.name}")
     options = parser.parse_args()
