@@ -151,13 +151,13 @@ FILES = [
         near("흡연:", "끊었다", 2), absent("피운다"), sentence("검진 전날 밤 아홉 시부터 굶는다."), near("복용 약:", "혈압약 한 알", 2), absent("FORMTEXT"), cell("알레르기", "답", "복숭아"),
     ], "검진 전에는 언제부터 굶나?", "검진 전날 밤 아홉 시부터 굶는다."),
 
-    file("투자심의표.docx", "rows that begin later, a caption below, a total over columns", docx(
-        p("투자 심의", "Heading1"),
-        tbl([["사업", "단계", "연도별 투자(억원)", ">", ">"], ["^", "^", "2025", "2026", "2027"], ["해상풍력", "설계", "12", "40", "75"], ["^", "시공", "0", "88", "160"], ["지열", "탐사", "5", "9", "14"],
-             ["합계", ">", "17", "137", "249"]], 2), p("[표 2] 사업별 투자 계획"), p("지열 사업은 이듬해에 다시 심의한다.")), [
-        cell(("해상풍력", "시공"), "연도별 투자 2026", 88), cell("합계", "2027", 249), cell("지열", "2025", 5), cell(("해상풍력", "설계"), "2027", 75), same_width("지열"),
-        sentence("[표 2] 사업별 투자 계획"), sentence("지열 사업은 이듬해에 다시 심의한다."),
-    ], "해상풍력 시공에는 2026년에 얼마를 투자하나?", "시공", "88"),
+    file("Investment review.docx", "rows that begin later, a caption below, a total over columns", docx(
+        p("Investment review", "Heading1"),
+        tbl([["Project", "Phase", "Investment by year (million)", ">", ">"], ["^", "^", "2025", "2026", "2027"], ["Offshore wind", "Design", "12", "40", "75"], ["^", "Build", "0", "88", "160"], ["Geothermal", "Survey", "5", "9", "14"],
+             ["Total", ">", "17", "137", "249"]], 2), p("[Table 2] Investment by project"), p("The geothermal project is reviewed again next year.")), [
+        cell(("Offshore wind", "Build"), "Investment 2026", 88), cell("Total", "2027", 249), cell("Geothermal", "2025", 5), cell(("Offshore wind", "Design"), "2027", 75), same_width("Geothermal"),
+        sentence("[Table 2] Investment by project"), sentence("The geothermal project is reviewed again next year."),
+    ], "How much is invested in building the offshore wind park in 2026?", "Build", "88"),
 
     file("어린이집규정.docx", "Strict Open XML with numbers, notes and revisions", docx(
         p("어린이집 운영 규정", "Heading1"), p("등원은 여덟 시부터 한다.", num=(1, 0)),
@@ -174,14 +174,14 @@ FILES = [
         before("Article I. Rent", "Article II. Repairs"),
     ], "When is the rent of the workshop due?", "The rent is due on the fifth day of a month."),
 
-    file("공연기획서.docx", "a style that hides, a table in a text box, white notes", docx(
-        p("가을 공연 기획", "Heading1"), p("무대 감독만 보는 줄", "Secret"), p("공연은 달맞이 극장에서 올린다."),
-        p(textbox(tbl([["배역", "배우"], ["선장", "연두리"], ["등대지기", "남이랑"]]) + p("")) + t("연습은 저녁마다 한다.")),
-        tbl([["날", "곳"], ["첫날", p(t("소극장") + t("비공개 손님 명단", '<w:vanish w:val="1"/>'))], ["둘째 날", p(t("마당") + t(" 열린 무대", '<w:vanish w:val="0"/>'))]]),
+    file("Autumn play.docx", "a style that hides, a table in a text box, white notes", docx(
+        p("Autumn play", "Heading1"), p("For the stage manager alone", "Secret"), p("The play is given at the Lantern theatre."),
+        p(textbox(tbl([["Part", "Actor"], ["Captain", "Olive Dunn"], ["Keeper of the lighthouse", "Rufus Lang"]]) + p("")) + t("Rehearsals are in the evening.")),
+        tbl([["Night", "Place"], ["First", p(t("Small hall") + t("secret guest list", '<w:vanish w:val="1"/>'))], ["Second", p(t("Yard") + t(" under the sky", '<w:vanish w:val="0"/>'))]]),
         styles='<w:style w:type="paragraph" w:styleId="Secret"><w:name w:val="secret"/><w:rPr><w:vanish/></w:rPr></w:style>'), [
-        absent("무대 감독만 보는 줄"), absent("비공개 손님 명단"), cell("둘째 날", "곳", "마당 열린 무대"), cell("등대지기", "배우", "남이랑"), once("등대지기"), sentence("연습은 저녁마다 한다."),
-        sentence("공연은 달맞이 극장에서 올린다."),
-    ], "등대지기 역은 누가 맡나?", "등대지기", "남이랑"),
+        absent("For the stage manager alone"), absent("secret guest list"), cell("Second", "Place", "Yard under the sky"), cell("Keeper of the lighthouse", "Actor", "Rufus Lang"), once("Keeper of the lighthouse"), sentence("Rehearsals are in the evening."),
+        sentence("The play is given at the Lantern theatre."),
+    ], "Who plays the keeper of the lighthouse?", "Keeper of the lighthouse", "Rufus Lang"),
 
     file("향토지명.docx", "ruby, smart tags, a link by a field", docx(
         p("향토 지명 조사", "Heading1"),
@@ -228,12 +228,12 @@ FILES = [
         sentence("둘레길은 모두 9.4km이다."), absent("쿠키를 모두 허용"), absent("자바스크립트를 켜"), absent("맛집"), absent("화면낭독기용 문구"), sentence("개는 목줄을 맨다."), absent("본문 바로가기"),
     ], "은빛호수 둘레길은 몇 km인가?", "둘레길은 모두 9.4km이다."),
 
-    file("질의응답.html", "questions and answers, notes with anchors", web(
-        '<article><h1>연말정산 질의응답</h1><h3>Q. 안경 값도 되나요?</h3><p>A. 시력을 고치는 안경은 한 사람에 50만원까지 된다<a href="#n1"><sup>1</sup></a>.</p>'
-        '<h3>Q. 교복 값은요?</h3><p>A. 교복은 중학생부터 된다.</p><aside class="footnotes" id="n1"><p>1 영수증에 쓴 사람의 이름이 있어야 한다.</p></aside></article>', "연말정산"), [
-        sentence("A. 교복은 중학생부터 된다."), sentence("영수증에 쓴 사람의 이름이 있어야 한다."), before("안경 값도", "교복 값은요"), near("안경 값도 되나요?", "시력을 고치는 안경은", 12),
-        absent("50만원까지 된다1"),
-    ], "교복 값은 누구부터 되나?", "교복은 중학생부터 된다."),
+    file("tax questions.html", "questions and answers, notes with anchors", web(
+        '<article><h1>Tax questions</h1><h3>Q. Do glasses count?</h3><p>A. Glasses that correct your sight count up to 500 euros<a href="#n1"><sup>1</sup></a>.</p>'
+        '<h3>Q. And school uniforms?</h3><p>A. Uniforms count from the seventh form on.</p><aside class="footnotes" id="n1"><p>1 The receipt must show the name of the wearer.</p></aside></article>', "Tax"), [
+        sentence("A. Uniforms count from the seventh form on."), sentence("The receipt must show the name of the wearer."), before("Do glasses count", "And school uniforms"), near("Do glasses count?", "Glasses that correct your sight", 12),
+        absent("500 euros1"),
+    ], "From which form on do school uniforms count?", "Uniforms count from the seventh form on."),
 
     file("ferry timetable.html", "days joined down and across, row heads, a foot", web(
         html_table([["Days", "From the island", ">", "To the island"], ["^", "Departs", "Arrives", "Departs"], ["Weekdays", "06:40", "07:25", "08:00"], ["^", "16:10", "16:55", "17:30"], ["Sundays", "no service", ">", "10:15"],

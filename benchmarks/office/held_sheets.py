@@ -44,11 +44,11 @@ FILES = [
         sentence("(단위: MWh)"), same_width("기숙사"), before("건물별 전력 사용량", "본관"),
     ], "기숙사의 2025년 1분기 전력 사용량은?", "기숙사", "340"),
 
-    file("월별상담.xlsx", "the same table on three sheets", book(*(
-        sheet(month, [["상담 창구", "건수", "평균 대기"], ["1번 창구", first, "4분"], ["2번 창구", second, wait]])
-        for month, first, second, wait in (("4월", 211, 187, "6분"), ("5월", 245, 163, "9분"), ("6월", 198, 204, "3분")))), [
-        before("4월", "211"), before("187", "5월"), before("245", "6월"), before("6월", "198"), cell(("2번 창구", "204"), "평균 대기", "3분"), same_width("1번 창구"),
-    ], "5월에 2번 창구에서 상담한 건수는?", "2번 창구", "163"),
+    file("Helpdesk by month.xlsx", "the same table on three sheets", book(*(
+        sheet(month, [["Counter", "Cases", "Mean wait"], ["Counter A", first, "4 min"], ["Counter B", second, wait]])
+        for month, first, second, wait in (("April", 211, 187, "6 min"), ("May", 245, 163, "9 min"), ("June", 198, 204, "3 min")))), [
+        before("April", "211"), before("187", "May"), before("245", "June"), before("June", "198"), cell(("Counter B", "204"), "Mean wait", "3 min"), same_width("Counter A"),
+    ], "How many cases did counter B have in May?", "Counter B", "163"),
 
     file("공사비내역.xlsx", "subtotals between rows, a remark joined over rows", book(sheet("내역", [
         ["공종", "세부", "금액(천원)", "비고"],
@@ -64,17 +64,17 @@ FILES = [
         cell("총계", "금액", 74350), cell("총계", "비고", "부가세 별도"), same_width("굴착"),
     ], "조경 공사에서 잔디 비용은 얼마인가?", "잔디", "4100"),
 
-    file("회원명부.xlsx", "rows closed by an outline and left out by a filter", book(sheet("회원", [
-        ["회원", "등급", "가입"],
-        ["표선우", "정회원", 2018],
-        ["감춘행 하나", "준회원", 2020],
-        ["감춘행 둘", "준회원", 2021],
-        ["맹가을", "정회원", 2022],
-        ["걸러진 사람", "탈퇴", 2015],
-        ["제갈온", "명예회원", 2009],
+    file("Members.xlsx", "rows closed by an outline and left out by a filter", book(sheet("Member", [
+        ["Member", "Grade", "Joined"],
+        ["Ada Brand", "full", 2018],
+        ["Folded One", "associate", 2020],
+        ["Folded Two", "associate", 2021],
+        ["Hal Moss", "full", 2022],
+        ["Filtered Person", "left", 2015],
+        ["Zoe Quill", "honorary", 2009],
     ], hide_rows=[6], filter="A1:C7", change=_hide_outline)), [
-        absent("감춘행 하나"), absent("감춘행 둘"), absent("걸러진 사람"), cell("제갈온", "등급", "명예회원"), cell("맹가을", "가입", 2022), note("hidden", "숨"),
-    ], "제갈온 회원의 등급은?", "제갈온", "명예회원"),
+        absent("Folded One"), absent("Folded Two"), absent("Filtered Person"), cell("Zoe Quill", "Grade", "honorary"), cell("Hal Moss", "Joined", 2022), note("hidden", "숨"),
+    ], "Which grade has the member Zoe Quill?", "Zoe Quill", "honorary"),
 
     file("강의료.xlsx", "currency, times and negative numbers as shown", book(sheet("강의료", [
         ["강좌", "시작", "강의료", "조정액", "출석률"],

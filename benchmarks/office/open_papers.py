@@ -36,13 +36,13 @@ def _new_line(slides_: Any) -> Any:
 def _grouped(deck: Any) -> None:
     from pptx.util import Inches
     slide = _new_line(deck)
-    slide.shapes.title.text = "배포 순서"
+    slide.shapes.title.text = "Rollout order"
     outer = slide.shapes.add_group_shape()
-    for n, word in enumerate(("검증 서버에 올린다", "담당자가 확인한다")):
+    for n, word in enumerate(("Load the test server", "The owner signs off")):
         outer.shapes.add_textbox(Inches(1), Inches(2 + n), Inches(4), Inches(.5)).text_frame.text = word
     inner = outer.shapes.add_group_shape()
-    inner.shapes.add_textbox(Inches(1), Inches(5), Inches(4), Inches(.5)).text_frame.text = "운영 서버에 옮긴다"
-    slide.notes_slide.notes_text_frame.text = "금요일 오후에는 배포하지 않는다고 말할 것"
+    inner.shapes.add_textbox(Inches(1), Inches(5), Inches(4), Inches(.5)).text_frame.text = "Move to the live server"
+    slide.notes_slide.notes_text_frame.text = "Say that nothing is rolled out on Friday afternoons"
 
 
 def _figures(deck: Any) -> None:
@@ -113,21 +113,21 @@ FILES = [
         once("대외비 새벽별연구소"), once("보안팀 문의 7070"), before("부서마다 한 사람을 둔다.", "구역 3에는"),
     ], "촬영이 허가된 구역은 어디를 말하나?", "로비와 홍보관을 말한다."),
 
-    file("계약변경안.docx", "tracked changes as accepted", docx(
-        p("용역 계약 변경안", "Heading1"),
-        p(t("대금은 검수 뒤 ") + '<w:del w:id="1" w:author="갑"><w:r><w:delText>60일</w:delText></w:r></w:del>'
-          + f'<w:ins w:id="2" w:author="갑">{t("30일")}</w:ins>' + t(" 안에 준다.")),
-        p('<w:del w:id="3" w:author="갑"><w:r><w:delText>지체상금은 물리지 않는다.</w:delText></w:r></w:del>'
-          + f'<w:ins w:id="4" w:author="갑">{t("지체상금은 하루 천분의 이로 한다.")}</w:ins>')), [
-        sentence("대금은 검수 뒤 30일 안에 준다."), absent("60일"), absent("지체상금은 물리지 않는다."), sentence("지체상금은 하루 천분의 이로 한다."),
-    ], "용역 대금은 언제까지 주나?", "대금은 검수 뒤 30일 안에 준다."),
+    file("Amended contract.docx", "tracked changes as accepted", docx(
+        p("Amended service contract", "Heading1"),
+        p(t("The fee is due within ") + '<w:del w:id="1" w:author="A"><w:r><w:delText>60 days</w:delText></w:r></w:del>'
+          + f'<w:ins w:id="2" w:author="A">{t("30 days")}</w:ins>' + t(" of acceptance.")),
+        p('<w:del w:id="3" w:author="A"><w:r><w:delText>Delay costs nothing.</w:delText></w:r></w:del>'
+          + f'<w:ins w:id="4" w:author="A">{t("Delay costs two per mille a day.")}</w:ins>')), [
+        sentence("The fee is due within 30 days of acceptance."), absent("60 days"), absent("Delay costs nothing."), sentence("Delay costs two per mille a day."),
+    ], "When is the service fee due?", "The fee is due within 30 days of acceptance."),
 
-    file("면접안내.docx", "hidden text and a text box", docx(
-        p("면접 안내", "Heading1"), p(t("면접은 14층 대강당에서 본다.") + t("감독관 메모: 2번 문항 제외", "<w:vanish/>")),
-        p(textbox(p("준비물은 신분증과 수험표이다.")) + t("휴대전화는 입실 전에 낸다.")), p("결과는 문자로 알린다.")), [
-        sentence("면접은 14층 대강당에서 본다."), absent("2번 문항 제외"), once("준비물은 신분증과 수험표이다."), sentence("휴대전화는 입실 전에 낸다."),
-        before("14층", "결과는 문자로"),
-    ], "면접 준비물은 무엇인가?", "준비물은 신분증과 수험표이다."),
+    file("Interview day.docx", "hidden text and a text box", docx(
+        p("Interview day", "Heading1"), p(t("Interviews are held in hall 14.") + t("examiner only: skip question 2", "<w:vanish/>")),
+        p(textbox(p("Bring your passport and the letter of invitation.")) + t("Hand in your phone at the door.")), p("Results come by text message.")), [
+        sentence("Interviews are held in hall 14."), absent("skip question 2"), once("Bring your passport and the letter of invitation."), sentence("Hand in your phone at the door."),
+        before("hall 14", "Results come"),
+    ], "What should I bring to the interview?", "Bring your passport and the letter of invitation."),
 
     file("검수조서.docx", "a table inside a cell", docx(
         p("검수 조서", "Heading1"),
@@ -180,13 +180,13 @@ FILES = [
         sentence("여름 독서 교실은 7월 셋째 주에 연다."), absent("전자책 바로가기"), absent("배너문구"), absent("저작권 달빛도서관"), sentence("신청은 사서에게 한다."),
     ], "여름 독서 교실은 언제 여나?", "여름 독서 교실은 7월 셋째 주에 연다."),
 
-    file("입주청소.html", "hidden parts", web(
-        '<h1>입주 청소 안내</h1><p>청소는 입주 사흘 전에 한다.</p><p style="display:none">내부용: 할인율 35 적용</p><div hidden>초안 문구는 지운다</div>'
-        "<!-- 예전 가격 7만원 --><template><p>틀에만 있는 글</p></template>" + html_table([["평형", "요금"], ["24평", "18만원"], ["33평", "25만원"]])
-        .replace("<tr><td>33평", '<tr style="display: none"><td>숨은평형</td><td>1만원</td></tr><tr><td>33평'), "입주 청소"), [
-        sentence("청소는 입주 사흘 전에 한다."), absent("할인율 35"), absent("초안 문구는 지운다"), absent("예전 가격 7만원"), absent("틀에만 있는 글"), absent("숨은평형"),
-        cell("33평", "요금", "25만원"),
-    ], "33평 입주 청소 요금은?", "33평", "25만원"),
+    file("move in cleaning.html", "hidden parts", web(
+        '<h1>Cleaning before you move in</h1><p>We clean three days before you move in.</p><p style="display:none">internal: rebate 35 applies</p><div hidden>delete this draft</div>'
+        "<!-- old price 70 --><template><p>text of a template</p></template>" + html_table([["Flat", "Price"], ["Two rooms", "180 euros"], ["Three rooms", "250 euros"]])
+        .replace("<tr><td>Three rooms", '<tr style="display: none"><td>Ghost flat</td><td>1 euro</td></tr><tr><td>Three rooms'), "Cleaning"), [
+        sentence("We clean three days before you move in."), absent("rebate 35"), absent("delete this draft"), absent("old price 70"), absent("text of a template"), absent("Ghost flat"),
+        cell("Three rooms", "Price", "250 euros"),
+    ], "What does cleaning three rooms before moving in cost?", "Three rooms", "250 euros"),
 
     file("자원봉사신청.html", "choices and values of a form, CP949", web(
         '<h1>자원봉사 신청</h1><form><label>이름 <input type="text" value="추하람"></label><label>희망 지역 <select><option>강릉</option><option selected>속초</option>'
@@ -274,10 +274,10 @@ FILES = [
         cell("모래시계", "곡 수", 5), cell("1부", "내용", "개회사"), sentence("행사 뒤에는 의자를 접는다."), sentence("공연 순서는 다음과 같다."), same_width("소리샘"), before("개회사", "모래시계"),
     ], "모래시계 팀은 몇 곡을 하나?", "모래시계", "5"),
 
-    file("배포순서.pptx", "groups and notes", slides(_grouped), [
-        sentence("검증 서버에 올린다"), sentence("운영 서버에 옮긴다"), sentence("금요일 오후에는 배포하지 않는다고 말할 것"), before("검증 서버에 올린다", "담당자가 확인한다"),
-        before("배포 순서", "검증 서버에 올린다"),
-    ], "배포하지 않는 때는 언제인가?", "금요일 오후에는 배포하지 않는다고 말할 것"),
+    file("Rollout.pptx", "groups and notes", slides(_grouped), [
+        sentence("Load the test server"), sentence("Move to the live server"), sentence("Say that nothing is rolled out on Friday afternoons"), before("Load the test server", "The owner signs off"),
+        before("Rollout order", "Load the test server"),
+    ], "When is nothing rolled out?", "Say that nothing is rolled out on Friday afternoons"),
 
     file("응대지표.pptx", "joined labels and a chart", slides(_figures), [
         cell(("전화", "평균 대기"), "실적", "52초"), cell("채팅", "실적", "93%"), cell("10월", "채팅 문의", 168), cell("11월", "전화 문의", 344), same_width("응답률"),

@@ -25,18 +25,18 @@ FILES = [
         before("2025년 상반기 지점별 판매 실적", "지점"), once("2025년 상반기 지점별 판매 실적"),
     ], "군산 지점의 방문객은 몇 명인가?", "군산", "6120"),
 
-    file("부서와차량.xlsx", "two tables below each other", book(sheet("현황", [
-        ["부서", "인원", "내선"],
-        ["총무팀", 14, "4101"],
-        ["시설팀", 9, "4102"],
+    file("Fleet and offices.xlsx", "two tables below each other", book(sheet("Overview", [
+        ["Office", "Staff", "Extension"],
+        ["Registry", 14, "4101"],
+        ["Estates", 9, "4102"],
         ["", "", ""],
-        ["차종", "연식", "정기검사"],
-        ["포터", 2019, "3월"],
-        ["스타렉스", 2021, "9월"],
+        ["Van", "Built", "Inspection"],
+        ["Transit", 2019, "March"],
+        ["Sprinter", 2021, "September"],
     ])), [
-        cell("시설팀", "인원", 9), cell("시설팀", "내선", 4102), cell("스타렉스", "연식", 2021), cell("포터", "정기검사", "3월"),
-        same_width("시설팀"), same_width("포터"), before("시설팀", "스타렉스"),
-    ], "스타렉스 차량의 정기검사는 몇 월인가?", "스타렉스", "9월"),
+        cell("Estates", "Staff", 9), cell("Estates", "Extension", 4102), cell("Sprinter", "Built", 2021), cell("Transit", "Inspection", "March"),
+        same_width("Estates"), same_width("Transit"), before("Estates", "Sprinter"),
+    ], "In which month is the Sprinter inspected?", "Sprinter", "September"),
 
     file("재고와단가.xlsx", "two tables beside each other", book(sheet("자재", [
         ["품목", "재고", "", "규격", "단가(원)"],
@@ -62,16 +62,16 @@ FILES = [
         cell(("행정직", "주임"), "월 수당 기본", 150000), cell("책임", "직군", "연구직"), same_width("연구직"),
     ], "행정직 주임의 기본 수당은 얼마인가?", "주임", "150000"),
 
-    file("견적비교.xlsx", "hidden rows and columns", book(sheet("견적", [
-        ["업체", "견적가", "내부평점", "납기"],
-        ["가람상사", 5200, "마진 41 퍼센트", "7일"],
-        ["나래물산", 4900, "마진 12 퍼센트", "10일"],
-        ["다온유통", 4700, "마진 55 퍼센트", "14일"],
-        ["라온상회", 5050, "마진 23 퍼센트", "5일"],
+    file("Quotes.xlsx", "hidden rows and columns", book(sheet("Offers", [
+        ["Supplier", "Quote", "Internal", "Delivery"],
+        ["Garrow Ltd", 5200, "margin 41 percent", "7 days"],
+        ["Nairn Supplies", 4900, "margin 12 percent", "10 days"],
+        ["Doon Traders", 4700, "margin 55 percent", "14 days"],
+        ["Larch Brothers", 5050, "margin 23 percent", "5 days"],
     ], hide_rows=[4], hide_columns=["C"])), [
-        absent("다온유통"), absent("마진 41 퍼센트"), cell("나래물산", "납기", "10일"), cell("라온상회", "견적가", 5050), same_width("가람상사"),
+        absent("Doon Traders"), absent("margin 41 percent"), cell("Nairn Supplies", "Delivery", "10 days"), cell("Larch Brothers", "Quote", 5050), same_width("Garrow Ltd"),
         note("hidden", "숨"),
-    ], "라온상회의 납기는 며칠인가?", "라온상회", "5일"),
+    ], "How long does delivery by Larch Brothers take?", "Larch Brothers", "5 days"),
 
     file("예산안.xlsx", "hidden sheets", book(
         sheet("요약", [["항목", "금액(천원)"], ["홍보비", 7300], ["교육비", 4150]]),
