@@ -28,6 +28,7 @@ from ..documents.markup import counted
 from ..documents.messages import for_question, in_both, say
 from ..documents.span import InputError
 from ..models.llm import error_event, resolve_llm, shorten
+from ..models.threads import in_thread
 from ..retrieval.arguments import check_counts
 from ..retrieval.missing_words import index_words, missing_words
 from ..retrieval.hybrid import Hits
@@ -237,7 +238,7 @@ class AgentParts:
 
     async def answer(self, state: AgentState, emit: Callable[[str], Any]) -> bool:
         "Write the answer; False when there is none of a model."
-        read, llm, error = await asyncio.to_thread(self.shown, state), self.models["answer"], None
+        read, llm, error = await in_thread(self.shown, state), self.models["answer"], None
         state.answer, state.citations, state.judge, state.verdict = read.text, [], {}, ""
         if llm is None:
             state.record("answer", "rule", "no model: the passages")
@@ -329,7 +330,7 @@ class AgentFlow(Workflow):
         route = next((r for r in parts.routes if r.name == state.route), parts.routes[-1])   # for a name that is gone
         await plan_queries(state, route, parts.models["plan"], parts.n_queries, parts.step_timeout)
         types = route.doc_types if parts.models["route"] else ()   # a rule that errs would hide answers
-        gate_question(state, types, await asyncio.to_thread(lambda: parts.library.rows))
+        gate_question(state, types, await in_thread(lambda: parts.library.rows))
         return _next(ctx, state, Searching)
 
     @step
@@ -338,7 +339,7 @@ class AgentFlow(Workflow):
         state = ev.state
         await self.parts.retrieve(state)
         if not state.hits:
-            state.note = (await asyncio.to_thread(self.parts.read, state)).note
+            state.note = (await in_thread(self.parts.read, state)).note
         return _next(ctx, state, Grading if state.hits else _again(state, "not_in_documents"))
 
     @step
@@ -354,7 +355,7 @@ class AgentFlow(Workflow):
         state.options = offered(state.hits)
         if not self.parts.ask_user or state.confirmed or len(state.options) < 2:
             return Expanding(state=state)
-        why = await asyncio.to_thread(_why_not_ask, state, self.parts.library)
+        why = await in_thread(_why_not_ask, state, self.parts.library)
         state.record("ask", *(why or ("waiting", say("{n} documents", n=len(state.options)))))
         state.status = "running" if why else "waiting"
         return _next(ctx, state, Expanding if why else Finished)
@@ -362,8 +363,8 @@ class AgentFlow(Workflow):
     @step
     async def expand(self, ctx: RunContext, ev: Expanding) -> Answering | Planning | Finished:
         "Read around the first five hits by document type; the rest is passed through."
-        state, answer = ev.state, await asyncio.to_thread(self.parts.read, ev.state)
-        found = await asyncio.to_thread(answer_refs, answer.context)
+        state, answer = ev.state, await in_thread(self.parts.read, ev.state)
+        found = await in_thread(answer_refs, answer.context)
         state.refs, state.note = [ref.as_dict() for ref in found[:5]], answer.note
         stats = asdict(answer.expansion.stats)
         state.record("expand", "done", ", ".join(f"{k} {v}" for k, v in stats.items() if v))
@@ -383,7 +384,7 @@ class AgentFlow(Workflow):
     async def judge(self, ctx: RunContext, ev: Judging) -> Planning | Finished:
         "Let the answer stand, or plan again."
         state, parts = ev.state, self.parts
-        read = await asyncio.to_thread(parts.shown, state)
+        read = await in_thread(parts.shown, state)
         if not await judge_state(state, parts.models["judge"], read.context, parts.step_timeout):
             return _next(ctx, state, _again(state, "unsure"))
         state.status = "answered"
@@ -393,7 +394,7 @@ class AgentFlow(Workflow):
     async def failed(self, ctx: RunContext, ev: StepFailedEvent) -> Finished:
         "End in a defined state, with what was found."
         state, told = ev.input_event.state, shorten(f"{type(ev.exception).__name__}: {ev.exception}")
-        await asyncio.to_thread(self.parts.give_up, state, "failed", ev.step_name, told)
+        await in_thread(self.parts.give_up, state, "failed", ev.step_name, told)
         return _next(ctx, state, Finished)
 
 # %% ../../nbs/85_agent/05_flow.ipynb #16156310
@@ -440,7 +441,7 @@ class Agent:
             async for event in handler.stream_events():
                 if isinstance(event, (WorkflowTimedOutEvent, WorkflowFailedEvent)):
                     status = "timeout" if isinstance(event, WorkflowTimedOutEvent) else "failed"
-                    await asyncio.to_thread(self.flow.parts.give_up, state, status, "flow", str(event)[:300])
+                    await in_thread(self.flow.parts.give_up, state, status, "flow", str(event)[:300])
                     for told in state.news():
                         yield StepEvent(event=told)
                     event = Finished(state=state)
