@@ -34,7 +34,7 @@ from ..retrieval.missing_words import index_words, missing_words
 from ..retrieval.hybrid import Hits
 from ..retrieval.rerank import LLMReranker
 from ..context.conversation import Conversation
-from ..context.sources import answer_refs
+from ..context.sources import document_refs
 from ..pipeline.answer import Answer
 from ..pipeline.chance import absent_notes, chance_of, likeliest
 from ..pipeline.pipeline import for_window, noted
@@ -99,24 +99,34 @@ class AnswerPart(Event):
 def take_choice(
     state: AgentState,   # Its hits and documents are narrowed, or its feedback is set
     choice: Choice,
+    rows: Sequence[Mapping[str, Any]] = (),   # Documents, see `Library.rows`
 ) -> type[Event]:        # Which event comes next
-    "Take what a person said."
+    "Take what a person said: narrow what was found, or plan a search among the documents that no hit is of."
     state.status, state.confirmed = "running", True
     if choice.text.strip():
         state.feedback = choice.text.strip()
-    if choice.documents or choice.devices:
-        devices = {device for device in choice.devices if device}
-        kept = [h for h in state.hits if h.doc_id in choice.documents or h.equipment in devices]
-        if not kept:
-            state.record("choose", "unknown_choice", ", ".join([*choice.documents, *choice.devices]))
-            state.status = "waiting"
-            return Finished
-        state.hits = kept
-        state.documents = list(dict.fromkeys(h.doc_id for h in kept))
-        state.record("choose", "chosen", ", ".join(state.documents))
+    devices = {device: [row["id"] for row in rows if row.get("equipment") == device] for device in choice.devices if device}
+    if not choice.documents and not devices:
+        state.record("choose", "text" if state.feedback else "skipped", state.feedback)
+        return Planning if state.feedback else Expanding
+    kept = [h for h in state.hits if h.doc_id in choice.documents or h.equipment in devices]
+    found, held = {h.doc_id for h in kept}, {row["id"] for row in rows}
+    wanted = [d for d in choice.documents if d in held] + [d for name in devices for d in devices[name]
+                                                           if not any(h.equipment == name for h in kept)]
+    unknown = [d for d in choice.documents if d not in found | held]
+    unknown += [name for name in devices if not devices[name] and not any(h.equipment == name for h in kept)]
+    if unknown:
+        state.record("choose", "unknown_choice", ", ".join(unknown))
+    if not kept and not wanted:
+        state.status = "waiting"
+        return Finished
+    state.hits = kept
+    state.documents = list(dict.fromkeys([*(h.doc_id for h in kept), *wanted]))
+    state.record("choose", "chosen", ", ".join(state.documents))
+    if found.issuperset(wanted):
         return Expanding
-    state.record("choose", "text" if state.feedback else "skipped", state.feedback)
-    return Planning if state.feedback else Expanding
+    state.devices, state.doc_types = [], []
+    return Planning
 
 # %% ../../nbs/85_agent/05_flow.ipynb #4b58cfe7
 def offered(
@@ -131,6 +141,7 @@ def offered(
 
 # %% ../../nbs/85_agent/05_flow.ipynb #9abb5d01
 MODEL_STEPS: tuple[str, ...] = ("rewrite", "route", "plan", "grade", "answer", "judge")
+_SHOWN = 5   # References before there is an answer
 _UNREAD = in_both("문서를 읽지 못했습니다.", "The documents could not be read.")
 
 
@@ -257,6 +268,9 @@ class AgentParts:
         for n, passage, spans in replace(read, text=said, generated=True).source_marks:
             doc_id, spans = passage.doc_id if passage else None, [[s.start, s.end] for s in spans]
             state.citations.append({"number": n, "doc_id": doc_id, "spans": spans})
+        cited = {c["number"] for c in state.citations}
+        refs = await in_thread(document_refs, read.context)
+        state.refs = [ref for n, ref in enumerate(refs) if n < _SHOWN or cited & set(ref["numbers"])]
         state.record("answer", "not_found" if is_not_found(said) else "done", say("{n} characters", n=len(said)))
         return True
 
@@ -305,7 +319,8 @@ class AgentFlow(Workflow):
         state = ev.state
         state.news()
         if state.status == "waiting" and ev.choice is not None:
-            return _next(ctx, state, take_choice(state, ev.choice))
+            rows = await in_thread(lambda: self.parts.library.rows)
+            return _next(ctx, state, take_choice(state, ev.choice, rows))
         if state.status != "running" or ev.choice is not None:
             state.record("begin", "out_of_order", f"the state is {state.status}, choice: {ev.choice is not None}")
             return Finished(state=state)
@@ -364,8 +379,8 @@ class AgentFlow(Workflow):
     async def expand(self, ctx: RunContext, ev: Expanding) -> Answering | Planning | Finished:
         "Read around the first five hits by document type; the rest is passed through."
         state, answer = ev.state, await in_thread(self.parts.read, ev.state)
-        found = await in_thread(answer_refs, answer.context)
-        state.refs, state.note = [ref.as_dict() for ref in found[:5]], answer.note
+        state.refs = (await in_thread(document_refs, answer.context))[:_SHOWN]
+        state.note = answer.note
         stats = asdict(answer.expansion.stats)
         state.record("expand", "done", ", ".join(f"{k} {v}" for k, v in stats.items() if v))
         return _next(ctx, state, Answering if state.refs else _again(state, "not_in_documents"))
