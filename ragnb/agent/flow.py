@@ -211,7 +211,9 @@ class AgentParts:
         named = [c for r in self.routes if r.name == state.route for c in r.collections]
         only = [c for c in named if c in self.library.collections] or None
         person = {"added": [state.feedback] if state.feedback else [], "named": [named_text(state)]}
-        found = await self.library.search(state.queries, self.top_k, _where(state), state.documents, only, **person)
+        found_of = {h.doc_id for h in state.hits}
+        chosen = [d for d in state.documents or () if state.confirmed and d not in found_of] or state.documents
+        found = await self.library.search(state.queries, self.top_k, _where(state), chosen, only, **person)
         if not found.hits and (_where(state) or state.documents or only) and not state.confirmed:
             state.record("retrieve", "filter_dropped", "nothing fulfils the filters")
             state.doc_types, state.devices, state.documents = [], [], None
@@ -274,12 +276,12 @@ class AgentParts:
         state.record("answer", "not_found" if is_not_found(said) else "done", say("{n} characters", n=len(said)))
         return True
 
-    def give_up(self, state: AgentState, status: str, step_name: str, detail: str) -> None:
+    async def give_up(self, state: AgentState, status: str, step_name: str, detail: str) -> None:
         "End a state that broke: what was found stays, with its passages as the text."
         state.record(step_name, status, detail)
         state.status = status
         try:
-            state.answer = self.read(state).text if state.hits else ""
+            state.answer = (await in_thread(self.read, state)).text if state.hits else ""
         except Exception as error:
             state.record("failed", "failed", f"{type(error).__name__}: {error}")
         state.answer = state.answer or for_question(_UNREAD, state.question)
@@ -409,7 +411,7 @@ class AgentFlow(Workflow):
     async def failed(self, ctx: RunContext, ev: StepFailedEvent) -> Finished:
         "End in a defined state, with what was found."
         state, told = ev.input_event.state, shorten(f"{type(ev.exception).__name__}: {ev.exception}")
-        await in_thread(self.parts.give_up, state, "failed", ev.step_name, told)
+        await self.parts.give_up(state, "failed", ev.step_name, told)
         return _next(ctx, state, Finished)
 
 # %% ../../nbs/85_agent/05_flow.ipynb #16156310
@@ -456,7 +458,7 @@ class Agent:
             async for event in handler.stream_events():
                 if isinstance(event, (WorkflowTimedOutEvent, WorkflowFailedEvent)):
                     status = "timeout" if isinstance(event, WorkflowTimedOutEvent) else "failed"
-                    await in_thread(self.flow.parts.give_up, state, status, "flow", str(event)[:300])
+                    await self.flow.parts.give_up(state, status, "flow", str(event)[:300])
                     for told in state.news():
                         yield StepEvent(event=told)
                     event = Finished(state=state)

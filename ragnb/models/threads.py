@@ -13,16 +13,19 @@ from typing import Any, TypeVar
 # %% auto #0
 __all__ = ['T', 'plain_error', 'in_thread']
 
+# %% ../../nbs/10_models/04_threads.ipynb #4066a996
+from ..documents.span import RagnbError
+
 # %% ../../nbs/10_models/04_threads.ipynb #0618ef96
 def plain_error(
     error: BaseException,   # Raised by code of others
-) -> BaseException:         # The same, or a `RuntimeError`
+) -> BaseException:         # The same, or a `RagnbError`
     "Return an error that ends only the call that raised it."
     ends_program = isinstance(error, (KeyboardInterrupt, SystemExit))
     ends_call = isinstance(error, Exception) and not isinstance(error, (StopIteration, CancelledError))
     if ends_program or ends_call:
         return error
-    plain = RuntimeError(f"the call ended with {type(error).__name__}: {error}".rstrip(": "))
+    plain = RagnbError(f"the call ended with {type(error).__name__}: {error}".rstrip(": "))
     plain.__cause__ = error
     return plain
 
