@@ -190,3 +190,13 @@ def generator_exit(folder: Path) -> str:
 def cancelled(folder: Path) -> str:
     "A model whose call was cancelled by its own client"
     return status_after(folder, InPlace, asyncio.CancelledError())
+
+
+@item(right=True)
+def design_name(folder: Path) -> bool:
+    "Importing expand_related_docs_node says what to use"
+    try:
+        exec("from ragnb import expand_related_docs_node", {})
+    except ImportError as error:
+        return "Expander(store, policy).expand(hits)" in str(error)
+    return False
