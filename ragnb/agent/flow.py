@@ -105,16 +105,20 @@ def take_choice(
     state.status, state.confirmed = "running", True
     if choice.text.strip():
         state.feedback = choice.text.strip()
-    devices = {device: [row["id"] for row in rows if row.get("equipment") == device] for device in choice.devices if device}
+    devices = [device for device in choice.devices if device]
     if not choice.documents and not devices:
         state.record("choose", "text" if state.feedback else "skipped", state.feedback)
         return Planning if state.feedback else Expanding
     kept = [h for h in state.hits if h.doc_id in choice.documents or h.equipment in devices]
-    found, held = {h.doc_id for h in kept}, {row["id"] for row in rows}
-    wanted = [d for d in choice.documents if d in held] + [d for name in devices for d in devices[name]
-                                                           if not any(h.equipment == name for h in kept)]
-    unknown = [d for d in choice.documents if d not in found | held]
-    unknown += [name for name in devices if not devices[name] and not any(h.equipment == name for h in kept)]
+    found = {h.doc_id for h in kept}
+    held = {row["id"]: row.get("equipment") for row in rows}
+    wanted = [d for d in choice.documents if d in held]
+    unknown = [d for d in choice.documents if d not in held and d not in found]
+    for device in devices:
+        if not any(h.equipment == device for h in kept):
+            of_device = [d for d, equipment in held.items() if equipment == device]
+            wanted += of_device
+            unknown += [] if of_device else [device]
     if unknown:
         state.record("choose", "unknown_choice", ", ".join(unknown))
     if not kept and not wanted:

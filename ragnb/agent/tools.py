@@ -194,8 +194,8 @@ class ReadRecord:
             level, number = own.level, own.index + first
         n = len(outline.levels.get(level, ()))
         if number is None or not first <= number < first + n:
-            given, of = (chunk_idx, "") if first else (chunk_index, "chunk_index ")
-            raise InputError(f"{outline.doc_id} has chunks {of}{first} to {first + n - 1}, not {shorten(str(given), 40)}.")
+            given = shorten(str(chunk_idx if first else chunk_index), 40)
+            raise InputError(f"{outline.doc_id} has chunks {first} to {first + n - 1}, not {given}.")
         return outline, Address(outline.doc_id, level, number - first)
 
     def passages(self) -> list[Passage]:
@@ -249,7 +249,7 @@ class ReadingTools(ReadRecord):
                             count: int = 3, chunk_index: int | None = None) -> str:
         """Read the chunks next to a chunk.
 
-        chunk_idx: its number from 1, or its id. chunk_index, instead: its index from 0, as a search server's hit has it.
+        chunk_idx: its number from 1, or its id. chunk_index, instead: its index from 0, as in a search server's hit.
         direction: before, after or both. count: chunks on each side, 0 to 10.
         """
         outline, address = self._at(doc_id, chunk_idx, chunk_index)

@@ -95,9 +95,10 @@ def document_refs(
         if len(group) > 1:
             group = [ref for ref in answer_refs(context, max(1, size // len(group))) if ref.number in numbers]
         spans = sorted([s.passage.span.start, s.passage.span.end] for s in context.sources if s.number in numbers)
-        texts = [ref.text for ref in sorted(group, key=lambda ref: ref.start)]
+        text = "\n…\n".join(ref.text for ref in sorted(group, key=lambda ref: ref.start))
         pages = sorted({page for ref in group for page in ref.pages})
-        out.append(group[0].as_dict() | {"numbers": numbers, "spans": spans, "text": "\n…\n".join(texts), "pages": pages})
+        joined = {"numbers": numbers, "spans": spans, "text": text, "pages": pages}
+        out.append(group[0].as_dict() | joined)
     return out
 
 # %% ../../nbs/60_context/09_sources.ipynb #9078fd69

@@ -340,7 +340,7 @@ def test_a_chunk_is_named_by_its_number_its_index_or_its_id(library: Library, at
     for wrong in ({}, {"chunk_idx": 1, "chunk_index": 0}):
         assert ReadingTools(library).get_neighbor_chunks("rules.md", **wrong).startswith("Name one chunk")
         assert ReadingTools(library).open_section("rules.md", **wrong).startswith("Name one chunk")
-    assert ReadingTools(library).get_neighbor_chunks("rules.md", chunk_index=n) == f"rules.md has chunks chunk_index 0 to {n - 1}, not {n}."
+    assert ReadingTools(library).get_neighbor_chunks("rules.md", chunk_index=n) == f"rules.md has chunks 0 to {n - 1}, not {n}."
 
 
 @pytest.mark.parametrize("value", [0, -1, "x", None, 1.5])
