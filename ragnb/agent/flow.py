@@ -96,6 +96,21 @@ class AnswerPart(Event):
     text: str
 
 # %% ../../nbs/85_agent/05_flow.ipynb #28961660
+def _not_found(choice: Choice, kept: Sequence[FoundChunk],
+               rows: Sequence[Mapping[str, Any]]) -> tuple[list[str], list[str]]:
+    "Of what a person chose and no hit is of: the documents of the library, and the names that are in neither."
+    held = {row["id"]: row.get("equipment") for row in rows}
+    missing = [d for d in choice.documents if not any(h.doc_id == d for h in kept)]
+    wanted = [d for d in missing if d in held]
+    unknown = [d for d in missing if d not in held]
+    for device in choice.devices:
+        if device and not any(h.equipment == device for h in kept):
+            of_device = [d for d, equipment in held.items() if equipment == device]
+            wanted += of_device
+            unknown += [] if of_device else [device]
+    return wanted, unknown
+
+
 def take_choice(
     state: AgentState,   # Its hits and documents are narrowed, or its feedback is set
     choice: Choice,
@@ -105,20 +120,12 @@ def take_choice(
     state.status, state.confirmed = "running", True
     if choice.text.strip():
         state.feedback = choice.text.strip()
-    devices = [device for device in choice.devices if device]
+    devices = {device for device in choice.devices if device}
     if not choice.documents and not devices:
         state.record("choose", "text" if state.feedback else "skipped", state.feedback)
         return Planning if state.feedback else Expanding
     kept = [h for h in state.hits if h.doc_id in choice.documents or h.equipment in devices]
-    found = {h.doc_id for h in kept}
-    held = {row["id"]: row.get("equipment") for row in rows}
-    wanted = [d for d in choice.documents if d in held]
-    unknown = [d for d in choice.documents if d not in held and d not in found]
-    for device in devices:
-        if not any(h.equipment == device for h in kept):
-            of_device = [d for d, equipment in held.items() if equipment == device]
-            wanted += of_device
-            unknown += [] if of_device else [device]
+    wanted, unknown = _not_found(choice, kept, rows)
     if unknown:
         state.record("choose", "unknown_choice", ", ".join(unknown))
     if not kept and not wanted:
@@ -127,7 +134,7 @@ def take_choice(
     state.hits = kept
     state.documents = list(dict.fromkeys([*(h.doc_id for h in kept), *wanted]))
     state.record("choose", "chosen", ", ".join(state.documents))
-    if found.issuperset(wanted):
+    if not wanted:
         return Expanding
     state.devices, state.doc_types = [], []
     return Planning
