@@ -22,4 +22,29 @@ __version__ = "0.1.0"
 
 import lazy_loader as _lazy
 
-__getattr__, __dir__, __all__ = _lazy.attach_stub(__name__, __file__)
+_loaded, __dir__, __all__ = _lazy.attach_stub(__name__, __file__)
+
+
+def _where(name: str) -> str:
+    "Say where a name is that is not here: one of the design documents, or of a module; '' for any other."
+    import json
+    from pathlib import Path
+
+    folder = Path(__file__).parent
+    if name.startswith("__") or (folder / name).exists():     # a room, which the import itself finds
+        return ""
+    designs = json.loads((folder / "documents" / "design_names.json").read_text(encoding="utf-8"))
+    if name in designs:
+        return f"{name} of the design documents is here: {designs[name]}"
+    from ragnb._modidx import d as index
+    homes = [home for home, names in index["syms"].items() if f"{home}.{name}" in names]
+    return f"{name} is in a module: from {homes[0]} import {name}" if homes else ""
+
+
+def __getattr__(name: str) -> object:
+    try:
+        return _loaded(name)
+    except AttributeError:
+        if told := _where(name):
+            raise ImportError(told, name=__name__) from None
+        raise

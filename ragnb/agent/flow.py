@@ -28,12 +28,13 @@ from ..documents.markup import counted
 from ..documents.messages import for_question, in_both, say
 from ..documents.span import InputError
 from ..models.llm import error_event, resolve_llm, shorten
+from ..models.threads import in_thread
 from ..retrieval.arguments import check_counts
 from ..retrieval.missing_words import index_words, missing_words
 from ..retrieval.hybrid import Hits
 from ..retrieval.rerank import LLMReranker
 from ..context.conversation import Conversation
-from ..context.sources import answer_refs
+from ..context.sources import document_refs
 from ..pipeline.answer import Answer
 from ..pipeline.chance import absent_notes, chance_of, likeliest
 from ..pipeline.pipeline import for_window, noted
@@ -95,27 +96,48 @@ class AnswerPart(Event):
     text: str
 
 # %% ../../nbs/85_agent/05_flow.ipynb #28961660
+def _not_found(choice: Choice, kept: Sequence[FoundChunk],
+               rows: Sequence[Mapping[str, Any]]) -> tuple[list[str], list[str]]:
+    "Of what a person chose and no hit is of: the documents of the library, and the names that are in neither."
+    held = {row["id"]: row.get("equipment") for row in rows}
+    missing = [d for d in choice.documents if not any(h.doc_id == d for h in kept)]
+    wanted = [d for d in missing if d in held]
+    unknown = [d for d in missing if d not in held]
+    for device in choice.devices:
+        if device and not any(h.equipment == device for h in kept):
+            of_device = [d for d, equipment in held.items() if equipment == device]
+            wanted += of_device
+            unknown += [] if of_device else [device]
+    return wanted, unknown
+
+
 def take_choice(
     state: AgentState,   # Its hits and documents are narrowed, or its feedback is set
     choice: Choice,
+    rows: Sequence[Mapping[str, Any]] = (),   # Documents, see `Library.rows`
 ) -> type[Event]:        # Which event comes next
-    "Take what a person said."
+    "Take what a person said: narrow what was found, or plan a search among the documents that no hit is of."
     state.status, state.confirmed = "running", True
     if choice.text.strip():
         state.feedback = choice.text.strip()
-    if choice.documents or choice.devices:
-        devices = {device for device in choice.devices if device}
-        kept = [h for h in state.hits if h.doc_id in choice.documents or h.equipment in devices]
-        if not kept:
-            state.record("choose", "unknown_choice", ", ".join([*choice.documents, *choice.devices]))
-            state.status = "waiting"
-            return Finished
-        state.hits = kept
-        state.documents = list(dict.fromkeys(h.doc_id for h in kept))
-        state.record("choose", "chosen", ", ".join(state.documents))
+    devices = {device for device in choice.devices if device}
+    if not choice.documents and not devices:
+        state.record("choose", "text" if state.feedback else "skipped", state.feedback)
+        return Planning if state.feedback else Expanding
+    kept = [h for h in state.hits if h.doc_id in choice.documents or h.equipment in devices]
+    wanted, unknown = _not_found(choice, kept, rows)
+    if unknown:
+        state.record("choose", "unknown_choice", ", ".join(unknown))
+    if not kept and not wanted:
+        state.status = "waiting"
+        return Finished
+    state.hits = kept
+    state.documents = list(dict.fromkeys([*(h.doc_id for h in kept), *wanted]))
+    state.record("choose", "chosen", ", ".join(state.documents))
+    if not wanted:
         return Expanding
-    state.record("choose", "text" if state.feedback else "skipped", state.feedback)
-    return Planning if state.feedback else Expanding
+    state.devices, state.doc_types = [], []
+    return Planning
 
 # %% ../../nbs/85_agent/05_flow.ipynb #4b58cfe7
 def offered(
@@ -130,6 +152,7 @@ def offered(
 
 # %% ../../nbs/85_agent/05_flow.ipynb #9abb5d01
 MODEL_STEPS: tuple[str, ...] = ("rewrite", "route", "plan", "grade", "answer", "judge")
+_SHOWN = 5   # References before there is an answer
 _UNREAD = in_both("문서를 읽지 못했습니다.", "The documents could not be read.")
 
 
@@ -199,7 +222,9 @@ class AgentParts:
         named = [c for r in self.routes if r.name == state.route for c in r.collections]
         only = [c for c in named if c in self.library.collections] or None
         person = {"added": [state.feedback] if state.feedback else [], "named": [named_text(state)]}
-        found = await self.library.search(state.queries, self.top_k, _where(state), state.documents, only, **person)
+        found_of = {h.doc_id for h in state.hits}
+        chosen = [d for d in state.documents or () if state.confirmed and d not in found_of] or state.documents
+        found = await self.library.search(state.queries, self.top_k, _where(state), chosen, only, **person)
         if not found.hits and (_where(state) or state.documents or only) and not state.confirmed:
             state.record("retrieve", "filter_dropped", "nothing fulfils the filters")
             state.doc_types, state.devices, state.documents = [], [], None
@@ -237,7 +262,7 @@ class AgentParts:
 
     async def answer(self, state: AgentState, emit: Callable[[str], Any]) -> bool:
         "Write the answer; False when there is none of a model."
-        read, llm, error = await asyncio.to_thread(self.shown, state), self.models["answer"], None
+        read, llm, error = await in_thread(self.shown, state), self.models["answer"], None
         state.answer, state.citations, state.judge, state.verdict = read.text, [], {}, ""
         if llm is None:
             state.record("answer", "rule", "no model: the passages")
@@ -256,15 +281,18 @@ class AgentParts:
         for n, passage, spans in replace(read, text=said, generated=True).source_marks:
             doc_id, spans = passage.doc_id if passage else None, [[s.start, s.end] for s in spans]
             state.citations.append({"number": n, "doc_id": doc_id, "spans": spans})
+        cited = {c["number"] for c in state.citations}
+        refs = await in_thread(document_refs, read.context)
+        state.refs = [ref for n, ref in enumerate(refs) if n < _SHOWN or cited & set(ref["numbers"])]
         state.record("answer", "not_found" if is_not_found(said) else "done", say("{n} characters", n=len(said)))
         return True
 
-    def give_up(self, state: AgentState, status: str, step_name: str, detail: str) -> None:
+    async def give_up(self, state: AgentState, status: str, step_name: str, detail: str) -> None:
         "End a state that broke: what was found stays, with its passages as the text."
         state.record(step_name, status, detail)
         state.status = status
         try:
-            state.answer = self.read(state).text if state.hits else ""
+            state.answer = (await in_thread(self.read, state)).text if state.hits else ""
         except Exception as error:
             state.record("failed", "failed", f"{type(error).__name__}: {error}")
         state.answer = state.answer or for_question(_UNREAD, state.question)
@@ -304,7 +332,8 @@ class AgentFlow(Workflow):
         state = ev.state
         state.news()
         if state.status == "waiting" and ev.choice is not None:
-            return _next(ctx, state, take_choice(state, ev.choice))
+            rows = await in_thread(lambda: self.parts.library.rows)
+            return _next(ctx, state, take_choice(state, ev.choice, rows))
         if state.status != "running" or ev.choice is not None:
             state.record("begin", "out_of_order", f"the state is {state.status}, choice: {ev.choice is not None}")
             return Finished(state=state)
@@ -329,7 +358,7 @@ class AgentFlow(Workflow):
         route = next((r for r in parts.routes if r.name == state.route), parts.routes[-1])   # for a name that is gone
         await plan_queries(state, route, parts.models["plan"], parts.n_queries, parts.step_timeout)
         types = route.doc_types if parts.models["route"] else ()   # a rule that errs would hide answers
-        gate_question(state, types, await asyncio.to_thread(lambda: parts.library.rows))
+        gate_question(state, types, await in_thread(lambda: parts.library.rows))
         return _next(ctx, state, Searching)
 
     @step
@@ -338,7 +367,7 @@ class AgentFlow(Workflow):
         state = ev.state
         await self.parts.retrieve(state)
         if not state.hits:
-            state.note = (await asyncio.to_thread(self.parts.read, state)).note
+            state.note = (await in_thread(self.parts.read, state)).note
         return _next(ctx, state, Grading if state.hits else _again(state, "not_in_documents"))
 
     @step
@@ -354,7 +383,7 @@ class AgentFlow(Workflow):
         state.options = offered(state.hits)
         if not self.parts.ask_user or state.confirmed or len(state.options) < 2:
             return Expanding(state=state)
-        why = await asyncio.to_thread(_why_not_ask, state, self.parts.library)
+        why = await in_thread(_why_not_ask, state, self.parts.library)
         state.record("ask", *(why or ("waiting", say("{n} documents", n=len(state.options)))))
         state.status = "running" if why else "waiting"
         return _next(ctx, state, Expanding if why else Finished)
@@ -362,9 +391,9 @@ class AgentFlow(Workflow):
     @step
     async def expand(self, ctx: RunContext, ev: Expanding) -> Answering | Planning | Finished:
         "Read around the first five hits by document type; the rest is passed through."
-        state, answer = ev.state, await asyncio.to_thread(self.parts.read, ev.state)
-        found = await asyncio.to_thread(answer_refs, answer.context)
-        state.refs, state.note = [ref.as_dict() for ref in found[:5]], answer.note
+        state, answer = ev.state, await in_thread(self.parts.read, ev.state)
+        state.refs = (await in_thread(document_refs, answer.context))[:_SHOWN]
+        state.note = answer.note
         stats = asdict(answer.expansion.stats)
         state.record("expand", "done", ", ".join(f"{k} {v}" for k, v in stats.items() if v))
         return _next(ctx, state, Answering if state.refs else _again(state, "not_in_documents"))
@@ -383,7 +412,7 @@ class AgentFlow(Workflow):
     async def judge(self, ctx: RunContext, ev: Judging) -> Planning | Finished:
         "Let the answer stand, or plan again."
         state, parts = ev.state, self.parts
-        read = await asyncio.to_thread(parts.shown, state)
+        read = await in_thread(parts.shown, state)
         if not await judge_state(state, parts.models["judge"], read.context, parts.step_timeout):
             return _next(ctx, state, _again(state, "unsure"))
         state.status = "answered"
@@ -393,7 +422,7 @@ class AgentFlow(Workflow):
     async def failed(self, ctx: RunContext, ev: StepFailedEvent) -> Finished:
         "End in a defined state, with what was found."
         state, told = ev.input_event.state, shorten(f"{type(ev.exception).__name__}: {ev.exception}")
-        await asyncio.to_thread(self.parts.give_up, state, "failed", ev.step_name, told)
+        await self.parts.give_up(state, "failed", ev.step_name, told)
         return _next(ctx, state, Finished)
 
 # %% ../../nbs/85_agent/05_flow.ipynb #16156310
@@ -440,7 +469,7 @@ class Agent:
             async for event in handler.stream_events():
                 if isinstance(event, (WorkflowTimedOutEvent, WorkflowFailedEvent)):
                     status = "timeout" if isinstance(event, WorkflowTimedOutEvent) else "failed"
-                    await asyncio.to_thread(self.flow.parts.give_up, state, status, "flow", str(event)[:300])
+                    await self.flow.parts.give_up(state, status, "flow", str(event)[:300])
                     for told in state.news():
                         yield StepEvent(event=told)
                     event = Finished(state=state)

@@ -31,6 +31,7 @@ from ..documents.provisions import cited_spans, look_up_question
 from ..documents.span import id_key, InputError, Outline, Span, Why
 from ..documents.text import word_tokens_batch
 from ..models.llm import error_event, ModelEvent
+from ..models.threads import in_thread
 from ..storage.filtered import filtered_store, FilteredStore, located
 from ..storage.store import ChunkReader, Found
 from ..storage.filters import Where
@@ -355,7 +356,7 @@ class Library:
         if unknown := [name for name in names if name not in self.pipelines]:
             raise InputError(f"no collection {unknown[0]!r}: there are {', '.join(self.collections) or 'none'}")
         asked = [(name, check_question(q)) for q in dict.fromkeys([*queries, *added]) for name in names]
-        searches = [asyncio.to_thread(self._find, name, q, top_k, where, documents) for name, q in asked]
+        searches = [in_thread(self._find, name, q, top_k, where, documents) for name, q in asked]
         done = await asyncio.gather(*searches, return_exceptions=True)
         results = {key: of.hits for key, of in zip(asked, done) if isinstance(of, Hits)}
         signs = likeliest(of.signs for of in done if isinstance(of, Hits))
@@ -369,7 +370,7 @@ class Library:
         found = Hits(hits)
         try:
             texts = [*added, *queries[:1]] if named is None else named
-            found = await asyncio.to_thread(self.lead, found, texts, where, documents, collections)
+            found = await in_thread(self.lead, found, texts, where, documents, collections)
         except Exception as error:
             events.append(error_event(error))
         first = [h for (_, query), of_query in results.items() if query == asked[0][1] for h in of_query]

@@ -98,7 +98,7 @@ class AgentState(WholeText):
     confirmed: bool = False                                        # A person has been asked
     answer: str = ""
     note: str = ""                                                 # What to know of what was read, as `Answer.note`
-    refs: list[dict[str, Any]] = Field(default_factory=list)       # The first five sources in short, for a client
+    refs: list[dict[str, Any]] = Field(default_factory=list)       # First five and cited sources, see `document_refs`
     citations: list[dict[str, Any]] = Field(default_factory=list)  # number, doc_id, spans: in the answer
     judge: dict[str, Any] = Field(default_factory=dict)            # grounded, answered, marks_without_source, not_read
     verdict: Literal["", "stands", "rejected", "unjudged"] = ""    # "": no model was to judge, or there is no answer

@@ -57,6 +57,14 @@ def _number(value: int | float | str) -> int | None:
         return None
 
 
+def _count(name: str, value: int | float | str, least: int) -> int:
+    "A number of chunks; `InputError` for what is no whole number, or below the least."
+    number = _number(value)
+    if number is None or number < least:
+        raise InputError(f"{name} must be a whole number from {least}, not {shorten(str(value), 40)}.")
+    return number
+
+
 # %% ../../nbs/85_agent/07_tools.ipynb #18e11214
 def _with_row(outline: Outline, address: Address, node: BaseNode | None) -> list[Address]:
     "A chunk; of a table all units of its row, with the header first."
@@ -174,14 +182,21 @@ class ReadRecord:
         levels = self._outline(address.doc_id).levels
         return [] if address.level == "u" else address.around(_AROUND, len(levels[address.level]))
 
-    def _at(self, doc_id: str, chunk_idx: int | str) -> tuple[Outline, Address]:
-        "The chunk that is meant; `InputError` for one that is not there."
-        outline, number = self._outline(doc_id), _number(chunk_idx)
-        level = _level(outline)
+    def _at(self, doc_id: str, chunk_idx: int | str | None,
+            chunk_index: int | str | None = None) -> tuple[Outline, Address]:
+        "The chunk that is meant: by its number, its id or its index; `InputError` for one that is not there."
+        if (chunk_idx is None) == (chunk_index is None):
+            raise InputError("Name one chunk: chunk_idx (its number from 1, or its id) or chunk_index (from 0).")
+        outline, own = self._outline(doc_id), try_address(str(chunk_idx))
+        level, first = _level(outline), 1 if chunk_index is None else 0
+        number = _number(chunk_idx if chunk_index is None else chunk_index)
+        if own is not None and own.doc_id == outline.doc_id:      # an id may be of another level
+            level, number = own.level, own.index + first
         n = len(outline.levels.get(level, ()))
-        if number is None or not 1 <= number <= n:
-            raise InputError(f"{outline.doc_id} has chunks 1 to {n}, not {shorten(str(chunk_idx), 40)}.")
-        return outline, Address(outline.doc_id, level, number - 1)
+        if number is None or not first <= number < first + n:
+            given = shorten(str(chunk_idx if first else chunk_index), 40)
+            raise InputError(f"{outline.doc_id} has chunks {first} to {first + n - 1}, not {given}.")
+        return outline, Address(outline.doc_id, level, number - first)
 
     def passages(self) -> list[Passage]:
         "What was read, chunks that follow each other stitched; documents in the order of their first chunk."
@@ -210,7 +225,7 @@ class ReadingTools(ReadRecord):
         "Find the chunks that fit a query best. top_k: 1 to 10."
         if not query.strip():
             return "The query is empty."
-        n = max(1, min(_number(top_k) or 5, self.most_chunks))
+        n = min(_count("top_k", top_k, 1), self.most_chunks)
         found = asyncio_run(self.library.search([replace_halves(query)[:1_000]], n + len(self.read)))
         ids = [h.node_id for h in found.hits]
         if self.expand:
@@ -230,12 +245,19 @@ class ReadingTools(ReadRecord):
         return self._give(list(wanted)) if wanted else "Nothing new was found: try other words."
 
     @_counted
-    def get_neighbor_chunks(self, doc_id: str, chunk_idx: int, direction: str = "both", count: int = 3) -> str:
-        "Read the chunks next to a chunk (from 1). direction: before, after or both; count: on each side, 1 to 10."
-        outline, address = self._at(doc_id, chunk_idx)
+    def get_neighbor_chunks(self, doc_id: str, chunk_idx: int | str | None = None, direction: str = "both",
+                            count: int = 3, chunk_index: int | None = None) -> str:
+        """Read the chunks next to a chunk.
+
+        chunk_idx: its number from 1, or its id. chunk_index, instead: its index from 0, as in a search server's hit.
+        direction: before, after or both. count: chunks on each side, 0 to 10.
+        """
+        outline, address = self._at(doc_id, chunk_idx, chunk_index)
         if direction not in ("before", "after", "both"):
             return f"direction must be before, after or both, not {shorten(direction, 40)!r}."
-        window = max(1, min(_number(count) or 3, self.most_chunks))
+        window = min(_count("count", count, 0), self.most_chunks)
+        if not window:
+            return "count is 0: nothing was read."
         near = address.around(window, len(outline.levels[address.level]))
         wanted = [a for a in near if a.index < address.index] if direction != "after" else []
         wanted += [a for a in near if a.index > address.index] if direction != "before" else []
@@ -243,9 +265,9 @@ class ReadingTools(ReadRecord):
         return self._give(wanted, address) if wanted else there
 
     @_counted
-    def open_section(self, doc_id: str, chunk_idx: int) -> str:
-        "Read the section of the document that a chunk is in, by its number from 1."
-        outline, address = self._at(doc_id, chunk_idx)
+    def open_section(self, doc_id: str, chunk_idx: int | str | None = None, chunk_index: int | None = None) -> str:
+        "Read the section that a chunk is in. chunk_idx: its number from 1, or its id; chunk_index: its index from 0."
+        outline, address = self._at(doc_id, chunk_idx, chunk_index)
         own = outline.span_of(address)
         around = [span for _, span in outline.sections if span.overlap(own)]
         if not around:

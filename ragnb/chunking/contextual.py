@@ -5,7 +5,6 @@
 # %% ../../nbs/20_chunking/09_contextual.ipynb #1de62e85
 from __future__ import annotations
 
-import asyncio
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -18,6 +17,7 @@ from ..documents.citations import level_word
 from ..documents.span import InputError, Outline, parse_address, SEARCHED, Span
 from ..models.calls import ask_all, Call, CallCache, CallReport, clean_answer, model_name
 from ..models.llm import fill_prompt, resolve_llm
+from ..models.threads import in_thread
 from .any_parser import span_parser
 from .base import SpanNodeParser
 
@@ -239,7 +239,7 @@ class LlmContextNodeParser(ContextualNodeParser):
 
     async def _aparse_nodes(self, nodes: Sequence[BaseNode], *args: Any, **kwargs: Any) -> list[BaseNode]:
         "LlamaIndex's asynchronous way in; the event loop is not blocked."
-        return await asyncio.to_thread(self._parse_nodes, nodes, *args, **kwargs)
+        return await in_thread(self._parse_nodes, nodes, *args, **kwargs)
 
     def _call(self, node: TextNode, document: BaseNode) -> Call:
         "The call for one chunk."

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 # %% auto #0
-__all__ = ['Mark', 'AnswerRef', 'answer_refs', 'DisplayPage', 'DisplayDoc', 'DisplayPlan', 'read_display', 'display_docs']
+__all__ = ['Mark', 'AnswerRef', 'answer_refs', 'document_refs', 'DisplayPage', 'DisplayDoc', 'DisplayPlan', 'read_display',
+           'display_docs']
 
 # %% ../../nbs/60_context/09_sources.ipynb #1fbcaa97
 from ..documents.markup import one_line
@@ -75,6 +76,29 @@ def answer_refs(
         out.append(AnswerRef(number, p.id, p.doc_id, file, _text_of(p.metadata, "title"), kind.strip().casefold(),
                              passage_part(cut, at).pages, passage_article(p), cut.span.start, cut.span.end, cut.text,
                              p.score, place_label(p)))
+    return out
+
+# %% ../../nbs/60_context/09_sources.ipynb #7ad9cd9d
+def document_refs(
+    context: Context,
+    size: int = 1_200,                             # Characters of a reference, see `answer_refs`
+    merge: Iterable[str] = ("gcb", "myservice"),   # Document types with one reference a document, in any case
+) -> list[dict[str, Any]]:                         # For JSON: those of `AnswerRef`, with `numbers` and `spans`
+    "Make short references of the sources of a context: of some types one a document."
+    kinds = {kind.strip().casefold() for kind in merge}
+    groups: dict[str | int, list[AnswerRef]] = {}
+    for ref in answer_refs(context, size):
+        groups.setdefault(ref.doc_id if ref.doc_type in kinds else ref.number, []).append(ref)
+    out = []
+    for group in groups.values():
+        numbers = [ref.number for ref in group]
+        if len(group) > 1:
+            group = [ref for ref in answer_refs(context, max(1, size // len(group))) if ref.number in numbers]
+        spans = sorted([s.passage.span.start, s.passage.span.end] for s in context.sources if s.number in numbers)
+        text = "\n…\n".join(ref.text for ref in sorted(group, key=lambda ref: ref.start))
+        pages = sorted({page for ref in group for page in ref.pages})
+        joined = {"numbers": numbers, "spans": spans, "text": text, "pages": pages}
+        out.append(group[0].as_dict() | joined)
     return out
 
 # %% ../../nbs/60_context/09_sources.ipynb #9078fd69

@@ -30,7 +30,7 @@ from ragnb.expansion.policy import (
     neighbors, Policy, policy_name, prepared, QuestionPolicy, resolve_policy, Seen,
     Situation, span_around, wanted_list
 )
-from .raw_hits import value_of, whole_number
+from .raw_hits import laid_out, value_of, whole_number
 
 # %% ../../nbs/50_expansion/11_chunk_expanders.ipynb #e008917d
 @runtime_checkable
@@ -149,8 +149,8 @@ def _merged(hits: Sequence[IndexRow], around: Sequence[tuple[int, IndexRow]], mo
     return own + new[:room]
 
 # %% ../../nbs/50_expansion/11_chunk_expanders.ipynb #9bc699e7
-def _in_order(entries: Iterable[_OrderedHit], order: str) -> list[dict[str, Any]]:
-    "Sort runs of neighbors by their best hit, or entries by document and number as the design does."
+def _runs(entries: Iterable[_OrderedHit], order: str) -> list[list[_OrderedHit]]:
+    "Entries that follow each other, by the best hit of a run, or by document and number as the design does."
     def place(entry: _OrderedHit) -> tuple[Any, ...]:
         doc_id, number = entry.row.doc_id, whole_number(entry.row.doc_id)
         return doc_id is None, number is None, number or 0, str(doc_id), entry.row.place
@@ -165,7 +165,7 @@ def _in_order(entries: Iterable[_OrderedHit], order: str) -> list[dict[str, Any]
             runs.append([entry])
     if order == "rank":
         runs.sort(key=lambda run: min(entry.rank for entry in run))
-    return [entry.hit for run in runs for entry in run]
+    return runs
 
 # %% ../../nbs/50_expansion/11_chunk_expanders.ipynb #18140ddb
 class NeighborChunkExpander:
@@ -251,7 +251,8 @@ class NeighborChunkExpander:
         most = len(results) if self.expand_top_k is None else self.expand_top_k
         out = expand_dicts(Expander(self.store, self.policy, most, self.max_results), results, question)
         if self.order == "document":
-            out[:] = _in_order([_OrderedHit(hit, self.index.row(hit), n) for n, hit in enumerate(out)], self.order)
+            entries = [_OrderedHit(hit, self.index.row(hit), n) for n, hit in enumerate(out)]
+            out[:] = [entry.hit for run in _runs(entries, self.order) for entry in run]
         return out
 
     def _expanded(self, results: Sequence[Mapping[str, Any]], question: str) -> ExpandedHits:
@@ -271,10 +272,22 @@ class NeighborChunkExpander:
         except RagnbError as error:
             if self.on_error == "raise" or isinstance(error, InputError):
                 raise
+            stats.expanded = 0
             stats.events.append(f"{error}; the results stay without neighbors")
             warn_caller(stats.events[-1])
         stats.passed_through, stats.reads = len(hits) - stats.expanded, self.index.requests - before
-        return ExpandedHits(_in_order(_merged(hits, around, self.max_results, stats), self.order), stats)
+        runs = _runs(_merged(hits, around, self.max_results, stats), self.order)
+        self._count(runs, stats)
+        return ExpandedHits((entry.hit for run in runs for entry in run), stats)
+
+    def _count(self, runs: Sequence[Sequence[_OrderedHit]], stats: ExpansionStats) -> None:
+        "Fill in the statistics of passages, as over a store: a run is one."
+        stats.passages = len(runs)
+        stats.beside = sum(all(entry.hit["is_neighbor"] for entry in run) for run in runs)
+        stats.merged = stats.hits - (stats.passages - stats.beside)
+        for run in runs:
+            _, text = laid_out([self.index.text(entry.row.raw) for entry in run])
+            stats.characters += len(text)
 
     def _from_numbers(self, hits: Sequence[IndexRow], question: str,
                       stats: ExpansionStats) -> list[tuple[int, IndexRow]]:
@@ -293,8 +306,13 @@ class NeighborChunkExpander:
             ready = prepared(self.policy, situation)
             for n in placed:
                 wants[n] = _marked(ready, outlines[f"hit {n}"], seen[n], hits[n])
-        stats.expanded, stats.llm_calls, stats.events = len(placed), situation.llm_calls, situation.events
+        stats.llm_calls, stats.events = situation.llm_calls, situation.events
         rows = self.index.fetch(want for want in wants if want)
+        held = {(str(row.doc_id), row.index) for row in rows}
+        for n in placed:
+            doc_id, want = str(hits[n].doc_id), wants[n]
+            stats.known += (doc_id, hits[n].index) in held
+            stats.expanded += any((doc_id, i) in held for i in range(want.low, want.high + 1))
         if placed and not rows:
             stats.events.append(f"the index {self.index.index_name!r} has no rows of these results: do `fields` name "
                                 "its fields as they are mapped?")
@@ -309,7 +327,8 @@ class NeighborChunkExpander:
             metadata, score = dict(hit.raw.get("_source", hit.raw)), value_of(hit.raw, "score")
             nodes.append(NodeWithScore(node=TextNode(id_=own, metadata=metadata), score=score))
         out = Expander(store, self.policy, len(hits), self.max_results).expand(nodes, question)
-        stats.expanded, stats.refused = out.stats.known, out.stats.refused
+        stats.known = stats.expanded = out.stats.known
+        stats.refused, stats.missing = out.stats.refused, out.stats.missing
         stats.llm_calls, stats.events = out.stats.llm_calls, out.stats.events
         return [(p.why[i].rank - 1, store.rows[i]) for p in out.passages for i in p.neighbors]
 

@@ -94,8 +94,8 @@ class ExpansionStats:
     beside: int = 0            # Passages without a hit of their own: what a policy brought from elsewhere
     merged: int = 0            # Hits that share a passage with a better hit
     duplicates: int = 0        # Hits that were given twice
-    passed_through: int = 0    # Hits that were not looked around: unknown to the store, or another text there
-    known: int = 0             # Hits that the store knows, at their address and with their text
+    passed_through: int = 0    # Hits that were not looked around: beyond expand_top_k, unknown, or another text
+    known: int = 0             # Hits that the store knows, at their address and with their text; of a client: looked up
     mismatched: int = 0        # Hits whose address means another text in the store
     refused: int = 0           # Neighbors beyond max_chunks
     outside: int = 0           # Hits, and documents a policy asked for, that the filter of the store keeps back
@@ -133,10 +133,11 @@ def _unknown(stats: ExpansionStats) -> list[str]:
     return out
 
 # %% ../../nbs/50_expansion/04_expander.ipynb #e0dfbba4
-def _count(out: Expansion, n_expanded: int, n_through: int) -> None:
+def _count(out: Expansion, n_expanded: int) -> None:
     "Fill in the statistics."
     stats, reasons = out.stats, list(out.dropped.values())
-    stats.expanded, stats.passed_through = n_expanded, n_through
+    stats.expanded = n_expanded
+    stats.passed_through = sum(len(p.hits) for p in out.passages) - n_expanded
     stats.passages = len(out.passages)
     stats.characters = sum(len(p.span) for p in out.passages)
     stats.beside = sum(not p.hits for p in out.passages)
@@ -243,7 +244,7 @@ class Expander:
         placed += ((given[i].rank, 0, _as_it_is(nodes[i], given[i].rank, reasons.get(i))) for i in through)
         out.passages.extend(passage for *_, passage in sorted(placed, key=lambda p: p[:2]))
         n_expanded = sum(p.hit.rank <= self.expand_top_k for p in pieces if p.number == 0)
-        _count(out, n_expanded, len(through))
+        _count(out, n_expanded)
         logging.getLogger(__name__).info("expanded with %s: %s", policy_name(self.policy), asdict(out.stats))
         return out
 

@@ -12,7 +12,7 @@ import re
 import threading
 import types
 from collections.abc import Awaitable, Callable, Iterator
-from concurrent.futures import Future, wait
+from concurrent.futures import CancelledError, Future, wait
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache, lru_cache
@@ -33,6 +33,7 @@ from ..documents.servers import HidesKeys, ServerAddress
 from ..documents.span import InputError, install_command, optional
 from ..documents.values import complaint
 from .guards import guard_marks
+from .threads import plain_error
 
 # %% ../../nbs/10_models/06_llm.ipynb #72334004
 @dataclass(frozen=True)
@@ -125,12 +126,19 @@ async def awithin(
     answer: Awaitable[T],
 ) -> T:                        # `TimeoutError` after that time
     "Await a coroutine, and cancel it after some seconds."
+    task = asyncio.ensure_future(answer)
     try:
-        return await asyncio.wait_for(answer, seconds)
-    except asyncio.TimeoutError as error:
-        if seconds is None or str(error):     # one of the answer's own
-            raise
-        raise TimeoutError(f"no answer within {seconds:.3g} seconds") from error
+        await asyncio.wait([task], timeout=seconds)
+    finally:
+        in_time = task.done()
+        task.cancel()                      # a task that is done stays as it is
+        await asyncio.wait([task])
+        error = CancelledError() if task.cancelled() else task.exception()
+    if not in_time:
+        raise TimeoutError(f"no answer within {seconds:.3g} seconds")
+    if error is None:
+        return task.result()
+    raise plain_error(error)
 
 # %% ../../nbs/10_models/06_llm.ipynb #1d40997a
 def _guard_of(template: str) -> Callable[[str], str]:

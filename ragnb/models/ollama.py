@@ -5,7 +5,6 @@
 # %% ../../nbs/10_models/10_ollama.ipynb #70e3ecd1
 from __future__ import annotations
 
-import asyncio
 import json
 import os
 import time
@@ -39,6 +38,7 @@ from ..documents.span import IndexMismatchError, InputError, RagnbError
 from ragnb.models.replies import (
     LimitedAsyncClient, MOST_VECTOR_BYTES, ReplyError, until, waited, waited_pieces
 )
+from .threads import in_thread
 
 # %% ../../nbs/10_models/10_ollama.ipynb #cae84db6
 def _given(address: str | None) -> ServerAddress:
@@ -250,7 +250,7 @@ class Ollama(HidesKeys, KnownArguments, StockOllama):
         "Set the window of a request, send it, and check the reply; a cut prompt is sent again with twice the window."
         client = self._server.client
         with self._server.call():
-            request = await asyncio.to_thread(self.with_window, request)
+            request = await in_thread(self.with_window, request)
             if request.get("stream"):
                 pieces = await client.chat(**request)
                 if (first := await anext(pieces, None)) is None:     # every Ollama server sends one
@@ -412,10 +412,10 @@ class OllamaEmbedding(HidesKeys, KnownArguments, StockEmbedding):
     async def aget_general_text_embeddings(self, texts: list[str]) -> list[list[float]]:
         try:
             with self._server.call():
-                await asyncio.to_thread(self._compare)
+                await in_thread(self._compare)
                 reply = await self._async_client.embed(**self._request(texts))
         except ResponseError as error:
-            raise await asyncio.to_thread(self._named, texts, error) from error
+            raise await in_thread(self._named, texts, error) from error
         return self._checked(reply.embeddings, texts)
 
     def get_general_text_embedding(self, texts: str) -> list[float]:

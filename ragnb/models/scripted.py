@@ -5,7 +5,6 @@
 # %% ../../nbs/10_models/08_scripted.ipynb #970d4c50
 from __future__ import annotations
 
-import asyncio
 import json
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
@@ -21,6 +20,7 @@ __all__ = ['Script', 'scripted_answer', 'ScriptedLLM']
 # %% ../../nbs/10_models/08_scripted.ipynb #9f1a7829
 from ..documents.arguments import KnownArguments
 from ..documents.span import InputError
+from .threads import in_thread
 
 # %% ../../nbs/10_models/08_scripted.ipynb #ab6a54d1
 Script = str | Sequence[Any] | Mapping[str, Any] | Callable[[str], Any]
@@ -102,7 +102,7 @@ class ScriptedLLM(KnownArguments, CustomLLM):
 
     @llm_completion_callback()
     async def acomplete(self, prompt: str, formatted: bool = False, **kwargs: object) -> CompletionResponse:
-        return CompletionResponse(text=await asyncio.to_thread(self._answer, prompt))
+        return CompletionResponse(text=await in_thread(self._answer, prompt))
 
     @llm_completion_callback()
     def stream_complete(self, prompt: str, formatted: bool = False, **kwargs: object) -> Iterator[CompletionResponse]:
@@ -112,6 +112,6 @@ class ScriptedLLM(KnownArguments, CustomLLM):
     async def astream_complete(self, prompt: str, formatted: bool = False,
                                **kwargs: object) -> AsyncIterator[CompletionResponse]:
         async def parts() -> AsyncIterator[CompletionResponse]:
-            for part in _parts(await asyncio.to_thread(self._answer, prompt)):
+            for part in _parts(await in_thread(self._answer, prompt)):
                 yield part
         return parts()

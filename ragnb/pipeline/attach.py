@@ -5,7 +5,6 @@
 # %% ../../nbs/80_pipeline/06_attach.ipynb #a77b0004
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, TYPE_CHECKING
 
@@ -25,6 +24,7 @@ from ..documents.messages import warn_caller
 from ..documents.span import InputError, RagnbError
 from ..models.embedding import resolve_embedding
 from ..models.llm import resolve_llm
+from ..models.threads import in_thread
 from ..storage.chroma import open_collection
 from ..storage.opensearch import checked_name, cluster_place, open_client
 from ..storage.store import ChunkReader
@@ -76,7 +76,7 @@ class ForeignRetriever(BaseRetriever):
         return [NodeWithScore(node=row_node(self.index, row), score=row.raw.get("_score")) for row in rows]
 
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        return await asyncio.to_thread(self._retrieve, query_bundle)
+        return await in_thread(self._retrieve, query_bundle)
 
 # %% ../../nbs/80_pipeline/06_attach.ipynb #a77b0021
 def _persisted(folder: str, embed_model: BaseEmbedding | None) -> Any:

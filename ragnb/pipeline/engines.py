@@ -5,7 +5,6 @@
 # %% ../../nbs/80_pipeline/04_engines.ipynb #250f117f
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -21,6 +20,7 @@ __all__ = ['RESPONSE_MODES', 'CHAT_SETTINGS', 'ContextNode', 'context_nodes', 'J
 # %% ../../nbs/80_pipeline/04_engines.ipynb #74f39b21
 from ..documents.markup import one_line
 from ..documents.span import InputError
+from ..models.threads import in_thread
 from ..expansion.expander import passage_node
 from ..context.builders import Context, own_parts
 
@@ -99,7 +99,7 @@ class ContextRetriever(BaseRetriever):
         return sorted(nodes, key=lambda n: n.node.metadata["source_number"]) if self.best_first else nodes
 
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        return await asyncio.to_thread(self._retrieve, query_bundle)
+        return await in_thread(self._retrieve, query_bundle)
 
 # %% ../../nbs/80_pipeline/04_engines.ipynb #3582b47e
 RESPONSE_MODES: tuple[str, ...] = ("compact", "tree_summarize")  # These send the whole context

@@ -5,7 +5,6 @@
 # %% ../../nbs/80_pipeline/03_pipeline.ipynb #b965245f
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -31,6 +30,7 @@ from ..documents.provisions import missing_citations, touched_articles
 from ..documents.span import check_fields, InputError, Passage, Why
 from ..documents.text import article_tokens, tokenizer as tokenizer_of
 from ..models.llm import fallbacks, prompt_template, QA_PROMPT, resolve_llm
+from ..models.threads import in_thread
 from ..storage.filtered import filtered_store, FilteredStore, located, warned
 from ..storage.filters import Where
 from ..storage.store import ChunkReader
@@ -552,7 +552,7 @@ class Pipeline(_Shown):
         question, history
             As in `stream`.
         """
-        return AnswerStream(await asyncio.to_thread(_told, self, question, history), self.llm, self.prompt)
+        return AnswerStream(await in_thread(_told, self, question, history), self.llm, self.prompt)
 
     async def aask(self, question: str, history: Conversation | None = None) -> Answer:
         """Answer a question without blocking: search in a thread, then await the model.
@@ -561,7 +561,7 @@ class Pipeline(_Shown):
         question, history
             As in `ask`, with the same errors.
         """
-        answer = await asyncio.to_thread(_told, self, question, history)
+        answer = await in_thread(_told, self, question, history)
         return await awritten(answer, self.llm, self.prompt, self.timeout)
 
     def answer(self, question: str, hits: Sequence[NodeWithScore | str], history: Conversation | None = None) -> Answer:

@@ -5,7 +5,6 @@
 # %% ../../nbs/40_retrieval/06_arguments.ipynb #764ed435
 from __future__ import annotations
 
-import asyncio
 import copy
 import math
 from collections.abc import Sequence
@@ -21,6 +20,7 @@ __all__ = ['R', 'check_counts', 'is_number', 'check_weights', 'filtered_retrieve
 # %% ../../nbs/40_retrieval/06_arguments.ipynb #c570c37f
 from ..documents.markup import one_line
 from ..documents.span import InputError
+from ..models.threads import in_thread
 from ..storage.filtered import filtered_store
 from ..storage.filters import resolve_where, Where
 
@@ -91,7 +91,7 @@ class StoreRetriever(BaseRetriever):
         return one_line(self, *self.shown)
 
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        return await asyncio.to_thread(self._retrieve, query_bundle)
+        return await in_thread(self._retrieve, query_bundle)
 
     def filtered(
         self: R,

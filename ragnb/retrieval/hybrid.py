@@ -26,6 +26,7 @@ from ..documents.forms import plain_text
 from ..documents.halves import replace_halves
 from ..documents.markup import one_line
 from ..documents.span import id_key, InputError, Why
+from ..models.threads import in_thread
 from ..storage.filtered import filtered_store, FilteredStore
 from ..storage.store import ChunkReader
 from ..storage.filters import Where
@@ -290,7 +291,7 @@ class HitsRetriever(BaseRetriever):
         return list(self.fuse(query_bundle).hits)
 
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        return await asyncio.to_thread(self._retrieve, query_bundle)
+        return await in_thread(self._retrieve, query_bundle)
 
 # %% ../../nbs/40_retrieval/02_hybrid.ipynb #56782ee8
 class HybridRetriever(HitsRetriever):

@@ -33,6 +33,7 @@ from ..models.guards import guard_marks
 from ragnb.models.llm import (
     error_event, json_values, ModelEvent, resolve_llm, shorten, strip_thinking, tell_fallback, within
 )
+from ..models.threads import in_thread
 from ..storage.filters import Where
 from .arguments import check_counts, filtered_retriever, is_number
 from .hybrid import check_question, fuse_hits, Hits, HitsRetriever, question_bundle, rrf
@@ -322,7 +323,7 @@ class MultiQueryRetriever(PlanningRetriever, HitsRetriever):
         return self._fused(plan, [self.retriever.retrieve(q) for q in [bundle, *map(QueryBundle, plan.texts)]])
 
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:      # all wordings at once
-        plan = await asyncio.to_thread(self.plan, query_bundle.query_str)
+        plan = await in_thread(self.plan, query_bundle.query_str)
         asked = [query_bundle, *map(QueryBundle, plan.texts)]
         return list(self._fused(plan, await asyncio.gather(*(self.retriever.aretrieve(q) for q in asked))).hits)
 
@@ -393,7 +394,7 @@ class HydeRetriever(PlanningRetriever):
         return self.retriever.retrieve(self.bundle(query_bundle))
 
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        return await self.retriever.aretrieve(await asyncio.to_thread(self.bundle, query_bundle))
+        return await self.retriever.aretrieve(await in_thread(self.bundle, query_bundle))
 
     def bundle(self, question: str | QueryBundle) -> QueryBundle:
         """The question with the vector that is searched for.

@@ -42,6 +42,7 @@ from ragnb.models.llm import (
     awithin, error_event, ModelEvent, prompt_template, resolve_llm, shorten, tell_fallback,
     unreachable, within
 )
+from ..models.threads import in_thread
 from .grades import GRADES, read_grades
 from .hybrid import check_question
 
@@ -115,7 +116,7 @@ class Reranker(KnownArguments, BaseNodePostprocessor):
         question: str,                   # `InputError` when empty
     ) -> Reranked:                       # Every node once, or the first `top_n`
         "Order nodes without blocking."
-        return await asyncio.to_thread(self.rerank, nodes, question)
+        return await in_thread(self.rerank, nodes, question)
 
     def _postprocess_nodes(self, nodes: list[NodeWithScore],
                            query_bundle: QueryBundle | None = None) -> list[NodeWithScore]:
@@ -403,7 +404,7 @@ class LLMReranker(Reranker):
 
     async def arerank(self, nodes: Sequence[NodeWithScore], question: str) -> Reranked:
         "Grade nodes with up to `workers` calls at once; see `rerank`."
-        run = await asyncio.to_thread(self._begin, nodes, question)
+        run = await in_thread(self._begin, nodes, question)
         turn = asyncio.Semaphore(self.workers)
         await asyncio.gather(*(self._agrade(run, pool, turn) for pool in run.pools))
         return self._done(*run.finished())

@@ -19,6 +19,7 @@ __all__ = ['OpenQuestion', 'Service', 'waiting_view', 'Reading']
 # %% ../../nbs/87_serve/05_service.ipynb #b1cd73cf
 from ..documents.span import InputError, Span
 from ..models.llm import resolve_llm
+from ..models.threads import in_thread
 from ..storage.filtered import explain_nothing
 from ..storage.filters import all_of, Filter, resolve_where, Where
 from ..expansion.fetch import read_spans
@@ -116,7 +117,7 @@ class Service:
         "Run a question: begin, step, part, and last turn, choose or error."
         yield {"event": "begin", "conversation": asked.talk.id}
         try:
-            agent = await asyncio.to_thread(self.agent, asked.visitor, asked.where)
+            agent = await in_thread(self.agent, asked.visitor, asked.where)
             async with self.places.turns:
                 async for event in agent.stream(asked.state, asked.choice):
                     if isinstance(event, StepEvent):
@@ -125,10 +126,10 @@ class Service:
                         yield {"event": "part", "text": event.text}
                     elif isinstance(event, Finished) and asked.state.status == "waiting":
                         waiting = asked.talk.wait(asked.state)
-                        await asyncio.to_thread(self.talks.save, asked.talk)
+                        await in_thread(self.talks.save, asked.talk)
                         yield {"event": "choose", "conversation": asked.talk.id, **waiting_view(waiting)}
                     elif isinstance(event, Finished):
-                        yield await asyncio.to_thread(self._finish, agent, asked)
+                        yield await in_thread(self._finish, agent, asked)
         except Exception as error:
             logging.getLogger("ragnb.serve").exception("a question failed")
             yield {"event": "error", "message": type(error).__name__}
@@ -212,7 +213,7 @@ class Reading:
         run = getattr(ReadingTools(self.agent.library), body.name)
         async with self.service.places.place(self.visitor.name):
             try:
-                return await asyncio.to_thread(run, **body.arguments)
+                return await in_thread(run, **body.arguments)
             except (TypeError, AttributeError) as error:
                 raise HttpRefusal(422, f"the arguments do not fit {body.name}") from error
 
@@ -226,6 +227,6 @@ class Reading:
             return DisplayDoc(inner, (), 1, None).image(page, root, width)
         async with self.service._drawing.place(self.visitor.name):
             try:
-                return await asyncio.to_thread(draw)
+                return await in_thread(draw)
             except InputError as error:
                 raise HttpRefusal(404, "there is no such picture") from error

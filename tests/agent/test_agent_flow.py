@@ -242,6 +242,23 @@ def test_an_unknown_choice_asks_again_and_one_out_of_order_changes_nothing(libra
     assert fresh.kinds("begin") == ["out_of_order"] and fresh.hits == []
 
 
+@pytest.mark.parametrize(("choice", "wanted", "told"), [
+    ({"devices": ["PX-200"]}, {"PX.md"}, []), ({"documents": ["PX.md"]}, {"PX.md"}, []),
+    ({"documents": ["GN.md"], "devices": ["PX-200"]}, {"GN.md", "PX.md"}, []),
+    ({"devices": ["PX-200", "ZZ-9"]}, {"PX.md"}, ["ZZ-9"]), ({"documents": ["GN.md", "lost.md"], "devices": ["ZZ-9"]}, {"GN.md"}, ["lost.md, ZZ-9"])])
+def test_a_choice_of_what_was_not_found_is_searched_and_an_unknown_one_is_told(
+        tmp_path: Path, choice: dict[str, Any], wanted: set[str], told: list[str]) -> None:
+    """The person knows the machine; no document that was offered was of it."""
+    texts = TEXTS | {"PX.md": ("PX 설명서", "manual", "PX-200", "# PX-200 설명서\n\n알람은 기름이 줄면 뜬다. 기름을 채운다.\n")}
+    documents = [Document(text=text, id_=i, metadata={"title": t, "doc_type": d, "equipment": e}) for i, (t, d, e, text) in texts.items()]
+    index_documents(documents, tmp_path / "px", show_progress=False)
+    agent, state = waiting(Library.open(tmp_path / "px"))
+    assert "PX.md" not in {h.doc_id for h in state.hits}
+    done = agent.resume(state, Choice(**choice))
+    assert done.status == "answered" and {h.doc_id for h in done.hits} == wanted == set(done.documents)
+    assert [e.detail for e in done.events if e.kind == "unknown_choice"] == told
+
+
 async def test_a_stock_workflow_ends_with_the_question_to_a_person_and_begins_again_with_the_choice(library: Library) -> None:
     flow = AgentFlow(AgentParts(library, script(), {"grade": None}, ask_user=True))
     state = (await flow.run(start_event=Begin(state=AgentState.ask("GN-300과 TR-7의 알람")))).state
@@ -363,6 +380,70 @@ def test_an_answer_that_breaks_off_leaves_the_passages_and_is_recorded(library: 
         state = Agent(library, resolve_llm("ollama:chat", server.url), dict.fromkeys(("route", "plan", "grade", "judge"))).ask(QUESTION)
     assert state.status == "passages" and state.refs and not state.citations
     assert any(e.step == "answer" and ("broke off" in e.detail or "connection was lost" in e.detail) for e in state.events), state.events
+
+
+PYTHONS_OWN = (StopIteration, StopAsyncIteration, GeneratorExit, asyncio.CancelledError, BaseException)
+
+
+class InPlace(ScriptedLLM):
+    """A model that answers in the loop, as LlamaIndex's custom models do."""
+
+    async def acomplete(self, prompt: str, formatted: bool = False, **kwargs: Any) -> CompletionResponse:
+        return CompletionResponse(text=self._answer(prompt))
+
+    async def astream_complete(self, prompt: str, formatted: bool = False, **kwargs: Any) -> Any:
+        text = self._answer(prompt)
+
+        async def parts() -> Any:
+            yield CompletionResponse(text=text, delta=text)
+        return parts()
+
+
+class BreaksOff(ScriptedLLM):
+    """A model that ends in the middle of its answer."""
+
+    async def astream_complete(self, prompt: str, formatted: bool = False, **kwargs: Any) -> Any:
+        error = self._answer(prompt)
+
+        async def parts() -> Any:
+            yield CompletionResponse(text="15", delta="15")
+            raise {kind.__name__: kind for kind in PYTHONS_OWN}[error]
+        return parts()
+
+
+@pytest.mark.parametrize("error", PYTHONS_OWN)
+@pytest.mark.parametrize("kind", [ScriptedLLM, InPlace])
+@pytest.mark.parametrize("step", ["route", "plan", "grade", "answer", "judge"])
+def test_an_exception_of_python_in_a_model_ends_its_step_only(library: Library, step: str, kind: type[ScriptedLLM], error: type[BaseException]) -> None:
+    """An agent whose model raised StopIteration waited forever, and so did a service with it."""
+    raising = kind({"": error()})
+    state = ask(library, script(), models={step: raising}, timeout=60)
+    assert state.status == ("passages" if step == "answer" else "answered") and state.hits
+    assert "failed" in state.kinds(step) and raising.prompts
+
+
+@pytest.mark.parametrize("error", PYTHONS_OWN)
+def test_an_exception_of_python_in_the_middle_of_an_answer_leaves_the_passages(library: Library, error: type[BaseException]) -> None:
+    state = ask(library, script(), models={"answer": BreaksOff(error.__name__)}, timeout=60)
+    assert (state.status, state.kinds("answer")) == ("passages", ["failed"]) and "15일" in state.answer
+
+
+@pytest.mark.parametrize("error", PYTHONS_OWN)
+@pytest.mark.parametrize("place", ["_find", "lead", "spans"])
+def test_an_exception_of_python_in_a_search_is_an_event(library: Library, monkeypatch: pytest.MonkeyPatch, place: str, error: type[BaseException]) -> None:
+    """A retriever, a catalogue or a policy of others runs in a thread."""
+    def broken(*_: Any, **__: Any) -> None:
+        raise error("broken")
+    monkeypatch.setattr(library, place, broken)
+    state = ask(library, script(), timeout=60)
+    assert state.status == {"_find": "not_in_documents", "lead": "answered", "spans": "failed"}[place]
+    assert any(error.__name__ in e.detail for e in state.events)
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])
+def test_what_ends_the_program_ends_it(library: Library, error: type[BaseException]) -> None:
+    with pytest.raises(error):
+        ask(library, script(error()), timeout=60)
 
 
 # --- the judge

@@ -220,7 +220,7 @@ async def test_the_official_client_drives_the_server_over_stdio(folder: Path) ->
     async with Client(server, read_timeout_seconds=120) as client:
         names = {t.name: t for t in (await client.list_tools()).tools}
         assert set(names) == {"search", "get_neighbor_chunks", "open_section", "get_page", "start_reading"}
-        assert names["get_neighbor_chunks"].input_schema["required"] == ["doc_id", "chunk_idx"]
+        assert names["get_neighbor_chunks"].input_schema["required"] == ["doc_id"]
         found = (await client.call_tool("search", {"query": "연차 7번 규정", "top_k": 2})).content[0].text
         assert "rules.md" in found and "hostile" not in found
         bad = await client.call_tool("get_page", {"doc_id": "rules.md", "page": "x"})
@@ -313,13 +313,40 @@ def test_numbers_may_be_written_as_text(library: Library) -> None:
         assert numbers(ReadingTools(library).get_neighbor_chunks("rules.md", given, "both", "2")) == [8, 9, 11, 12]
     assert len(numbers(ReadingTools(library).search("연차 7번 규정", "3"))) == 3
     assert numbers(ReadingTools(library).open_section("rules.md", "5"))
-    for wrong in ("x", None, [], "1.5", "inf"):
+    for wrong in ("x", [], "1.5", "inf", "other.md#u3", "rules.md#u999", "rules.md#p0"):
         assert "has chunks 1 to" in ReadingTools(library).get_neighbor_chunks("rules.md", wrong)
 
 
 def test_the_tools_have_the_names_of_the_design(library: Library) -> None:
     schema = {t.metadata.name: t.metadata.fn_schema.model_json_schema() for t in ReadingTools(library).as_tools()}
     design = schema["get_neighbor_chunks"]
-    assert list(design["properties"]) == ["doc_id", "chunk_idx", "direction", "count"] and design["required"] == ["doc_id", "chunk_idx"]
+    assert list(design["properties"]) == ["doc_id", "chunk_idx", "direction", "count", "chunk_index"] and design["required"] == ["doc_id"]
     assert design["properties"]["direction"]["default"] == "both" and design["properties"]["count"]["default"] == 3
     assert "chunk_idx" in ReadingTools(library).search("연차 7번 규정", 1).splitlines()[0]
+
+
+@pytest.mark.parametrize("at", [0, 1, 8, -1])
+def test_a_chunk_is_named_by_its_number_its_index_or_its_id(library: Library, at: int) -> None:
+    """The hit with chunk_index 8, called with 8, read itself and missed the chunk behind it."""
+    n = len(library.store.get_outlines(["rules.md"]).all()["rules.md"].levels["u"])
+    at %= n
+    around = [i for i in (at - 1, at + 1) if 0 <= i < n]
+    for name in ({"chunk_idx": at + 1}, {"chunk_index": at}, {"chunk_index": str(at)}, {"chunk_idx": f"rules.md#u{at}"}):
+        tools = ReadingTools(library)
+        tools.get_neighbor_chunks("rules.md", count=1, **name)
+        assert sorted(tools.read) == sorted(f"rules.md#u{i}" for i in around), name
+        opened = ReadingTools(library).open_section("rules.md", **name)
+        assert opened == ReadingTools(library).open_section("rules.md", at + 1) and numbers(opened)
+    for wrong in ({}, {"chunk_idx": 1, "chunk_index": 0}):
+        assert ReadingTools(library).get_neighbor_chunks("rules.md", **wrong).startswith("Name one chunk")
+        assert ReadingTools(library).open_section("rules.md", **wrong).startswith("Name one chunk")
+    assert ReadingTools(library).get_neighbor_chunks("rules.md", chunk_index=n) == f"rules.md has chunks 0 to {n - 1}, not {n}."
+
+
+@pytest.mark.parametrize("value", [0, -1, "x", None, 1.5])
+def test_a_count_that_is_none_is_told_and_reads_nothing(library: Library, value: Any) -> None:
+    """Zero read three on each side; a word read the default."""
+    tools = ReadingTools(library)
+    told = tools.get_neighbor_chunks("rules.md", 10, "both", value)
+    assert told == ("count is 0: nothing was read." if value == 0 else f"count must be a whole number from 0, not {value}.")
+    assert tools.search("휴가", value) == f"top_k must be a whole number from 1, not {value}." and not tools.read

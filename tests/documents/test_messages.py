@@ -111,7 +111,7 @@ def test_the_table_and_the_source_have_the_same_texts():
 
 
 # Errors of each room that only a Python program meets: a user of the command line or of the page sees none of them
-OF_PYTHON = {"agent": 5, "chunking": 5, "context": 6, "documents": 9, "evaluation": 30, "expansion": 13, "models": 19, "pipeline": 7,
+OF_PYTHON = {"agent": 7, "chunking": 5, "context": 6, "documents": 9, "evaluation": 30, "expansion": 13, "models": 19, "pipeline": 7,
              "retrieval": 33, "serve": 1, "storage": 14}
 
 

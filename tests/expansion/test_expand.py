@@ -151,6 +151,7 @@ def check(expansion: Expansion, texts: dict[str, str], hits: list[NodeWithScore]
     s = expansion.stats
     assert (s.hits, s.passages, s.merged) == (
         len(hits), len(expansion.passages), len(hits) - sum(bool(p.hits) for p in expansion.passages))
+    assert s.expanded + s.passed_through == s.hits
     assert s.beside == sum(not p.hits for p in expansion.passages)
     assert s.neighbors == sum(len(p.neighbors) for p in expansion.passages)
     assert s.characters == sum(len(p.span) for p in expansion.passages)
@@ -171,7 +172,8 @@ def test_expansion_keeps_its_promises(situation, policy, top_k, max_chunks):
     assert {i: n.model_dump_json() for i, n in chunks_of(store).items()} == stored
     chunks = {a for p in expansion.passages for a in (*p.hits, *p.neighbors)}
     assert len(chunks) <= max(max_chunks, len(hits))
-    assert (expansion.stats.missing, expansion.stats.passed_through, expansion.stats.duplicates) == (0, 0, 0)
+    assert (expansion.stats.missing, expansion.stats.duplicates) == (0, 0)
+    assert (expansion.stats.expanded, expansion.stats.passed_through) == (min(top_k, len(hits)), max(0, len(hits) - top_k))
     free = Expander(store, policy, top_k, 10_000).expand(hits)
     assert free.stats.refused == 0
     assert expansion.stats.refused == len({a for p in free.passages for a in (*p.hits, *p.neighbors)}) - len(chunks)

@@ -9,13 +9,13 @@ from unittest.mock import MagicMock
 
 import pytest
 from hypothesis import given, strategies as st
-from llama_index.core.schema import NodeWithScore, TextNode
+from llama_index.core.schema import NodeRelationship, NodeWithScore, RelatedNodeInfo, TextNode
 from opensearchpy import NotFoundError
 from search_server import SearchServer
 from strategies import examples
 
 from ragnb.context.builders import RankedContextBuilder, resolve_builder
-from ragnb.documents.span import InputError, RagnbError
+from ragnb.documents.span import InputError, Outline, RagnbError, Span
 from ragnb.expansion.chunk_expanders import ChunkExpander, NeighborChunkExpander
 from ragnb.expansion.expander import Expander
 from ragnb.expansion.fetch import fetch_doc_chunks, fetch_doc_pages
@@ -23,6 +23,7 @@ from ragnb.expansion.foreign import ForeignIndex, ForeignStore
 from ragnb.expansion.policies import by_doc_type, llm_window, whole_document
 from ragnb.expansion.policy import resolve_policy
 from ragnb.models.scripted import ScriptedLLM
+from ragnb.storage.store import MemoryStore
 
 _number = itertools.count()
 
@@ -276,6 +277,40 @@ def test_hits_that_say_nothing_are_kept(rag):
     assert [r.get("_id") for r in expanded if not r["is_neighbor"]].count("x") == 1 and len(expanded) == 5 + 2
     assert (expanded.stats.duplicates, expanded.stats.passed_through) == (1, 4)
     assert rag.expander().expand([{"_id": "x"}]) == [{"_id": "x", "is_neighbor": False}]
+
+
+COUNTS = ("hits", "expanded", "passed_through", "neighbors", "passages", "beside", "merged", "duplicates", "characters")
+
+
+@examples(40)
+@given(st.lists(st.integers(0, 19), max_size=10), st.integers(0, 3), st.integers(0, 8), st.sampled_from(["rank", "document"]))
+def test_statistics_mean_the_same_over_a_store_and_over_a_client(found, window, top, order):
+    """Of 8 hits with 5 expanded, passed_through was 0 over a store; passages and characters were 0 over a client."""
+    rows = [r for r in rag_rows(1)]
+    texts = [r["_source"]["text"] for r in rows]
+    starts = [sum(map(len, texts[:i])) + i for i in range(len(texts))]
+    store = MemoryStore()
+    spans = [Span(start, start + len(text)) for start, text in zip(starts, texts)]
+    outline = Outline("1", spans[-1].end, {"c": spans}, blanks={span.end: "\n" for span in spans[:-1]})
+    nodes = [TextNode(id_=f"1#c{i}", text=text, start_char_idx=span.start, end_char_idx=span.end, embedding=[1.0],
+                      relationships={NodeRelationship.SOURCE: RelatedNodeInfo(node_id="1")}) for i, (text, span) in enumerate(zip(texts, spans))]
+    store.put(nodes, [outline])
+    hits = [hit(i, i, text=texts[i]) for i in found]
+    settings = {"window": window, "expand_top_k": top, "order": order}
+    of_store = NeighborChunkExpander(store, **settings).expand(hits)
+    of_client = NeighborChunkExpander(SearchServer(rows), "rag", **settings).expand(hits)
+    assert indices(of_store) == indices(of_client)
+    assert {name: getattr(of_client.stats, name) for name in COUNTS} == {name: getattr(of_store.stats, name) for name in COUNTS}
+    assert of_client.stats.expanded + of_client.stats.passed_through == of_client.stats.hits
+
+
+def test_a_client_that_fails_has_expanded_nothing():
+    class Broken:
+        def search(self, **_: Any) -> None:
+            raise ConnectionError("gone")
+    with pytest.warns(UserWarning, match="gone"):
+        stats = NeighborChunkExpander(Broken(), "rag").expand([hit(1, 5), hit(2, 9)]).stats
+    assert (stats.hits, stats.expanded, stats.passed_through, stats.passages) == (2, 0, 2, 2)
 
 
 @pytest.mark.parametrize("policy, kind", [(5, "search"), ("doc_type", "msearch")])

@@ -7,6 +7,8 @@ import json
 import re
 import threading
 import time
+from concurrent.futures import CancelledError
+from pathlib import Path
 
 import pytest
 from hypothesis import given, strategies as st
@@ -14,10 +16,12 @@ from llama_index.core import PromptTemplate
 from llama_index.core.llms import ChatMessage
 from strategies import examples
 
-from ragnb.documents.span import InputError
+import ragnb
+from ragnb.documents.span import InputError, RagnbError
 from ragnb.models.llm import (
     awithin, error_event, guard_marks, json_values, shorten, strip_thinking, unreachable, within)
 from ragnb.models.scripted import ScriptedLLM
+from ragnb.models.threads import in_thread
 
 
 def test_errors_of_clients_are_told_apart() -> None:
@@ -196,3 +200,57 @@ print('done')
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert done.stdout == "done\n", done.stderr
+
+
+def test_a_cancelled_question_is_not_a_cancelled_model() -> None:
+    """A model's own CancelledError is an error of the call; that of the caller goes through, and the model is cancelled."""
+    ended = []
+
+    async def slow() -> None:
+        try:
+            await asyncio.sleep(60)
+        finally:
+            ended.append(1)
+
+    async def gives_up() -> None:
+        raise asyncio.CancelledError
+
+    async def main() -> None:
+        task = asyncio.ensure_future(awithin(60, slow()))
+        await asyncio.sleep(0.01)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert ended == [1]
+        for seconds in (None, 60):
+            with pytest.raises(RagnbError, match="CancelledError"):
+                await awithin(seconds, gives_up())
+        for own in (TimeoutError("mine"), KeyError("x"), ZeroDivisionError()):
+            async def broken() -> None:
+                raise own
+            with pytest.raises(type(own)) as caught:
+                await awithin(60, broken())
+            assert caught.value is own
+        assert len(asyncio.all_tasks()) == 1
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("kind", [StopIteration, GeneratorExit, asyncio.CancelledError, CancelledError, BaseException])
+def test_every_exception_of_a_thread_reaches_the_code_that_waits(kind: type[BaseException]) -> None:
+    def broken(*given: int, **named: int) -> None:
+        raise kind(given, named)
+
+    async def main() -> None:
+        with pytest.raises(RagnbError, match=kind.__name__) as caught:
+            await asyncio.wait_for(in_thread(broken, 1, two=2), 20)
+        assert isinstance(caught.value.__cause__, kind)
+    asyncio.run(main())
+
+
+def test_threads_are_waited_for_in_one_place() -> None:
+    """A StopIteration in a thread of `asyncio.to_thread` is never told: the code that waits for it hangs."""
+    package = Path(ragnb.__file__).parent
+    calls = {path.relative_to(package).as_posix() for path in package.rglob("*.py")
+             if re.search(r"\.to_thread\(|run_in_executor\(", path.read_text(encoding="utf-8"))}
+    assert calls == {"models/threads.py"}
