@@ -14,7 +14,7 @@ from typing import Any
 
 from llama_index.core.schema import BaseNode, Document
 
-from .atomic import write_atomically
+from .atomic import check_own, starts_with_keys, write_atomically
 from .files import Problem, read_documents, record_id
 from .forms import plain_text
 from .halves import read_text
@@ -260,6 +260,8 @@ def write_records(
         raise InputError("; ".join(["not one record", *map(str, problems[:3])]))
     folder = Path(out)
     _check_apart([folder / name for name in lines], paths)
+    for name in lines:
+        check_own(folder / name, "a file of records", starts_with_keys("id", "type", "content", "prefix"))
     folder.mkdir(parents=True, exist_ok=True)
     for name, rows in lines.items():
         write_atomically(folder / name, "".join(rows))
