@@ -9,6 +9,7 @@ import contextlib
 import copy
 import hashlib
 import json
+import shlex
 import time
 from array import array
 from collections import Counter, deque
@@ -33,7 +34,7 @@ __all__ = ['Batch', 'IndexReport', 'document_hash', 'fit_pieces', 'IndexUpdate',
 from ..documents.catalogue import updated_catalogue, holding_of, Holding
 from ..documents.files import Problem, read_documents
 from ..documents.halves import replace_halves, replace_halves_in
-from ..documents.span import DuplicateIdError, InputError, Outline, parse_address, SEARCHED
+from ..documents.span import DuplicateIdError, IndexMismatchError, InputError, Outline, parse_address, SEARCHED
 from ..models.embedding import describe_embedding, NgramEmbedding
 from ..models.local import LocalEmbedding
 from ..models.vectors import VectorCache, VECTORS
@@ -43,7 +44,7 @@ from ..chunking.parsers import needs_parser
 from ..storage.store import ChunkReader, embed_nodes
 from .commits import FileWriter, open_or_create, write_error
 from ragnb.indexing.folder_index import (
-    check_there, Index, keep_patterns, keep_skipped, Manifest, needs_fit, on_cluster, read_patterns
+    check_there, earlier_patterns, Index, Manifest, needs_fit, read_patterns, read_sum
 )
 
 # %% ../../nbs/70_indexing/04_update.ipynb #17ad5b87
@@ -296,9 +297,12 @@ class IndexUpdate:
         documents: Sequence[Document],   # All documents of the root, with different ids
         root: str,                       # Their source: a folder, or the name of a batch
         report: IndexReport,             # Filled in by `run`
+        patterns: Mapping[str, Sequence[str]] | None = None,   # `include` and `exclude` of the folder
+        asked: Sequence[str] = (),       # Which of both were given; the others are those of the last update
     ) -> None:
         self.writer, self.index, self.report = writer, writer.index, report
         self.documents, self.root, self.embedder = documents, root, _Embedder(writer.index, report)
+        self.patterns, self.asked = patterns or {}, asked
         self.uncited, self.read = "", {}   # Last document without citations; data of each document
 
     def run(
@@ -339,6 +343,9 @@ class IndexUpdate:
             remarks = getattr(self.index.embed_model, "remarks", list)()
             self.report.problems += [Problem("embedding", remark, n=0) for remark in remarks]
         self.report.moved = _take_over(self.index.manifest, self.documents, self.root)
+        for old in self.report.moved:
+            self._check_moved(old)
+        self.writer.remember(self.root, self.patterns)     # also in the state that a killed first run leaves
         plan = _plan(self.index, self.documents, self.root, self.report)
         new = {d.id_: len(d.text) for d in plan.todo}
         old = sum(e["characters"] for i, e in self.index.manifest.documents.items() if i not in new)
@@ -353,10 +360,22 @@ class IndexUpdate:
             writer.check_in()
         self._write(plan.todo, show_progress)
         _count_contexts(self.index.parser, self.report)
+        skipped = [problem for problem in self.report.problems if problem.kind != "taken"]   # those end in an error
+        known = writer.remember(self.root, self.patterns, skipped)
+        self.report.known = [problem for problem in skipped if problem in known]
         if writer.staged or not writer.saved:
             writer.commit()
         self.embedder.cache.keep_only()
         writer.tidy()
+
+    def _check_moved(self, old: str) -> None:
+        "Refuse to forget the patterns of a folder that has moved here: they belong to its old name."
+        known = self.writer.patterns(old)
+        lost = [f"--{name} {shlex.quote(pattern)}" for name, patterns in known.items() if name not in self.asked
+                for pattern in patterns if pattern not in self.patterns.get(name, ())]
+        if lost:
+            raise InputError(f"{old!r} has moved to {self.root!r}, and was indexed with {' '.join(lost)}: add that, or "
+                             f"none for no patterns")
 
     def _write(self, todo: Sequence[Document], show_progress: bool) -> None:
         "Write documents and their citations, then renew vectors of an older embedding."
@@ -417,10 +436,18 @@ class IndexUpdate:
                 since, last, took = 0, time.monotonic(), time.monotonic() - now
 
 # %% ../../nbs/70_indexing/04_update.ipynb #9b821a29
-def _patterns(folder: str | Path, root: str, report: IndexReport,
-              **given: Sequence[str] | None) -> dict[str, list[str]]:
+def _patterns(folder: str | Path, root: str, report: IndexReport, force: bool,
+              given: Mapping[str, Sequence[str] | None]) -> dict[str, list[str]]:
     "Return the patterns of an update: those that were given, else those of the last one, with a note."
-    known = {} if on_cluster(folder) else read_patterns(folder, root)
+    try:
+        known = read_patterns(folder, root)
+    except IndexMismatchError as error:
+        if not force:
+            raise
+        known = earlier_patterns(Path(folder)).get(root, {})     # the index is built again
+        if None in given.values() and read_sum(folder).get("patterns", not read_sum(folder)):
+            raise InputError(f"the index in {str(folder)!r} is damaged, and the patterns of its folders may be lost with "
+                             "it: name them with --include and --exclude; none: no patterns") from error
     patterns = {name: list(known.get(name, []) if of is None else of) for name, of in given.items()}
     for name in (name for name, of in given.items() if of is None and patterns[name]):
         told = f"{', '.join(map(repr, patterns[name]))} as before; --{name} none forgets that"
@@ -475,7 +502,8 @@ def update_index(path: str | Path, folder: str | Path = ".ragnb", *, embed: str 
     Raises
     ------
     InputError
-        If nothing can be read from `path`, or `folder` has other contents.
+        If nothing can be read from `path`, or `folder` has other contents. Also if the patterns of the last update
+        are lost: name them again.
     IndexMismatchError
         If the index was made with another embedding or splitter, or is damaged, and `force` is False. Also if
         documents must be split and your own splitter was not passed.
@@ -483,19 +511,16 @@ def update_index(path: str | Path, folder: str | Path = ".ragnb", *, embed: str 
         If another process is still writing this index; the message identifies it.
     """
     root, report = str(Path(path).resolve()), IndexReport()
-    patterns = _patterns(folder, root, report, include=include, exclude=exclude)
+    given = {"include": include, "exclude": exclude}
+    patterns = _patterns(folder, root, report, force, given)
     documents = list(read_documents(path, report.problems, base, **patterns, once=True))
     if not documents:
         raise InputError(f"nothing could be read from {str(path)!r}: {'; '.join(map(str, report.problems[:3]))}")
     writer = open_or_create(folder, embed, parser, force=force, contexts=contexts,
                             base_url=base_url, embed_options=embed_options, wait=wait)
-    index = writer.index
-    IndexUpdate(writer, documents, root, report).run(show_progress)
-    if isinstance(index.place, Path):
-        roots = {entry["root"] for entry in index.manifest.documents.values()}
-        report.known = keep_skipped(index.place, root, report.problems, roots)
-        keep_patterns(index.place, root, patterns, roots)
-    return index, report
+    asked = [name for name, of in given.items() if of is not None]
+    IndexUpdate(writer, documents, root, report, patterns, asked).run(show_progress)
+    return writer.index, report
 
 # %% ../../nbs/70_indexing/04_update.ipynb #f4e8c3e6
 def _storable(document: Document) -> Document:
@@ -578,9 +603,12 @@ def remove_documents(
             writer.stage()
             _clear(writer, _Plan(ids))
             writer.commit()
-    except BaseException:
+    except BaseException as error:
+        told = write_error(error, writer.index.folder)
         if not writer.kept:
             writer.abandon()
+        if told is not None:
+            raise told from error
         raise
     finally:
         writer.release()

@@ -10,6 +10,7 @@ import os
 import sqlite3
 import threading
 import weakref
+import zlib
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -20,12 +21,13 @@ import numpy as np
 from llama_index.core.schema import TextNode
 
 # %% auto #0
-__all__ = ['BLOCK', 'NEAR', 'SCHEMA', 'FEW', 'KEPT', 'read_file', 'Database', 'HeldDocument', 'HeldUnits', 'SqliteState',
-           'WordSearch', 'SqliteUnits', 'UnitWriter']
+__all__ = ['BLOCK', 'NEAR', 'SCHEMA', 'FEW', 'KEPT', 'read_file', 'damaged', 'Database', 'HeldDocument', 'HeldUnits',
+           'SqliteState', 'WordSearch', 'SqliteUnits', 'UnitWriter']
 
 # %% ../../nbs/40_retrieval/12_sqlite_units.ipynb #b8228da7
 from ..documents.markup import one_line
-from ..documents.span import MissingChunkError, Outline, RagnbError, Span
+from ..documents.servers import rebuild
+from ..documents.span import IndexMismatchError, MissingChunkError, Outline, RagnbError, Span
 from ..documents.text import word_tokens_batch
 from .scoring import K1, lucene_idf, occurrences, saturated
 from ragnb.retrieval.unit_source import (
@@ -90,6 +92,14 @@ def read_file(
                 yield part
         finally:
             _close_unused()
+
+
+def damaged(
+    folder: str | Path,     # Folder of an index
+    error: Exception,       # Error of SQLite
+) -> IndexMismatchError:
+    "Build the error for an index that cannot be read."
+    return IndexMismatchError(f"the index in {str(folder)!r} is damaged ({error}); {rebuild(folder)} builds it again")
 
 
 class Database:
@@ -161,6 +171,16 @@ class Database:
         write: bool = False,     # Wait for other writers, and commit at the end
     ) -> Iterator[sqlite3.Connection]:
         "Read one state, or write all of a change or nothing; inside another transaction, be a part of it."
+        try:
+            with self._transaction(write) as db:
+                yield db
+        except (sqlite3.DatabaseError, zlib.error) as error:
+            if type(error) is sqlite3.DatabaseError or isinstance(error, zlib.error):   # others: full, locked, …
+                raise damaged(Path(self.path).parent, error) from error
+            raise
+
+    @contextmanager
+    def _transaction(self, write: bool) -> Iterator[sqlite3.Connection]:
         db, lock = self.connection, self._lock if self._shared is not None else threading.RLock()
         with lock:
             if db.in_transaction:
