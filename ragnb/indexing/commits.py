@@ -35,7 +35,7 @@ from ..models.embedding import save_embedding
 from ..models.llm import check_model, shorten
 from ..chunking.parsers import CONTEXTS, describe_parser
 from ..retrieval.sqlite_store import SqliteStore
-from ..retrieval.sqlite_units import damaged, Database, SqliteUnits
+from ..retrieval.sqlite_units import damaged, Database, is_damage, SqliteUnits
 from ragnb.indexing.folder_index import (
     Asked, BROKEN, clear_tables, earlier_patterns, FILE, follow_file, Index, IndexedFolder, IndexWriter, is_unharmed,
     made_anew, Manifest, older, on_cluster, open_file, open_index, read_catalogue, read_folders, setting, SETTINGS_FILE,
@@ -100,8 +100,10 @@ _FULL = re.compile(r"No space left|disk is full|quota exceeded|\d requested and 
 def write_error(
     error: BaseException,   # The error of an update
     folder: Path,           # Folder of the index
-) -> WriteError | None:     # None if the folder can be written: the error has another reason
-    "Explain in one line that an index cannot be written, if that made an update fail."
+) -> RagnbError | None:     # None if the folder can be written: the error has another reason
+    "Explain in one line that an index is damaged or cannot be written, if that made an update fail."
+    if is_damage(error):
+        return damaged(folder, error)
     kinds = (OSError, RagnbError, sqlite3.Error)
     if not isinstance(error, kinds):
         return None
@@ -141,10 +143,17 @@ class FileWriter(IndexWriter):
         self.database.connection.executemany("INSERT INTO model VALUES (?, ?)", files)
         return f"embedding-{int(self.index.manifest.embedding_folder.rpartition('-')[2] or 0) + 1}"
 
+    def _roots(self) -> set[str]:
+        "List the indexed folders."
+        return {entry["root"] for entry in self.index.manifest.documents.values()}
+
     def _folders(self) -> dict[str, IndexedFolder]:
         "Return what is known of each folder, with the patterns that an earlier version has written."
+        known = read_folders(self.database)
+        if self._roots() <= known.keys():
+            return known
         earlier = earlier_patterns(self.index.folder)
-        return {root: IndexedFolder(patterns, []) for root, patterns in earlier.items()} | read_folders(self.database)
+        return {root: IndexedFolder(patterns, []) for root, patterns in earlier.items()} | known
 
     def patterns(self, root: str) -> Mapping[str, Sequence[str]]:
         return self._folders().get(root, IndexedFolder({}, [])).patterns
@@ -152,11 +161,10 @@ class FileWriter(IndexWriter):
     def remember(self, root: str, patterns: Mapping[str, Sequence[str]],
                  problems: Sequence[Problem] | None = None) -> list[Problem]:
         before = read_folders(self.database)
-        known, roots = self._folders(), {entry["root"] for entry in self.index.manifest.documents.values()}
+        known, roots = self._folders(), self._roots() | {root}
         earlier = known.get(root, IndexedFolder({}, [])).skipped
         known[root] = IndexedFolder(dict(patterns), earlier if problems is None else [*problems])
-        kept = {r: of if r in roots or r == root else of._replace(skipped=[]) for r, of in known.items()}
-        kept = {r: of for r, of in kept.items() if any(of.patterns.values()) or of.skipped}
+        kept = {r: of for r, of in known.items() if r in roots or any(of.patterns.values())}
         if kept != before:
             self.stage()
             write_folders(self.database, kept)

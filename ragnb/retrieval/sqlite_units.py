@@ -21,7 +21,7 @@ import numpy as np
 from llama_index.core.schema import TextNode
 
 # %% auto #0
-__all__ = ['BLOCK', 'NEAR', 'SCHEMA', 'FEW', 'KEPT', 'read_file', 'damaged', 'Database', 'HeldDocument', 'HeldUnits',
+__all__ = ['BLOCK', 'NEAR', 'SCHEMA', 'FEW', 'KEPT', 'read_file', 'is_damage', 'damaged', 'Database', 'HeldDocument', 'HeldUnits',
            'SqliteState', 'WordSearch', 'SqliteUnits', 'UnitWriter']
 
 # %% ../../nbs/40_retrieval/12_sqlite_units.ipynb #b8228da7
@@ -94,9 +94,16 @@ def read_file(
             _close_unused()
 
 
+def is_damage(
+    error: BaseException,
+) -> bool:
+    "Recognize an error of SQLite or zlib about a damaged file; others are about one that is full, locked or closed."
+    return type(error) is sqlite3.DatabaseError or isinstance(error, zlib.error)
+
+
 def damaged(
     folder: str | Path,     # Folder of an index
-    error: Exception,       # Error of SQLite
+    error: BaseException,   # Of SQLite, zlib or JSON
 ) -> IndexMismatchError:
     "Build the error for an index that cannot be read."
     return IndexMismatchError(f"the index in {str(folder)!r} is damaged ({error}); {rebuild(folder)} builds it again")
@@ -174,8 +181,8 @@ class Database:
         try:
             with self._transaction(write) as db:
                 yield db
-        except (sqlite3.DatabaseError, zlib.error) as error:
-            if type(error) is sqlite3.DatabaseError or isinstance(error, zlib.error):   # others: full, locked, …
+        except Exception as error:
+            if is_damage(error):
                 raise damaged(Path(self.path).parent, error) from error
             raise
 
