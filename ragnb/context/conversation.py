@@ -324,6 +324,8 @@ class Conversation:
     ) -> None:              # `LockedError` if another process is still writing it
         "Add the last turn to a file; turns that another process has added meanwhile stay."
         path = Path(path)
+        if not path.parent.is_dir():
+            path.read_bytes()     # raises an error with its name; a lock would make the folder
         with WriteLock(path.with_name(f".{path.name}.lock"), f"the conversation {str(path)!r}", wait=60):
             if not path.exists():
                 return self.save(path)

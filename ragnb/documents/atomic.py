@@ -173,8 +173,8 @@ class WriteLock:
             self._lock.acquire(timeout=wait, poll_interval=0.05)
         except Timeout:
             waited = f" (waited {wait:g} s)" if wait else ""
-            message = f"{what} is being written by {_holder(path)}{waited}"
-            raise LockedError(f"{message}: try again when it is done") from None
+            who = f"{_holder(path)}{waited}"
+            raise LockedError(f"{what} is being written by {who}: try again when it is done") from None
         note = {"pid": os.getpid(), "host": socket.gethostname(), "since": time.strftime("%Y-%m-%d %H:%M:%S")}
         try:
             write_atomically(_note(path), json.dumps(note), PRIVATE)

@@ -186,7 +186,7 @@ def earlier_patterns(
         told = {root: dict(patterns) for root, patterns in json.loads(file.read_text(encoding="utf-8")).items()}
         for of in (of for patterns in told.values() for of in patterns.values()):
             if not isinstance(of, list) or not all(isinstance(pattern, str) for pattern in of):
-                raise TypeError(f"{of!r} is no list of patterns")
+                raise TypeError
     except (FileNotFoundError, NotADirectoryError):
         return {}
     except (OSError, ValueError, TypeError, AttributeError, RecursionError) as error:

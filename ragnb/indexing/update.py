@@ -374,8 +374,8 @@ class IndexUpdate:
         lost = [f"--{name} {shlex.quote(pattern)}" for name, patterns in known.items() if name not in self.asked
                 for pattern in patterns if pattern not in self.patterns.get(name, ())]
         if lost:
-            raise InputError(f"{old!r} has moved to {self.root!r}, and was indexed with {' '.join(lost)}: add that, or "
-                             f"none for no patterns")
+            raise InputError(f"{old!r} has moved to {self.root!r}, and was indexed with {' '.join(lost)}: give these options "
+                             "again, or none for no patterns")
 
     def _write(self, todo: Sequence[Document], show_progress: bool) -> None:
         "Write documents and their citations, then renew vectors of an older embedding."
