@@ -454,6 +454,6 @@ def read_rows(
             try:
                 record = json.loads(line)
                 rows.setdefault(record["strategy"], []).append(Row.from_json(record))
-            except (ValueError, KeyError, TypeError) as error:
+            except (ValueError, KeyError, TypeError, RecursionError) as error:
                 raise InputError(f"{path.name}:{number}: {error}") from error
     return {name: Evaluation(found, tuple(sorted(found[0].scores))) for name, found in rows.items()}

@@ -74,6 +74,8 @@ def load_collections(
         return check_collections(read_json(Path(path).read_text(encoding="utf-8")), Path(path).name)
     except json.JSONDecodeError as error:
         raise InputError(f"{Path(path).name}: not JSON ({error.msg} at line {error.lineno})") from error
+    except RecursionError as error:
+        raise InputError(f"{Path(path).name}: not JSON (nested too deeply)") from error
 
 # %% ../../nbs/70_indexing/05_collections.ipynb #52190c09
 def _added(a: IndexReport, b: IndexReport) -> IndexReport:
@@ -191,7 +193,9 @@ def list_documents(
 ) -> list[dict[str, Any]]:  # id, title, doc_type (or None), searched chunks, characters, keys of its metadata; by id
     "List the documents of an index."
     rows = []
-    for doc_id, outline in index.store.get_outlines(index.doc_ids).all().items():
+    with index.store.snapshot():
+        outlines = index.store.get_outlines(index.doc_ids).all()
+    for doc_id, outline in outlines.items():
         chunks = sum(len(spans) for level, spans in outline.levels.items() if level in SEARCHED)
         metadata = {name: outline.metadata.get(name) for name in ("title", "doc_type")}
         rows.append({"id": doc_id, **metadata, "chunks": chunks, "characters": outline.n_characters,
@@ -203,7 +207,8 @@ def index_statistics(
     index: Index,
 ) -> dict[str, Any]:  # documents, characters, chunks by level, bytes on the disk or on the server
     "Count what is in an index."
-    outlines = index.store.get_outlines(index.doc_ids).all()
+    with index.store.snapshot():
+        outlines = index.store.get_outlines(index.doc_ids).all()
     chunks: dict[str, int] = {}
     for outline in outlines.values():
         for level, spans in outline.levels.items():
