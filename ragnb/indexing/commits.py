@@ -129,9 +129,13 @@ class FileWriter(IndexWriter):
 
     def stage(self) -> None:
         "Begin a change of the index."
+        self._start()
+        self.staged = True
+
+    def _start(self) -> None:
+        "Begin a transaction, if there is none."
         if not self.database.connection.in_transaction:
             self.database.connection.execute("BEGIN IMMEDIATE")
-        self.staged = True
 
     def keep_model(self, model: BaseEmbedding) -> str:
         "Write an embedding and return its name."
@@ -166,15 +170,19 @@ class FileWriter(IndexWriter):
         known[root] = IndexedFolder(dict(patterns), earlier if problems is None else [*problems])
         kept = {r: of for r, of in known.items() if r in roots or any(of.patterns.values())}
         if kept != before:
-            self.stage()
+            self._start()
             write_folders(self.database, kept)
             self.saved = False
         return earlier
 
     def _commit(self, finished: bool) -> None:
-        self.stage()
+        self._start()
+        db, before = self.database.connection, self.index.store.version
         write_state(self.database, self.index.manifest, self.index.catalogue, finished)
-        self.database.connection.execute("COMMIT")
+        if not self.staged:    # no document has changed: a copy of the state before is one of this state
+            state = setting(db, "generation")
+            db.execute("UPDATE copy SET generation = ? WHERE generation = ?", [state, before])
+        db.execute("COMMIT")
         if finished:
             with contextlib.suppress(sqlite3.Error, OSError):    # no space for it: the index is complete without
                 write_sum(self.database)
