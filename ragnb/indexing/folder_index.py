@@ -135,23 +135,22 @@ class IndexedFolder(NamedTuple):
     skipped: Sequence[Problem]               # Files and records, by its last update
 
 
-def _folder_of(told: Mapping[str, Any]) -> IndexedFolder:
-    "Read what is stored of a folder."
-    return IndexedFolder(told["patterns"], [Problem(**row | {"names": tuple(row["names"])}) for row in told["skipped"]])
-
-
 def read_folders(
     database: Database,
 ) -> dict[str, IndexedFolder]:    # By root; {} in an index of an earlier version
     "Read what an index knows of its folders."
+    folders: dict[str, IndexedFolder] = {}
     try:
         rows = database.connection.execute("SELECT root, told FROM folder").fetchall()
     except sqlite3.OperationalError as error:
         if "no such table" not in str(error):
             raise
-        return {}
+        return folders
     with reading(Path(database.path).parent):
-        return {root: _folder_of(unpacked(told)) for root, told in rows}
+        for root, told in [(root, unpacked(told)) for root, told in rows]:
+            skipped = [Problem(**row | {"names": tuple(row["names"])}) for row in told["skipped"]]
+            folders[root] = IndexedFolder(told["patterns"], skipped)
+    return folders
 
 
 def read_copies(

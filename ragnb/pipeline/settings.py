@@ -152,7 +152,7 @@ def write_settings(
     lines = [f"# {visible(line)}" for line in note.splitlines()]
     for key, value in values.items():   # JSON writes these values as TOML does, but for one character
         lines.append(f"{key} = {json.dumps(value, ensure_ascii=False)}".replace("\x7f", "\\u007f"))
-    path.parent.mkdir(parents=True, exist_ok=True)
+    path.parent.mkdir(0o700, parents=True, exist_ok=True)    # as of an index
     write_atomically(path, "\n".join(lines) + "\n")
     return path
 

@@ -178,16 +178,6 @@ class Database:
         write: bool = False,     # Wait for other writers, and commit at the end
     ) -> Iterator[sqlite3.Connection]:
         "Read one state, or write all of a change or nothing; inside another transaction, be a part of it."
-        try:
-            with self._transaction(write) as db:
-                yield db
-        except Exception as error:
-            if is_damage(error):
-                raise damaged(Path(self.path).parent, error) from error
-            raise
-
-    @contextmanager
-    def _transaction(self, write: bool) -> Iterator[sqlite3.Connection]:
         db, lock = self.connection, self._lock if self._shared is not None else threading.RLock()
         with lock:
             if db.in_transaction:
@@ -197,9 +187,11 @@ class Database:
             try:
                 yield db
                 db.execute("COMMIT")
-            except BaseException:
+            except BaseException as error:
                 if db.in_transaction:    # a full disk has ended it
                     db.execute("ROLLBACK")
+                if is_damage(error):
+                    raise damaged(Path(self.path).parent, error) from error
                 raise
 
     def rows(

@@ -94,15 +94,11 @@ def test_patterns_of_another_folder_move_too(place: tuple[Path, Path], tmp_path:
 @pytest.mark.parametrize("content", ODD)
 def test_patterns_of_an_earlier_version_that_cannot_be_read_stop_an_update(place: tuple[Path, Path], run: Callable, content: str | bytes) -> None:
     docs, index = place
-    if content in ("[]", "[7]", "null"):
-        content = f"[{content}]"
     earlier(index, docs, content)
     for more in ((), ("--force",)):
-        result = run("index", docs, "--index", index, "--quiet", *more)
-        if content == '{"a": 7}' or result[0] == 2:
-            line = one_line(result)
-            assert "patterns.json" in line and "--exclude" in line
-    assert result[0] == 2 and Index.open(index).doc_ids == ["보안.md"]
+        line = one_line(run("index", docs, "--index", index, "--quiet", *more))
+        assert "patterns.json" in line and "--exclude" in line
+    assert Index.open(index).doc_ids == ["보안.md"]
     (index / "patterns.json").unlink()
     assert run("index", docs, "--index", index, "--quiet", "--exclude", "폐지/")[0] == 0
     assert update_index(docs, index, show_progress=False)[0].doc_ids == ["보안.md"]
@@ -138,7 +134,7 @@ def test_a_folder_that_moves_keeps_its_patterns_or_stops(made: tuple[Path, Path]
         assert Index.open(index).doc_ids == ["보안.md"]
     _, report = update_index(moved, index, exclude=["폐지/"], include=(), show_progress=False)
     assert report.moved == [str(docs)] and Index.open(index).doc_ids == ["보안.md"]
-    assert [*read_folders(open_checked(index))] == [str(moved)] or read_patterns(index, str(moved))["exclude"] == ["폐지/"]
+    assert read_patterns(index, str(moved)) == {"include": [], "exclude": ["폐지/"]}
 
 
 def test_a_note_does_not_make_a_copy_old(place: tuple[Path, Path]) -> None:
@@ -168,7 +164,7 @@ def test_an_update_that_skips_the_same_writes_nothing(place: tuple[Path, Path]) 
     update_index(docs, index, show_progress=False)     # its note on the patterns is new
     before = Index.open(index).store.version
     _, report = update_index(docs, index, show_progress=False)
-    assert Index.open(index).store.version == before and [p.where for p in report.known if p.n] == ["*.png"]
+    assert Index.open(index).store.version == before and [p.where for p in report.known if p.n] == ["사진.png"]
     assert isinstance(read_folders(open_checked(index))[str(docs)], IndexedFolder)
 
 
