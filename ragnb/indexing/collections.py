@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
@@ -184,7 +185,8 @@ def fill_chroma(
                     nodes[address].embedding = vector
                 store.put(list(nodes.values()), list(outlines.values()))
             state = index.store.version
-        _keep_copy(path, place, state)
+        if os.access(path, os.W_OK):    # an index that you only read is not yours to change
+            _keep_copy(path, place, state)
     return out
 
 # %% ../../nbs/70_indexing/05_collections.ipynb #5e6cb981

@@ -653,8 +653,8 @@ def check_there(
 
 def open_checked(
     folder: str | Path,       # Folder of an index
-) -> Database:                # For reading; `InputError` without an index, `IndexMismatchError` if it is damaged or older
-    "Open the file of an index, also of one whose first run has not finished."
+) -> Database:                # `InputError` without an index, `IndexMismatchError` if it is damaged or older
+    "Open the file of an index for reading, also of one whose first run has not finished."
     check_there(folder)
     file = Path(folder) / FILE
     if not os.access(file, os.R_OK):

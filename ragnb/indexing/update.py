@@ -374,8 +374,8 @@ class IndexUpdate:
         lost = [f"--{name} {shlex.quote(pattern)}" for name, patterns in known.items() if name not in self.asked
                 for pattern in patterns if pattern not in self.patterns.get(name, ())]
         if lost:
-            raise InputError(f"{old!r} has moved to {self.root!r}, and was indexed with {' '.join(lost)}: give these options "
-                             "again, or none for no patterns")
+            raise InputError(f"{old!r} has moved to {self.root!r}, and was indexed with {' '.join(lost)}: give these "
+                             "options again, or none for no patterns")
 
     def _write(self, todo: Sequence[Document], show_progress: bool) -> None:
         "Write documents and their citations, then renew vectors of an older embedding."
@@ -444,10 +444,10 @@ def _patterns(folder: str | Path, root: str, report: IndexReport, force: bool,
     except IndexMismatchError as error:
         if not force:
             raise
-        known = earlier_patterns(Path(folder)).get(root, {})     # the index is built again
-        if None in given.values() and read_sum(folder).get("patterns", not read_sum(folder)):
-            raise InputError(f"the index in {str(folder)!r} is damaged, and the patterns of its folders may be lost with "
-                             "it: name them with --include and --exclude; none: no patterns") from error
+        known, told = earlier_patterns(Path(folder)).get(root, {}), read_sum(folder)
+        if None in given.values() and (not told or told.get("patterns")):    # an earlier version did not count them
+            raise InputError(f"the index in {str(folder)!r} is damaged, and the patterns of its folders may be lost "
+                             "with it: name them with --include and --exclude; none: no patterns") from error
     patterns = {name: list(known.get(name, []) if of is None else of) for name, of in given.items()}
     for name in (name for name, of in given.items() if of is None and patterns[name]):
         told = f"{', '.join(map(repr, patterns[name]))} as before; --{name} none forgets that"
