@@ -34,6 +34,7 @@ __all__ = ['Batch', 'IndexReport', 'document_hash', 'fit_pieces', 'IndexUpdate',
 from ..documents.catalogue import updated_catalogue, holding_of, Holding
 from ..documents.files import Problem, read_documents
 from ..documents.halves import replace_halves, replace_halves_in
+from ..documents.servers import rebuild
 from ..documents.span import DuplicateIdError, IndexMismatchError, InputError, Outline, parse_address, SEARCHED
 from ..models.embedding import describe_embedding, NgramEmbedding
 from ..models.local import LocalEmbedding
@@ -446,8 +447,9 @@ def _patterns(folder: str | Path, root: str, report: IndexReport, force: bool,
             raise
         known, told = earlier_patterns(Path(folder)).get(root, {}), read_sum(folder)
         if None in given.values() and (not told or told.get("patterns")):    # an earlier version did not count them
+            command = rebuild(folder).rstrip("`") + " --include none --exclude none`"
             raise InputError(f"the index in {str(folder)!r} is damaged, and the patterns of its folders may be lost "
-                             "with it: name them with --include and --exclude; none: no patterns") from error
+                             f"with it: name them with --include and --exclude; without patterns, {command}") from error
     patterns = {name: list(known.get(name, []) if of is None else of) for name, of in given.items()}
     for name in (name for name, of in given.items() if of is None and patterns[name]):
         told = f"{', '.join(map(repr, patterns[name]))} as before; --{name} none forgets that"

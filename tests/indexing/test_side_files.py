@@ -109,7 +109,7 @@ def test_patterns_in_a_damaged_index_must_be_named_again(place: tuple[Path, Path
     docs, index = place
     (index / "index.db").write_bytes(damage((index / "index.db").read_bytes()))
     assert "--force" in one_line(run("index", docs, "--index", index, "--quiet"))
-    assert "--exclude" in one_line(run("index", docs, "--index", index, "--quiet", "--force"))
+    assert f"--index {index} --force --include none --exclude none`" in one_line(run("index", docs, "--index", index, "--quiet", "--force"))
     assert run("index", docs, "--index", index, "--quiet", "--force", "--include", "none", "--exclude", "폐지/")[0] == 0
     assert update_index(docs, index, show_progress=False)[0].doc_ids == ["보안.md"]
 
