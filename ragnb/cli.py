@@ -103,6 +103,8 @@ def _cost(started: float) -> dict[str, float]:
 # %% ../nbs/99_cli/01_cli.ipynb #fed26a94
 _UsageError: Any = BadParameter.__base__   # What typer raises for a word or an option that no command takes
 _SERVICES = ("httpx", "ollama", "openai", "chromadb")
+_FILES = ("sqlite3", "zlib")
+_EXPECTED = _UsageError, RagnbError, ValueError, OSError, MemoryError
 
 def _closed_place(file: str | bytes) -> str:
     "Find the folder that denies access to a file in it; the file itself if all folders can be opened."
@@ -114,9 +116,8 @@ def _closed_place(file: str | bytes) -> str:
 def _failed(error: Exception) -> int:
     "Print an expected error and return its exit code; raise any other again."
     module = type(error).__module__.split(".")[0]
-    is_service, is_file = module in _SERVICES, module in ("sqlite3", "zlib")
-    expected = isinstance(error, (_UsageError, RagnbError, ValueError, OSError, MemoryError))
-    if not (expected or is_service or is_file):
+    is_service = module in _SERVICES
+    if module not in (*_SERVICES, *_FILES) and not isinstance(error, _EXPECTED):
         raise error
     called, told = "ragnb", " ".join(str(error).split()) or type(error).__name__
     denied = next((e for e in (error, error.__cause__) if isinstance(e, PermissionError) and e.filename), None)
@@ -138,10 +139,9 @@ def _failed(error: Exception) -> int:
         told = say("there is not enough memory ({told})", told=told)
     elif isinstance(error, InputError):
         told = "\n".join(map(str.rstrip, str(error).splitlines())) or told
-    elif is_file:
-        told = say("a file of the index cannot be read or written ({told})", told=told)
-    elif is_service:
-        told = say("a service did not answer as expected: {told}", told=told)
+    elif is_service or module in _FILES:
+        told = say("a service did not answer as expected: {told}" if is_service else
+                   "a file of the index cannot be read or written ({told})", told=told)
     way = "" if denied is None else "; " + say("give yourself access (chmod u+rwX {place}), or name another path",
                                                place=shlex.quote(_closed_place(denied.filename)))
     _say(f"{called}: {without_logins(translated(told))}{way}", err=True)

@@ -215,10 +215,12 @@ FILES: dict[str, str] = {
 }  # Kind -> file
 
 def _check_apart(files: Sequence[Path], given: Iterable[str | Path]) -> None:
-    "Refuse to replace a file that is read."
+    "Refuse to replace a file that is read, or that has no records."
     known = [Path(path).resolve() for path in given]
     if own := [file.name for file in files if file.resolve() in known]:
         raise InputError(f"{own[0]} is a file that is read, and would be replaced: name another folder")
+    for file in files:
+        check_own(file, "a file of records", starts_with_keys("id", "type", "content", "prefix"))
 
 
 def _without_endings(documents: Iterable[Document]) -> Iterator[Document]:
@@ -260,8 +262,6 @@ def write_records(
         raise InputError("; ".join(["not one record", *map(str, problems[:3])]))
     folder = Path(out)
     _check_apart([folder / name for name in lines], paths)
-    for name in lines:
-        check_own(folder / name, "a file of records", starts_with_keys("id", "type", "content", "prefix"))
     folder.mkdir(parents=True, exist_ok=True)
     for name, rows in lines.items():
         write_atomically(folder / name, "".join(rows))

@@ -18,7 +18,7 @@ from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
-from typing import Any, TYPE_CHECKING
+from typing import Any, NamedTuple, TYPE_CHECKING
 
 from llama_index.core.node_parser import NodeParser
 from llama_index.core.schema import Document, TextNode, MetadataMode
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from tqdm import tqdm
 
 # %% auto #0
-__all__ = ['Batch', 'IndexReport', 'document_hash', 'fit_pieces', 'IndexUpdate', 'update_index', 'index_documents',
-           'remove_documents']
+__all__ = ['Batch', 'NO_PATTERNS', 'IndexReport', 'document_hash', 'fit_pieces', 'Patterns', 'IndexUpdate', 'update_index',
+           'index_documents', 'remove_documents']
 
 # %% ../../nbs/70_indexing/04_update.ipynb #85fac133
 from ..documents.catalogue import updated_catalogue, holding_of, Holding
@@ -279,6 +279,33 @@ class _Embedder:
         self.report.vectors_kept += len(searched) - len(new)
         return new
 
+# %% ../../nbs/70_indexing/04_update.ipynb #2742f146
+class Patterns(NamedTuple):
+    "Which files of a folder are read."
+    of: Mapping[str, Sequence[str]]    # `include` and `exclude`
+    given: Sequence[str]               # Which of both were named in this update; the others are of the last one
+
+
+NO_PATTERNS = Patterns({}, ())
+
+
+def _keep_patterns(writer: FileWriter, root: str, patterns: Patterns, moved: Sequence[str]) -> None:
+    "Store the patterns of a folder; `InputError` if it had others under the name that it has moved from."
+    for old in moved:
+        lost = [f"--{name} {shlex.quote(pattern)}" for name, known in writer.patterns(old).items()
+                if name not in patterns.given for pattern in known if pattern not in patterns.of.get(name, ())]
+        if lost:
+            raise InputError(f"{old!r} has moved to {root!r}, and was indexed with {' '.join(lost)}: give these options "
+                             "again, or none for no patterns")
+    writer.remember(root, patterns.of)
+
+
+def _keep_skipped(writer: FileWriter, root: str, patterns: Patterns, report: IndexReport) -> None:
+    "Store what an update has skipped, and report what an earlier one had skipped."
+    skipped = [problem for problem in report.problems if problem.kind != "taken"]   # those end in an error, every time
+    known = writer.remember(root, patterns.of, skipped)
+    report.known = [problem for problem in skipped if problem in known]
+
 # %% ../../nbs/70_indexing/04_update.ipynb #8d0ed600
 def _split(parser: SpanNodeParser, documents: Iterable[Document],
            read: dict[str, Holding]) -> Iterator[tuple[list[TextNode], Outline]]:
@@ -287,6 +314,13 @@ def _split(parser: SpanNodeParser, documents: Iterable[Document],
         found = parser.parse(document)
         read[document.id_] = holding_of(document)
         yield found
+
+
+def _entry(index: Index, root: str, document: Document) -> dict[str, Any]:
+    "Build the manifest's entry of a document."
+    retry = "retry-" if document.id_ in getattr(index.parser, "incomplete", ()) else ""
+    return {"hash": retry + document_hash(document), "root": root, "characters": len(document.text),
+            "file": document.metadata.get("file_name", document.id_), "embedding": index.manifest.embedding_folder}
 
 
 class IndexUpdate:
@@ -298,13 +332,12 @@ class IndexUpdate:
         documents: Sequence[Document],   # All documents of the root, with different ids
         root: str,                       # Their source: a folder, or the name of a batch
         report: IndexReport,             # Filled in by `run`
-        patterns: Mapping[str, Sequence[str]] | None = None,   # `include` and `exclude` of the folder
-        asked: Sequence[str] = (),       # Which of both were given; the others are those of the last update
+        patterns: Patterns = NO_PATTERNS,
     ) -> None:
         self.writer, self.index, self.report = writer, writer.index, report
         self.documents, self.root, self.embedder = documents, root, _Embedder(writer.index, report)
-        self.patterns, self.asked = patterns or {}, asked
         self.uncited, self.read = "", {}   # Last document without citations; data of each document
+        self.patterns = patterns
 
     def run(
         self,
@@ -344,9 +377,7 @@ class IndexUpdate:
             remarks = getattr(self.index.embed_model, "remarks", list)()
             self.report.problems += [Problem("embedding", remark, n=0) for remark in remarks]
         self.report.moved = _take_over(self.index.manifest, self.documents, self.root)
-        for old in self.report.moved:
-            self._check_moved(old)
-        self.writer.remember(self.root, self.patterns)     # also in the state that a killed first run leaves
+        _keep_patterns(writer, self.root, self.patterns, self.report.moved)
         plan = _plan(self.index, self.documents, self.root, self.report)
         new = {d.id_: len(d.text) for d in plan.todo}
         old = sum(e["characters"] for i, e in self.index.manifest.documents.items() if i not in new)
@@ -361,22 +392,11 @@ class IndexUpdate:
             writer.check_in()
         self._write(plan.todo, show_progress)
         _count_contexts(self.index.parser, self.report)
-        skipped = [problem for problem in self.report.problems if problem.kind != "taken"]   # those end in an error
-        known = writer.remember(self.root, self.patterns, skipped)
-        self.report.known = [problem for problem in skipped if problem in known]
+        _keep_skipped(writer, self.root, self.patterns, self.report)
         if writer.staged or not writer.saved:
             writer.commit()
         self.embedder.cache.keep_only()
         writer.tidy()
-
-    def _check_moved(self, old: str) -> None:
-        "Refuse to forget the patterns of a folder that has moved here: they belong to its old name."
-        known = self.writer.patterns(old)
-        lost = [f"--{name} {shlex.quote(pattern)}" for name, patterns in known.items() if name not in self.asked
-                for pattern in patterns if pattern not in self.patterns.get(name, ())]
-        if lost:
-            raise InputError(f"{old!r} has moved to {self.root!r}, and was indexed with {' '.join(lost)}: give these "
-                             "options again, or none for no patterns")
 
     def _write(self, todo: Sequence[Document], show_progress: bool) -> None:
         "Write documents and their citations, then renew vectors of an older embedding."
@@ -393,7 +413,7 @@ class IndexUpdate:
                 given = {d.id_: d for d in todo}
                 batches = _batches(_split(self.index.parser, todo, self.read))
                 for outline in self._in_turn(batches, len(todo), bar):
-                    manifest.documents[outline.doc_id] = self._entry(given[outline.doc_id])
+                    manifest.documents[outline.doc_id] = _entry(self.index, self.root, given[outline.doc_id])
                     self.report.characters += outline.n_characters
                 self._cite(known)
             store = self.index.store       # texts of an older embedding are there
@@ -401,13 +421,6 @@ class IndexUpdate:
             stored = ((list(store.get_chunks(o.addresses()).found.values()), o) for o in found)
             for outline in self._in_turn(_batches(stored), len(stale), bar, True):
                 manifest.documents[outline.doc_id]["embedding"] = manifest.embedding_folder
-
-    def _entry(self, document: Document) -> dict[str, Any]:
-        "Build the manifest's entry of a document."
-        retry = "retry-" if document.id_ in getattr(self.index.parser, "incomplete", ()) else ""
-        return {"hash": retry + document_hash(document), "root": self.root, "characters": len(document.text),
-                "file": document.metadata.get("file_name", document.id_),
-                "embedding": self.index.manifest.embedding_folder}
 
     def _cite(self, known: str) -> None:
         "Record the citations of this root; earlier ones were parsed with the names of `known`."
@@ -520,8 +533,8 @@ def update_index(path: str | Path, folder: str | Path = ".ragnb", *, embed: str 
         raise InputError(f"nothing could be read from {str(path)!r}: {'; '.join(map(str, report.problems[:3]))}")
     writer = open_or_create(folder, embed, parser, force=force, contexts=contexts,
                             base_url=base_url, embed_options=embed_options, wait=wait)
-    asked = [name for name, of in given.items() if of is not None]
-    IndexUpdate(writer, documents, root, report, patterns, asked).run(show_progress)
+    asked = Patterns(patterns, [name for name, of in given.items() if of is not None])
+    IndexUpdate(writer, documents, root, report, asked).run(show_progress)
     return writer.index, report
 
 # %% ../../nbs/70_indexing/04_update.ipynb #f4e8c3e6
