@@ -295,8 +295,8 @@ def _keep_patterns(writer: FileWriter, root: str, patterns: Patterns, moved: Seq
         lost = [f"--{name} {shlex.quote(pattern)}" for name, known in writer.patterns(old).items()
                 if name not in patterns.given for pattern in known if pattern not in patterns.of.get(name, ())]
         if lost:
-            raise InputError(f"{old!r} has moved to {root!r}, and was indexed with {' '.join(lost)}: give these options "
-                             "again, or none for no patterns")
+            raise InputError(f"{old!r} has moved to {root!r}, and was indexed with {' '.join(lost)}: give these "
+                             "options again, or none for no patterns")
     writer.remember(root, patterns.of)
 
 
