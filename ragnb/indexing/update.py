@@ -301,7 +301,7 @@ def _keep_patterns(writer: FileWriter, root: str, patterns: Patterns, moved: Seq
 
 
 def _keep_skipped(writer: FileWriter, root: str, patterns: Patterns, report: IndexReport) -> None:
-    "Store what an update has skipped, and report what an earlier one had skipped."
+    "Store the files that an update skipped, and report those that an earlier one skipped too."
     skipped = [problem for problem in report.problems if problem.kind != "taken"]   # those end in an error, every time
     known = writer.remember(root, patterns.of, skipped)
     report.known = [problem for problem in skipped if problem in known]
