@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 __all__ = ['DEMO_QUESTION', 'DEMO_EVIDENCE', 'QUESTION_LINE', 'command_line', 'main']
 
 # %% ../nbs/99_cli/01_cli.ipynb #0e915b38
+from .documents.atomic import check_page
 from .documents.markup import counted, display_width, json_visible, said_count, visible
 from .documents.messages import say, translated, use_language
 from .documents.servers import ServerAddress, without_logins
@@ -102,6 +103,8 @@ def _cost(started: float) -> dict[str, float]:
 # %% ../nbs/99_cli/01_cli.ipynb #fed26a94
 _UsageError: Any = BadParameter.__base__   # What typer raises for a word or an option that no command takes
 _SERVICES = ("httpx", "ollama", "openai", "chromadb")
+_FILES = ("sqlite3", "zlib")
+_EXPECTED = _UsageError, RagnbError, ValueError, OSError, MemoryError
 
 def _closed_place(file: str | bytes) -> str:
     "Find the folder that denies access to a file in it; the file itself if all folders can be opened."
@@ -112,8 +115,9 @@ def _closed_place(file: str | bytes) -> str:
 
 def _failed(error: Exception) -> int:
     "Print an expected error and return its exit code; raise any other again."
-    is_service = type(error).__module__.split(".")[0] in _SERVICES
-    if not is_service and not isinstance(error, (_UsageError, RagnbError, ValueError, OSError, MemoryError)):
+    module = type(error).__module__.split(".")[0]
+    is_service = module in _SERVICES
+    if module not in (*_SERVICES, *_FILES) and not isinstance(error, _EXPECTED):
         raise error
     called, told = "ragnb", " ".join(str(error).split()) or type(error).__name__
     denied = next((e for e in (error, error.__cause__) if isinstance(e, PermissionError) and e.filename), None)
@@ -135,8 +139,9 @@ def _failed(error: Exception) -> int:
         told = say("there is not enough memory ({told})", told=told)
     elif isinstance(error, InputError):
         told = "\n".join(map(str.rstrip, str(error).splitlines())) or told
-    elif is_service:
-        told = say("a service did not answer as expected: {told}", told=told)
+    elif is_service or module in _FILES:
+        told = say("a service did not answer as expected: {told}" if is_service else
+                   "a file of the index cannot be read or written ({told})", told=told)
     way = "" if denied is None else "; " + say("give yourself access (chmod u+rwX {place}), or name another path",
                                                place=shlex.quote(_closed_place(denied.filename)))
     _say(f"{called}: {without_logins(translated(told))}{way}", err=True)
@@ -671,11 +676,21 @@ def _fill_chroma(args: _Source) -> None:
         fill_chroma(args.index, args.chroma)
 
 
+def _note_copies(index: str) -> None:
+    "Name the copies in Chroma that do not have the newest state of an index."
+    from ragnb.indexing.collections import stale_copies
+    for place in stale_copies(index):
+        command = _typed("index", "PATH", "--index", index, "--chroma", place)
+        _say(say("note: the copy in {place} has an earlier state of the index: `{command}` renews it", place=place,
+                 command=command), err=True)
+
+
 def _index_all(args: _Source, settings: Mapping[str, Any], started: float) -> None:
     "Build one index for each collection."
     from ragnb.indexing.collections import collection_statistics, index_collections, load_collections
     built = index_collections(args.path, args.index, load_collections(args.collections), **settings)
     _fill_chroma(args)
+    _note_copies(args.index)
     statistics = collection_statistics(args.index)
     if args.json:
         collections = {name: report.to_dict() | statistics[name] for name, report in built.reports.items()}
@@ -750,6 +765,7 @@ def _index(args: _Source) -> None:
         skipped = ", " + say("{n:,} skipped", n=n_left) if n_left else ""
         _say(say("{place}: {documents}, {seconds:.1f} s, peak memory {memory:,} MiB", place=args.index, n=n,
                  documents=counted(n, "document"), seconds=cost["seconds"], memory=cost["peak_memory_mib"]) + skipped)
+    _note_copies(args.index)
     _note_others(args, report)
 
 # %% ../nbs/99_cli/01_cli.ipynb #f1820b31
@@ -760,13 +776,14 @@ class _Described(_Index):
 
 def _list_skipped(args: _Described) -> None:
     "List what the last update of each folder skipped."
-    from ragnb.indexing.folder_index import check_there, on_cluster, read_skipped
+    from ragnb.indexing.folder_index import on_cluster, open_checked, read_folders, reading
     if on_cluster(args.index):
         raise InputError(say("an index on a cluster does not store what was skipped: each run of ragnb index lists it"))
-    folders = _collections_in(args.index) or [Path(args.index)]
-    for folder in folders:
-        check_there(folder)
-    found = {root: problems for folder in folders for root, problems in read_skipped(folder).items()}
+    found: dict[str, Sequence[Problem]] = {}
+    for folder in _collections_in(args.index) or [Path(args.index)]:
+        with reading(folder):
+            folders = read_folders(open_checked(folder))
+        found |= {root: of.skipped for root, of in folders.items() if of.skipped}
     if args.json:
         return _print_json({root: [asdict(problem) for problem in problems] for root, problems in found.items()})
     for root, problems in found.items():
@@ -837,6 +854,7 @@ def _remove(args: _Removal) -> None:
     from ragnb.indexing.update import remove_documents
     left = len(remove_documents(args.id, args.index, wait=args.wait).doc_ids)
     removed = list(dict.fromkeys(args.id))
+    _note_copies(args.index)
     if args.json:
         return _print_json({"removed": removed, "documents": left, "index": args.index})
     _say(say("{place}: {n:,} removed, {left:,} left", place=args.index, n=len(removed), left=left))
@@ -949,6 +967,8 @@ def _pipeline(args: _Asking) -> Any:
     check_question(args.question)
     if any("\udc80" <= c <= "\udcff" for c in args.question):
         raise InputError(f"question must be UTF-8 text, got {args.question!r}")
+    if args.html:
+        check_page(Path(args.html))
     llm = _resolved(args.llm, args)
     settings = _arguments(args, llm)
     if args.over:
@@ -1055,7 +1075,7 @@ def _ask(args: _Asking) -> None:
         from ragnb.context.sources import display_docs
         shown = display_docs(answer.passages, pipeline.expander.store)
         history.add(args.question, answer.text, answer.passages, shown)
-        history.save(args.history)
+        history.save_turn(args.history)
     if args.json:
         _print_json(_answer_facts(answer, error))
     else:
@@ -1123,7 +1143,9 @@ def _chat(args: _Talk) -> None:
             _say(text, end="", flush=True)
 
     def save(history: Conversation) -> None:
-        if args.history:
+        if args.history and history.turns:
+            history.save_turn(args.history)
+        elif args.history:    # cleared
             history.save(args.history)
         if args.json and chat.last is not None:
             names = ("question", "answer", "status", "verdict", "judge", "note", "route", "citations", "calls")

@@ -86,6 +86,8 @@ def read_routes(
             rows = json.loads(Path(source).read_text(encoding="utf-8"))
         except json.JSONDecodeError as error:
             raise InputError(f"{Path(source).name}: not JSON ({error.msg} at line {error.lineno})") from error
+        except RecursionError as error:
+            raise InputError(f"{Path(source).name}: not JSON (nested too deeply)") from error
     if not isinstance(rows, Sequence) or isinstance(rows, str) or not rows:
         raise InputError("routes must be a list of objects with a name, not empty")
     try:

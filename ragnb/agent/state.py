@@ -15,7 +15,7 @@ from pydantic import BaseModel, Field, model_validator, PrivateAttr, ValidationE
 __all__ = ['Status', 'AgentEvent', 'FoundChunk', 'WholeText', 'Choice', 'AgentState']
 
 # %% ../../nbs/85_agent/03_state.ipynb #1d1ef304
-from ..documents.atomic import write_atomically
+from ..documents.atomic import check_own, starts_with_keys, write_atomically
 from ..documents.halves import read_json, replace_halves_in
 from ..documents.span import InputError
 from ..models.llm import shorten
@@ -153,6 +153,7 @@ class AgentState(WholeText):
 
     def save(self, path: str | Path) -> None:
         "Write the state to a file, whole or not at all."
+        check_own(Path(path), "a state", starts_with_keys("question", "earlier", "status"))
         write_atomically(Path(path), self.to_json())
 
     @classmethod

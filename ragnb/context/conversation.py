@@ -18,7 +18,7 @@ from pydantic import TypeAdapter, ValidationError
 __all__ = ['PassageRef', 'Restored', 'sole_passages', 'ShownPart', 'ShownDoc', 'Turn', 'Conversation']
 
 # %% ../../nbs/60_context/10_conversation.ipynb #ac344cf9
-from ..documents.atomic import write_atomically
+from ..documents.atomic import check_own, starts_with_keys, write_atomically, WriteLock
 from ..documents.halves import read_json, replace_halves
 from ..documents.span import check_fields, InputError, Outline, Passage, Span, union, Why
 from ..storage.store import ChunkReader
@@ -315,7 +315,23 @@ class Conversation:
 
     def save(self, path: str | Path) -> None:
         "Write the conversation to a file, whole or not at all."
+        check_own(Path(path), "a conversation", starts_with_keys("ragnb", "version", *_LIMITS))
         write_atomically(Path(path), self.to_jsonl())
+
+    def save_turn(
+        self,
+        path: str | Path,   # A missing file gets the whole conversation
+    ) -> None:              # `LockedError` if another process is still writing it
+        "Add the last turn to a file; turns that another process has added meanwhile stay."
+        path = Path(path)
+        if not path.parent.is_dir():
+            path.read_bytes()     # raises an error with its name; a lock would make the folder
+        with WriteLock(path.with_name(f".{path.name}.lock"), f"the conversation {str(path)!r}", wait=60):
+            if not path.exists():
+                return self.save(path)
+            stored = Conversation.load(path)
+            stored.turns = [*stored.turns, self.turns[-1]][-stored.most_turns:]
+            stored.save(path)
 
     @classmethod
     def load(cls, path: str | Path) -> Conversation:  # `InputError` names the line that cannot be used

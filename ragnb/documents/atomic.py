@@ -8,36 +8,120 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import secrets
 import socket
+import tempfile
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 # %% auto #0
-__all__ = ['write_atomically', 'WriteError', 'why_not_written', 'LockedError', 'WriteLock']
+__all__ = ['PRIVATE', 'PAGE', 'new_file', 'write_atomically', 'check_own', 'starts_with_keys', 'check_page', 'write_page',
+           'WriteError', 'why_not_written', 'LockedError', 'WriteLock']
 
 # %% ../../nbs/00_documents/23_atomic.ipynb #06aa6554
-from .span import RagnbError
+from .span import InputError, RagnbError
 
 # %% ../../nbs/00_documents/23_atomic.ipynb #8ed9933e
-def write_atomically(
-    path: Path,            # Replaced when it exists; the temporary file is in the same folder, with the suffix `.tmp`
-    content: str | bytes,  # A text is written as UTF-8, line ends as they are
-) -> None:
-    "Write a file so that it is either the old one or the new one."
-    temporary = path.with_suffix(".tmp")
-    try:
-        temporary.write_bytes(content.encode("utf-8") if isinstance(content, str) else content)
-    except OSError as error:
-        error.filename = str(path)      # the reader knows this name
-        raise
+PRIVATE: int = 0o600   # Permissions of a file that only its owner can read
+
+
+def _rename(temporary: Path, path: Path) -> None:
+    "Rename a file; on Windows, wait until nobody has the old one open."
     for n in range(8):
         try:
-            os.replace(temporary, path)
-            return
+            return os.replace(temporary, path)
         except PermissionError as error:
             if n == 7 or getattr(error, "winerror", None) is None:
                 raise
             time.sleep(0.01 * 2**n)
+
+
+@contextlib.contextmanager
+def new_file(
+    path: Path,               # Replaced when it exists
+    mode: int | None = None,  # Permissions; None: those of the file that is replaced, or the usual ones
+) -> Iterator[Path]:          # An empty file in the same folder, to be written in the block
+    "Write a file that takes its name when the block ends; after an error, nothing has changed."
+    temporary = path.with_name(f".ragnb-{secrets.token_hex(8)}.tmp")
+    try:
+        os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666 if mode is None else mode))
+        if mode is None and path.exists():
+            os.chmod(temporary, path.stat().st_mode & 0o777)
+        yield temporary
+        _rename(temporary, path)
+    except BaseException as error:
+        with contextlib.suppress(OSError):
+            temporary.unlink(missing_ok=True)
+        if isinstance(error, OSError) and error.filename in (None, str(temporary)):
+            error.filename, error.filename2 = str(path), None      # the reader knows this name
+        raise
+
+
+def write_atomically(
+    path: Path,               # Replaced when it exists; a device such as `/dev/stdout` is written to
+    content: str | bytes,     # A text is written as UTF-8, line ends as they are
+    mode: int | None = None,  # Permissions, as in `new_file`
+) -> None:
+    "Write a file so that it is either the old one or the new one."
+    data = content.encode("utf-8") if isinstance(content, str) else content
+    if path.exists() and not path.is_file():
+        path.write_bytes(data)     # a folder raises an error with its name
+        return
+    with new_file(path, mode) as temporary:
+        temporary.write_bytes(data)
+
+# %% ../../nbs/00_documents/23_atomic.ipynb #e7b809bd
+PAGE: bytes = b'<!doctype html><html lang="ko"><head><meta charset="utf-8">'   # How every page of ragnb begins
+
+
+def check_own(
+    path: Path,                      # May be missing
+    what: str,                       # "a page"
+    is_own: Callable[[Path], bool],  # Recognizes what ragnb writes
+) -> None:                           # `InputError` for another file
+    "Refuse to replace a file that ragnb did not write."
+    if path.is_file() and path.stat().st_size and not is_own(path):
+        raise InputError(f"{str(path)!r} is not {what} that ragnb wrote, and would be replaced: name another file")
+
+
+def starts_with_keys(
+    *keys: str,
+) -> Callable[[Path], bool]:   # For `check_own`
+    "Recognize JSON lines by the keys of the first one."
+    def is_own(path: Path) -> bool:
+        with path.open("rb") as file:
+            try:
+                record = json.loads(file.readline(10_000_000))
+            except (ValueError, RecursionError):
+                return False
+        return isinstance(record, dict) and record.keys() >= {*keys}
+    return is_own
+
+
+def check_page(
+    path: Path,      # May be missing
+) -> None:           # `InputError` for a folder, and for a file that is no page of ragnb
+    "Refuse to replace a file with a page."
+    if path.is_dir():
+        raise InputError(f"html path is a folder, give a file: {str(path)!r}")
+
+    def is_page(path: Path) -> bool:
+        with path.open("rb") as file:
+            return file.read(len(PAGE)) == PAGE
+    check_own(path, "a page", is_page)
+
+
+def write_page(
+    path: str | Path,   # Its folder is made when it is missing
+    page: str,          # HTML
+) -> Path:
+    "Write a page, unless it would replace something else."
+    path = Path(path)
+    check_page(path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(path, page)
+    return path
 
 # %% ../../nbs/00_documents/23_atomic.ipynb #5e7a9f60
 class WriteError(RagnbError):
@@ -48,23 +132,25 @@ def why_not_written(
     folder: Path,   # Is there
 ) -> str:           # What the system says; "" when it can be written
     "Try to write a file in a folder, and remove it."
-    probe = folder / f"probe-{os.getpid()}.tmp"
     try:
-        probe.write_bytes(bytes(1_000_000))
+        with tempfile.TemporaryFile(dir=folder) as probe:
+            probe.write(bytes(1_000_000))
     except OSError as error:
         return error.strerror or str(error)
-    finally:
-        with contextlib.suppress(OSError):
-            probe.unlink(missing_ok=True)
     return ""
 
 # %% ../../nbs/00_documents/23_atomic.ipynb #6779eae6
-def _holder(path: Path) -> str:
+def _note(lock: Path) -> Path:
+    "Name the record next to a lock."
+    return lock.with_name(f"{lock.name}.json")
+
+
+def _holder(lock: Path) -> str:
     "The holder in words; a missing or torn note is no error."
     try:
-        note = json.loads(path.with_suffix(".json").read_text(encoding="utf-8"))
+        note = json.loads(_note(lock).read_text(encoding="utf-8"))
         return f"process {note['pid']} on {note['host']}, since {note['since']}"
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return "another process"
 
 # %% ../../nbs/00_documents/23_atomic.ipynb #388a4d9a
@@ -82,16 +168,16 @@ class WriteLock:
         wait: float = 10,   # Seconds, >= 0; then `LockedError` names the holder
     ) -> None:
         from filelock import FileLock, Timeout
-        self.path, self._lock = path, FileLock(str(path), thread_local=False)
+        self.path, self._lock = path, FileLock(str(path), mode=PRIVATE, thread_local=False)
         try:
             self._lock.acquire(timeout=wait, poll_interval=0.05)
         except Timeout:
             waited = f" (waited {wait:g} s)" if wait else ""
-            message = f"{what} is being written by {_holder(path)}{waited}"
-            raise LockedError(f"{message}: try again when it is done") from None
+            who = f"{_holder(path)}{waited}"
+            raise LockedError(f"{what} is being written by {who}: try again when it is done") from None
         note = {"pid": os.getpid(), "host": socket.gethostname(), "since": time.strftime("%Y-%m-%d %H:%M:%S")}
         try:
-            write_atomically(path.with_suffix(".json"), json.dumps(note))
+            write_atomically(_note(path), json.dumps(note), PRIVATE)
         except BaseException:
             self._lock.release()
             raise
@@ -99,7 +185,7 @@ class WriteLock:
     def release(self) -> None:
         "Let others write; a second call does nothing."
         if self._lock.is_locked:
-            self.path.with_suffix(".json").unlink(missing_ok=True)
+            _note(self.path).unlink(missing_ok=True)
             self._lock.release()
 
     def __enter__(self) -> WriteLock:

@@ -14,7 +14,7 @@ from typing import Any
 
 from llama_index.core.schema import BaseNode, Document
 
-from .atomic import write_atomically
+from .atomic import check_own, starts_with_keys, write_atomically
 from .files import Problem, read_documents, record_id
 from .forms import plain_text
 from .halves import read_text
@@ -262,10 +262,12 @@ FILES: dict[str, str] = {
 }  # Kind -> file
 
 def _check_apart(files: Sequence[Path], given: Iterable[str | Path]) -> None:
-    "Refuse to replace a file that is read."
+    "Refuse to replace a file that is read, or that has no records."
     known = [Path(path).resolve() for path in given]
     if own := [file.name for file in files if file.resolve() in known]:
         raise InputError(f"{own[0]} is a file that is read, and would be replaced: name another folder")
+    for file in files:
+        check_own(file, "a file of records", starts_with_keys("id", "type", "content", "prefix"))
 
 
 def _without_endings(documents: Iterable[Document]) -> Iterator[Document]:

@@ -322,12 +322,15 @@ def _save_run(run: Run, folder: Path, key: str) -> None:
 
 
 def _load_run(strategy: Strategy, folder: Path | None, key: str) -> Run | None:
-    "A run that was kept, or None."
+    "A run that was kept, or None: also for one that cannot be read."
     if folder is None or not (folder / f"{key}.json").is_file():
         return None
-    facts = json.loads((folder / f"{key}.json").read_text(encoding="utf-8"))
-    rows = [r for e in read_rows(folder / f"{key}.rows.jsonl.gz").values() for r in e.rows]
-    return Run(strategy, Evaluation(rows, tuple(facts.pop("budgets"))), **facts)
+    try:
+        facts = json.loads((folder / f"{key}.json").read_text(encoding="utf-8"))
+        rows = [r for e in read_rows(folder / f"{key}.rows.jsonl.gz").values() for r in e.rows]
+        return Run(strategy, Evaluation(rows, tuple(facts.pop("budgets"))), **facts)
+    except (OSError, EOFError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return None
 
 # %% ../../nbs/90_evaluation/05_comparison.ipynb #264527cc
 def _index_steps(plan: RunPlan) -> int:
@@ -415,7 +418,7 @@ def read_results(
         results = json.loads(file.read_text(encoding="utf-8"))
         if isinstance(results["strategies"], dict):
             return results
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         pass
     raise InputError(f"{str(file)!r} is no results file")
 

@@ -24,7 +24,7 @@ __all__ = ['Evidence', 'Question', 'quote_places', 'find_quote', 'question_recor
            'load_questions', 'load_qrels', 'load_jsonl', 'load_beir', 'load_squad', 'load_autorag', 'load_dataset']
 
 # %% ../../nbs/90_evaluation/01_datasets.ipynb #035a9f81
-from ..documents.atomic import write_atomically
+from ..documents.atomic import check_own, starts_with_keys, write_atomically
 from ..documents.files import n_skipped, Problem, read_documents, record_id, record_to_document
 from ..documents.forms import plain_text, reading_form
 from ..documents.halves import read_json
@@ -103,13 +103,15 @@ def question_record(question: Question) -> dict[str, Any]:  # JSON values, as `l
 
 # %% ../../nbs/90_evaluation/01_datasets.ipynb #0662b511
 def write_questions(
-    path: str | Path,               # A `.jsonl` file; replaced when it exists
+    path: str | Path,               # A `.jsonl` file; replaces earlier questions, `InputError` for another file
     questions: Iterable[Question],  # In the order in which they are written
 ) -> Path:                          # The file
     "Write questions so that `load_questions` reads them back."
     lines = [json.dumps(question_record(q), ensure_ascii=False) + "\n" for q in questions]
-    write_atomically(Path(path), "".join(lines))
-    return Path(path)
+    path = Path(path)
+    check_own(path, "a file of questions", starts_with_keys("query_id", "query", "evidence"))
+    write_atomically(path, "".join(lines))
+    return path
 
 # %% ../../nbs/90_evaluation/01_datasets.ipynb #fae917f9
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from typing import Any
 __all__ = ['DESIGNS', 'USUAL_PEERS', 'absent_peers', 'told_absent', 'DecisionLine', 'Decision', 'decide']
 
 # %% ../../nbs/90_evaluation/10_decide.ipynb #dec10005
-from ..documents.atomic import write_atomically
+from ..documents.atomic import write_page
 from ..documents.markup import render, said_count, short
 from ..documents.messages import say, translated
 from ..documents.span import InputError, install_command
@@ -188,10 +188,7 @@ class Decision:
 
     def write(self, path: str | Path) -> Path:
         "Write the page; its folder is made when it is not there."
-        path = Path(path)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(path, self.page())
-        return path
+        return write_page(path, self.page())
 
 # %% ../../nbs/90_evaluation/10_decide.ipynb #dec10042
 def _lines(runs: Mapping[str, Run], own: Sequence[Strategy], trained: Sequence[Strategy], designs: Sequence[str],

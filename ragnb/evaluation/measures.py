@@ -24,6 +24,7 @@ __all__ = ['INTERVAL_NOTE', 'ID_MEASURES', 'Score', 'score_passages', 'score_con
            'read_rows']
 
 # %% ../../nbs/90_evaluation/03_measures.ipynb #56a779e9
+from ..documents.atomic import new_file
 from ..documents.markup import card, counted
 from ..documents.span import InputError, n_characters, Passage, shared, Span
 from ..documents.text import tokenizer as named_tokenizer
@@ -424,9 +425,9 @@ def measure_ids(
     return out
 
 # %% ../../nbs/90_evaluation/03_measures.ipynb #39648636
-def _open(path: str | Path, mode: str) -> Any:
-    "Open a text file, a compressed one when its name ends in .gz."
-    return (gzip.open if str(path).endswith(".gz") else open)(path, mode, encoding="utf-8", errors="surrogatepass")
+def _open(path: str | Path, mode: str, packed: bool) -> Any:
+    "Open a text file, or a compressed one."
+    return (gzip.open if packed else open)(path, mode, encoding="utf-8", errors="surrogatepass")
 
 # %% ../../nbs/90_evaluation/03_measures.ipynb #ed6de51d
 def write_rows(
@@ -435,7 +436,7 @@ def write_rows(
     contexts: bool = False,                 # With the context strings
 ) -> None:
     "Write one JSON line a strategy and question."
-    with _open(path, "wt") as file:
+    with new_file(Path(path)) as temporary, _open(temporary, "wt", str(path).endswith(".gz")) as file:
         for name, evaluation in evaluations.items():
             records = ({"strategy": name, **row.to_json(contexts)} for row in evaluation.rows)
             file.writelines(json.dumps(record, ensure_ascii=False) + "\n" for record in records)
@@ -448,11 +449,11 @@ def read_rows(
     path, rows = Path(path), {}
     if not path.is_file():
         raise InputError(f"no file of rows: {str(path)!r}")
-    with _open(path, "rt") as file:
+    with _open(path, "rt", path.suffix == ".gz") as file:
         for number, line in enumerate(file, 1):
             try:
                 record = json.loads(line)
                 rows.setdefault(record["strategy"], []).append(Row.from_json(record))
-            except (ValueError, KeyError, TypeError) as error:
+            except (ValueError, KeyError, TypeError, RecursionError) as error:
                 raise InputError(f"{path.name}:{number}: {error}") from error
     return {name: Evaluation(found, tuple(sorted(found[0].scores))) for name, found in rows.items()}

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = ['plot_recall', 'plot_position']
 
 # %% ../../nbs/90_evaluation/06_plots.ipynb #48d18d6f
+from ..documents.atomic import write_atomically
 from ..documents.markup import counted, short
 from ..documents.span import InputError, install_command, optional
 
@@ -203,7 +204,7 @@ def plot_recall(
         a.grid(alpha=0.3, lw=0.6)
         _recall_panel(a, curves[s], styles)
     if save is not None:
-        Path(save).write_bytes(_bytes(figure, kind))
+        write_atomically(Path(save), _bytes(figure, kind))
     return figure
 
 # %% ../../nbs/90_evaluation/06_plots.ipynb #c062accf
@@ -271,5 +272,5 @@ def plot_position(
         a.locator_params(axis="y", nbins=3)
     axes[-1].set_xlabel("position in the context (0 = its first character)", fontsize=11)
     if save is not None:
-        Path(save).write_bytes(_bytes(figure, kind))
+        write_atomically(Path(save), _bytes(figure, kind))
     return figure

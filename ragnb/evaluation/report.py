@@ -15,7 +15,7 @@ from typing import Any
 __all__ = ['recall_lines', 'differences', 'costs', 'trace_found', 'Report', 'write_report']
 
 # %% ../../nbs/90_evaluation/07_report.ipynb #3aca9b61
-from ..documents.atomic import write_atomically
+from ..documents.atomic import write_page
 from ..documents.markup import render, said_count, short
 from ..documents.messages import say, translated
 from ..pipeline.trace_data import Trace, trace
@@ -229,7 +229,4 @@ def write_report(
     if cache is not None and budgets and traces:
         systems = {r.strategy.name: build_system(r.strategy, tuned.dataset, cache, embed=tuned.embed, fill=max(budgets))
                    for r in tuned.runs}
-    path = Path(path)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(path, Report(tuned, tuned.notes if notes is None else notes, systems, traces).page())
-    return path
+    return write_page(path, Report(tuned, tuned.notes if notes is None else notes, systems, traces).page())

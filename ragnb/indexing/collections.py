@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
@@ -15,15 +16,21 @@ from typing import Any, NamedTuple
 
 # %% auto #0
 __all__ = ['DEFAULT_COLLECTIONS', 'MINISTRIES', 'check_collections', 'load_collections', 'CollectionsReport', 'index_collections',
-           'find_collections', 'chroma_names', 'fill_chroma', 'list_documents', 'index_statistics',
+           'find_collections', 'chroma_names', 'stale_copies', 'fill_chroma', 'list_documents', 'index_statistics',
            'collection_statistics', 'Route', 'route_record']
 
 # %% ../../nbs/70_indexing/05_collections.ipynb #9c9c6cb0
+from ..documents.atomic import WriteLock
 from ..documents.halves import read_json
+from ..documents.servers import without_logins
 from ..documents.span import InputError, SEARCHED
 from ..retrieval.cluster_store import ClusterStore
+from ..retrieval.sqlite_units import Database
 from ..storage.chroma import ChromaStore
-from .folder_index import Index
+from .commits import LOCK
+from ragnb.indexing.folder_index import (
+    FILE, Index, on_cluster, open_file, read_copies, reading, setting, TABLES, write_sum
+)
 from .update import IndexReport, update_index
 
 # %% ../../nbs/70_indexing/05_collections.ipynb #ba2dfaae
@@ -68,6 +75,8 @@ def load_collections(
         return check_collections(read_json(Path(path).read_text(encoding="utf-8")), Path(path).name)
     except json.JSONDecodeError as error:
         raise InputError(f"{Path(path).name}: not JSON ({error.msg} at line {error.lineno})") from error
+    except RecursionError as error:
+        raise InputError(f"{Path(path).name}: not JSON (nested too deeply)") from error
 
 # %% ../../nbs/70_indexing/05_collections.ipynb #52190c09
 def _added(a: IndexReport, b: IndexReport) -> IndexReport:
@@ -129,16 +138,43 @@ def chroma_names(
     return {"children": collection or "children", "parents": f"{collection}_parents" if collection else "parents"}
 
 
+def _keep_copy(folder: Path, place: str | Path, state: int) -> None:
+    "Store in an index where a copy of it is, and of which state."
+    known = without_logins(place) if "://" in str(place) else str(Path(place).resolve())
+    with WriteLock(folder / LOCK, f"the index in {str(folder)!r}"):
+        database = open_file(folder, read_only=False)
+        with database.transaction(write=True) as db:
+            db.execute("INSERT OR REPLACE INTO copy VALUES (?, ?)", [known, state])
+        write_sum(database)
+        database.close()
+
+
+def stale_copies(
+    folder: str | Path,        # An index, or a folder of collections; an index on a cluster has no copies
+) -> list[str]:                # Chroma folders that exist, and addresses
+    "List the copies in Chroma that do not have the newest state."
+    out: dict[str, None] = {}
+    for path in [] if on_cluster(folder) else find_collections(folder) or [Path(folder)]:
+        with reading(path):
+            database = Database(path / FILE, schema=TABLES, read_only=True)
+            state = setting(database.connection, "generation")
+            for place, copied in read_copies(database).items():
+                if copied != state and ("://" in place or Path(place).is_dir()):
+                    out[place] = None
+            database.close()
+    return list(out)
+
+
 def fill_chroma(
     folder: str | Path,        # An index, or a folder of collections
     place: str | Path,         # A Chroma folder, or `http://host:port` of a server
 ) -> dict[str, ChromaStore]:   # Collection -> its store; '' for a single index
     "Copy the contents of indexes to Chroma; remove documents there that the indexes no longer have."
-    place = {"url": place} if "://" in str(place) else {"path": place}
+    home = {"url": place} if "://" in str(place) else {"path": place}
     out: dict[str, ChromaStore] = {}
     for path in find_collections(folder) or [Path(folder)]:
         index, name = Index.open(path), path.name if path != Path(folder) else ""
-        out[name] = store = ChromaStore(**place, **chroma_names(name))
+        out[name] = store = ChromaStore(**home, **chroma_names(name))
         with index.store.snapshot():
             store.delete(set(store.doc_ids()) - set(index.store.doc_ids()))
             ids = index.store.doc_ids()
@@ -148,6 +184,9 @@ def fill_chroma(
                 for address, vector in index.store.get_vectors(nodes).items():
                     nodes[address].embedding = vector
                 store.put(list(nodes.values()), list(outlines.values()))
+            state = index.store.version
+        if os.access(path, os.W_OK):    # an index that you only read is not yours to change
+            _keep_copy(path, place, state)
     return out
 
 # %% ../../nbs/70_indexing/05_collections.ipynb #5e6cb981
@@ -156,7 +195,9 @@ def list_documents(
 ) -> list[dict[str, Any]]:  # id, title, doc_type (or None), searched chunks, characters, keys of its metadata; by id
     "List the documents of an index."
     rows = []
-    for doc_id, outline in index.store.get_outlines(index.doc_ids).all().items():
+    with index.store.snapshot():
+        outlines = index.store.get_outlines(index.doc_ids).all()
+    for doc_id, outline in outlines.items():
         chunks = sum(len(spans) for level, spans in outline.levels.items() if level in SEARCHED)
         metadata = {name: outline.metadata.get(name) for name in ("title", "doc_type")}
         rows.append({"id": doc_id, **metadata, "chunks": chunks, "characters": outline.n_characters,
@@ -168,7 +209,8 @@ def index_statistics(
     index: Index,
 ) -> dict[str, Any]:  # documents, characters, chunks by level, bytes on the disk or on the server
     "Count what is in an index."
-    outlines = index.store.get_outlines(index.doc_ids).all()
+    with index.store.snapshot():
+        outlines = index.store.get_outlines(index.doc_ids).all()
     chunks: dict[str, int] = {}
     for outline in outlines.values():
         for level, spans in outline.levels.items():

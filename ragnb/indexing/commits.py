@@ -26,27 +26,28 @@ if TYPE_CHECKING:
 __all__ = ['LOCK', 'write_error', 'FileWriter', 'open_or_create']
 
 # %% ../../nbs/70_indexing/03_commits.ipynb #04dd2612
-from ..documents.atomic import why_not_written, WriteError, WriteLock
+from ..documents.atomic import PRIVATE, why_not_written, WriteError, WriteLock
 from ..documents.catalogue import Catalogue
+from ..documents.files import Problem
 from ..documents.servers import ServerAddress
 from ..documents.span import IndexMismatchError, InputError, RagnbError
 from ..models.embedding import save_embedding
 from ..models.llm import check_model, shorten
 from ..chunking.parsers import CONTEXTS, describe_parser
 from ..retrieval.sqlite_store import SqliteStore
-from ..retrieval.sqlite_units import Database, SqliteUnits
+from ..retrieval.sqlite_units import damaged, Database, is_damage, SqliteUnits
 from ragnb.indexing.folder_index import (
-    Asked, BROKEN, clear_tables, damaged, FILE, follow_file, Index, IndexWriter, made_anew, Manifest, older, on_cluster,
-    open_file, open_index, read_catalogue, setting, SETTINGS_FILE, SKIPPED, stored_manifest, SUM, TABLES, write_state,
-    write_sum
+    Asked, BROKEN, clear_tables, earlier_patterns, FILE, follow_file, Index, IndexedFolder, IndexWriter, is_unharmed,
+    made_anew, Manifest, older, on_cluster, open_file, open_index, read_catalogue, read_folders, setting, SETTINGS_FILE,
+    stored_manifest, SUM, TABLES, write_folders, write_state, write_sum
 )
 
 # %% ../../nbs/70_indexing/03_commits.ipynb #d155b19a
 LOCK: str = "writer.lock"  # In the index folder; locked by the process that writes
-_OWN = re.compile(r"(index|vectors)\.(db(-wal|-shm|-journal)?|sum|tmp)"
-                  r"|(writer|contexts|skipped|patterns)\.(lock|json|tmp)")
+_OWN = re.compile(r"index\.sum|(index|vectors)\.db(-wal|-shm|-journal)?|(writer|contexts\.jsonl)\.lock(\.json)?")
+_LEFT = re.compile(r"\.ragnb-[0-9a-f]+\.tmp|(index|writer|skipped|patterns)\.tmp")    # By killed runs
 _OLDER = re.compile(r"(chroma|embedding|bm25|multiscale)-\d+|((references|generation)-\d+|manifest|pending)\.json"
-                    r"|vectors\.f32")
+                    r"|vectors\.f32|(skipped|patterns|writer)\.json|contexts\.lock")
 
 
 def _discard(path: Path) -> None:
@@ -63,13 +64,14 @@ def _claim(folder: Path, force: bool = False, wait: float = 10) -> tuple[list[Pa
     if folder.exists() and not folder.is_dir():
         raise InputError(f"the index needs a folder, {str(folder)!r} is a file")
     names = [p.name for p in folder.iterdir()] if folder.exists() and not (folder / FILE).exists() else []
-    if not all(n in (CONTEXTS, SETTINGS_FILE) or _OWN.fullmatch(n) or _OLDER.fullmatch(n) for n in names):
+    kinds = _OWN, _LEFT, _OLDER
+    if not all(n in (CONTEXTS, SETTINGS_FILE) or any(kind.fullmatch(n) for kind in kinds) for n in names):
         raise InputError(f"{str(folder)!r} is not empty and is not an index")
     if "manifest.json" in names and not force:
         raise older(folder)
     made = [p for p in (folder, *folder.parents) if not p.exists()]
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(0o700, parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"the index folder {str(folder)!r} cannot be made: {error.strerror}") from error
     try:
@@ -98,8 +100,10 @@ _FULL = re.compile(r"No space left|disk is full|quota exceeded|\d requested and 
 def write_error(
     error: BaseException,   # The error of an update
     folder: Path,           # Folder of the index
-) -> WriteError | None:     # None if the folder can be written: the error has another reason
-    "Explain in one line that an index cannot be written, if that made an update fail."
+) -> RagnbError | None:     # None if the folder can be written: the error has another reason
+    "Explain in one line that an index is damaged or cannot be written, if that made an update fail."
+    if is_damage(error):
+        return damaged(folder, error)
     kinds = (OSError, RagnbError, sqlite3.Error)
     if not isinstance(error, kinds):
         return None
@@ -125,9 +129,13 @@ class FileWriter(IndexWriter):
 
     def stage(self) -> None:
         "Begin a change of the index."
+        self._start()
+        self.staged = True
+
+    def _start(self) -> None:
+        "Begin a transaction, if there is none."
         if not self.database.connection.in_transaction:
             self.database.connection.execute("BEGIN IMMEDIATE")
-        self.staged = True
 
     def keep_model(self, model: BaseEmbedding) -> str:
         "Write an embedding and return its name."
@@ -139,10 +147,42 @@ class FileWriter(IndexWriter):
         self.database.connection.executemany("INSERT INTO model VALUES (?, ?)", files)
         return f"embedding-{int(self.index.manifest.embedding_folder.rpartition('-')[2] or 0) + 1}"
 
+    def _roots(self) -> set[str]:
+        "List the indexed folders."
+        return {entry["root"] for entry in self.index.manifest.documents.values()}
+
+    def _folders(self) -> dict[str, IndexedFolder]:
+        "Return what is known of each folder, with the patterns that an earlier version has written."
+        known = read_folders(self.database)
+        if self._roots() <= known.keys():
+            return known
+        earlier = earlier_patterns(self.index.folder)
+        return {root: IndexedFolder(patterns, []) for root, patterns in earlier.items()} | known
+
+    def patterns(self, root: str) -> Mapping[str, Sequence[str]]:
+        return self._folders().get(root, IndexedFolder({}, [])).patterns
+
+    def remember(self, root: str, patterns: Mapping[str, Sequence[str]],
+                 problems: Sequence[Problem] | None = None) -> list[Problem]:
+        before = read_folders(self.database)
+        known, roots = self._folders(), self._roots() | {root}
+        earlier = known.get(root, IndexedFolder({}, [])).skipped
+        known[root] = IndexedFolder(dict(patterns), earlier if problems is None else [*problems])
+        kept = {r: of for r, of in known.items() if r in roots or any(of.patterns.values())}
+        if kept != before:
+            self._start()
+            write_folders(self.database, kept)
+            self.saved = False
+        return earlier
+
     def _commit(self, finished: bool) -> None:
-        self.stage()
+        self._start()
+        db, before = self.database.connection, self.index.store.version
         write_state(self.database, self.index.manifest, self.index.catalogue, finished)
-        self.database.connection.execute("COMMIT")
+        if not self.staged:    # no document has changed: a copy of the state before is one of this state
+            state = setting(db, "generation")
+            db.execute("UPDATE copy SET generation = ? WHERE generation = ?", [state, before])
+        db.execute("COMMIT")
         if finished:
             with contextlib.suppress(sqlite3.Error, OSError):    # no space for it: the index is complete without
                 write_sum(self.database)
@@ -170,13 +210,13 @@ class FileWriter(IndexWriter):
     def tidy(self) -> None:
         "Remove the remains of a killed run and of an index of an earlier version."
         for item in self.index.folder.iterdir():
-            if _OLDER.fullmatch(item.name) or item.name in ("index.tmp", "writer.tmp"):
+            if _OLDER.fullmatch(item.name) or _LEFT.fullmatch(item.name):
                 _discard(item)
 
 # %% ../../nbs/70_indexing/03_commits.ipynb #9249c746
 def _remove_file(folder: Path) -> None:
     "Remove the file of an index and its companion files."
-    for name in (SUM, SKIPPED, f"{FILE}-wal", f"{FILE}-shm", FILE):
+    for name in (SUM, f"{FILE}-wal", f"{FILE}-shm", FILE):
         _discard(folder / name)
 
 
@@ -209,12 +249,12 @@ def _opened(folder: Path, force: bool) -> Database:
             stored_manifest(database)
             return database
     except (IndexMismatchError, *BROKEN) as error:
-        unharmed = any(said in str(error) for said in ("locked", "readonly", "unable to open", "full", "I/O"))
-        if isinstance(error, sqlite3.OperationalError) and unharmed:    # it is in use, or cannot be written
+        if is_unharmed(error):
             raise
         if not force:
             raise (error if isinstance(error, RagnbError) else damaged(folder, error)) from error
         _remove_file(folder)
+    (folder / FILE).touch(PRIVATE)
     return Database(folder / FILE, schema=TABLES)
 
 # %% ../../nbs/70_indexing/03_commits.ipynb #08b96f80

@@ -28,15 +28,16 @@ if TYPE_CHECKING:
     from llama_index.core.base.embeddings.base import BaseEmbedding
 
 # %% auto #0
-__all__ = ['FORMAT', 'FILE', 'SETTINGS_FILE', 'SUM', 'SKIPPED', 'PATTERNS', 'TABLES', 'BROKEN', 'Manifest', 'checksum',
-           'write_sum', 'setting', 'check_sum', 'read_skipped', 'keep_skipped', 'read_patterns', 'keep_patterns',
-           'asked_skipped', 'stored_manifest', 'read_catalogue', 'write_state', 'clear_tables', 'model_files',
-           'on_cluster', 'Asked', 'open_parser', 'needs_fit', 'open_embedding', 'Index', 'damaged', 'older',
-           'check_there', 'open_file', 'open_index', 'made_anew', 'follow', 'follow_file', 'IndexWriter']
+__all__ = ['FORMAT', 'FILE', 'SETTINGS_FILE', 'SUM', 'PATTERNS', 'TABLES', 'BROKEN', 'Manifest', 'reading', 'is_unharmed',
+           'IndexedFolder', 'read_folders', 'read_copies', 'write_folders', 'earlier_patterns', 'checksum', 'write_sum',
+           'read_sum', 'setting', 'check_sum', 'asked_skipped', 'stored_manifest', 'read_catalogue', 'write_state',
+           'clear_tables', 'model_files', 'on_cluster', 'Asked', 'open_parser', 'needs_fit', 'open_embedding', 'Index',
+           'older', 'check_there', 'open_checked', 'open_file', 'open_index', 'read_patterns', 'made_anew', 'follow',
+           'follow_file', 'IndexWriter']
 
 # %% ../../nbs/70_indexing/02_folder_index.ipynb #3955ebae
 from ..documents.arguments import checked
-from ..documents.atomic import write_atomically, WriteError
+from ..documents.atomic import PRIVATE, write_atomically, WriteError
 from ..documents.catalogue import Catalogue, catalogue_of, catalogue_records
 from ..documents.files import Problem
 from ..documents.halves import composed
@@ -55,7 +56,7 @@ from ragnb.chunking.parsers import (
 )
 from ..storage.store import ChunkStore
 from ..retrieval.sqlite_store import packed, SqliteStore, STORED, unpacked
-from ..retrieval.sqlite_units import Database, read_file, SCHEMA, SqliteUnits
+from ..retrieval.sqlite_units import damaged, Database, read_file, SCHEMA, SqliteUnits
 
 # %% ../../nbs/70_indexing/02_folder_index.ipynb #1ae32217
 FORMAT: int = 6  # Version of an index; earlier versions must be rebuilt
@@ -91,13 +92,106 @@ class Manifest:
 FILE: str = "index.db"    # In the folder of an index
 SETTINGS_FILE: str = "ragnb.toml"  # Your settings, not those of the index: see `ragnb.pipeline.settings`
 SUM: str = "index.sum"    # Next to it: its checksum
-SKIPPED: str = "skipped.json"      # Next to it: the files that the last update of each folder skipped
-PATTERNS: str = "patterns.json"    # Next to it: the patterns that say which files of each folder are read
+PATTERNS: str = "patterns.json"    # Next to an index of an earlier version: the patterns of its folders
 
 TABLES: str = SCHEMA + STORED + """
 CREATE TABLE IF NOT EXISTS entry (id TEXT PRIMARY KEY, told TEXT, holding BLOB) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS model (name TEXT PRIMARY KEY, data BLOB) WITHOUT ROWID;   -- files of the embedding
+CREATE TABLE IF NOT EXISTS folder (root TEXT PRIMARY KEY, told BLOB) WITHOUT ROWID;  -- an `IndexedFolder`, packed
+CREATE TABLE IF NOT EXISTS copy (place TEXT PRIMARY KEY, generation INTEGER) WITHOUT ROWID;   -- in Chroma: its state
 """
+
+# %% ../../nbs/70_indexing/02_folder_index.ipynb #ea3b0121
+# Errors from reading a damaged index
+BROKEN = sqlite3.DatabaseError, zlib.error, ValueError, KeyError, TypeError, AttributeError
+
+
+@contextlib.contextmanager
+def reading(
+    folder: str | Path,     # Folder of an index
+) -> Iterator[None]:        # `IndexMismatchError` for a damaged one, `InputError` for one that is in use or closed
+    "Turn the errors of SQLite and of values that do not fit into one that says what to do."
+    try:
+        yield
+    except RagnbError:
+        raise
+    except BROKEN as error:
+        if is_unharmed(error):
+            raise InputError(f"the index in {str(folder)!r} cannot be read: {error}") from error
+        raise damaged(folder, error) from error
+
+
+def is_unharmed(
+    error: Exception,
+) -> bool:
+    "Check for an error of SQLite about a file that is in use, or that cannot be opened or written."
+    told = ("locked", "readonly", "unable to open", "full", "I/O")
+    return isinstance(error, sqlite3.OperationalError) and any(words in str(error) for words in told)
+
+# %% ../../nbs/70_indexing/02_folder_index.ipynb #934e89f8
+class IndexedFolder(NamedTuple):
+    "What an index knows of a folder, besides its documents."
+    patterns: Mapping[str, Sequence[str]]    # `include` and `exclude`
+    skipped: Sequence[Problem]               # Files and records, by its last update
+
+
+def read_folders(
+    database: Database,
+) -> dict[str, IndexedFolder]:    # By root; {} in an index of an earlier version
+    "Read what an index knows of its folders."
+    folders: dict[str, IndexedFolder] = {}
+    try:
+        rows = database.connection.execute("SELECT root, told FROM folder").fetchall()
+    except sqlite3.OperationalError as error:
+        if "no such table" not in str(error):
+            raise
+        return folders
+    with reading(Path(database.path).parent):
+        for root, told in [(root, unpacked(told)) for root, told in rows]:
+            skipped = [Problem(**row | {"names": tuple(row["names"])}) for row in told["skipped"]]
+            folders[root] = IndexedFolder(told["patterns"], skipped)
+    return folders
+
+
+def read_copies(
+    database: Database,
+) -> dict[str, int]:         # Place in Chroma -> the state that was copied; {} in an index of an earlier version
+    "Read where copies of an index are."
+    try:
+        return dict(database.connection.execute("SELECT place, generation FROM copy"))
+    except sqlite3.OperationalError as error:
+        if "no such table" not in str(error):
+            raise
+        return {}
+
+
+def write_folders(
+    database: Database,      # In a transaction
+    folders: Mapping[str, IndexedFolder],
+) -> None:
+    "Replace what an index knows of its folders."
+    rows = [(root, packed({"patterns": folder.patterns, "skipped": [asdict(problem) for problem in folder.skipped]}))
+            for root, folder in folders.items()]
+    database.connection.execute("DELETE FROM folder")
+    database.connection.executemany("INSERT INTO folder VALUES (?, ?)", rows)
+
+# %% ../../nbs/70_indexing/02_folder_index.ipynb #b95cf759
+def earlier_patterns(
+    folder: Path,                           # Of an index
+) -> dict[str, dict[str, list[str]]]:       # By root; `InputError` for a file that cannot be read
+    "Read the patterns that an earlier version wrote next to an index; {} without such a file."
+    file = folder / PATTERNS
+    try:
+        told = {root: dict(patterns) for root, patterns in json.loads(file.read_text(encoding="utf-8")).items()}
+        for of in (of for patterns in told.values() for of in patterns.values()):
+            if not isinstance(of, list) or not all(isinstance(pattern, str) for pattern in of):
+                raise TypeError
+    except (FileNotFoundError, NotADirectoryError):
+        return {}
+    except (OSError, ValueError, TypeError, AttributeError, RecursionError) as error:
+        raise InputError(f"the patterns in {str(file)!r} cannot be read: delete the file, and name them again with "
+                         "--include and --exclude") from error
+    return told
 
 # %% ../../nbs/70_indexing/02_folder_index.ipynb #39882ee5
 def checksum(
@@ -117,9 +211,21 @@ def write_sum(
     path = Path(database.path)
     busy = database.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
     with database.transaction() as db:
-        told = {"state": int(setting(db, "generation") or 0), "crc": checksum(path)}
+        told = {"state": int(setting(db, "generation") or 0), "crc": checksum(path),
+                "patterns": sum(any(folder.patterns.values()) for folder in read_folders(database).values())}
         if not busy and _is_alone(path):
-            write_atomically(path.with_name(SUM), json.dumps(told))
+            write_atomically(path.with_name(SUM), json.dumps(told), PRIVATE)
+
+
+def read_sum(
+    folder: str | Path,   # Of an index
+) -> dict[str, Any]:      # state, crc, patterns; {} without a file that can be used
+    "Read the checksum of an index."
+    try:
+        told = json.loads(Path(folder, SUM).read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return told if isinstance(told, dict) else {}
 
 
 def _is_alone(path: Path) -> bool:
@@ -149,84 +255,20 @@ def check_sum(
     path = Path(database.path)
     with database.transaction() as db:
         state = int(setting(db, "generation") or 0)    # 0: nothing is committed
-        try:
-            told = {"state": 0, "crc": 0} | json.loads(path.with_name(SUM).read_text(encoding="utf-8"))
-        except (OSError, ValueError, TypeError):
+        if not (told := read_sum(path.parent)):
             return
-        same = told["state"] != state or not _is_alone(path) or told["crc"] == checksum(path)
+        same = told.get("state") != state or not _is_alone(path) or told.get("crc") == checksum(path)
         if not same or not state:    # a checksum implies a state
             raise IndexMismatchError(f"{str(path)!r} is damaged: {rebuild(path.parent)} builds it again")
 
-# %% ../../nbs/70_indexing/02_folder_index.ipynb #934e89f8
-def _read_by_root(file: Path) -> dict[str, Any]:
-    "Read a file with an entry for each indexed folder; {} without one."
-    try:
-        told = json.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return {}
-    return told if isinstance(told, dict) else {}
-
-
-def _write_by_root(file: Path, told: Mapping[str, Any]) -> None:
-    "Write such a file; an index that cannot be written does without."
-    with contextlib.suppress(OSError):
-        write_atomically(file, json.dumps(told, ensure_ascii=False))
-
-
-def read_skipped(
-    folder: str | Path,                # Of an index
-) -> dict[str, list[Problem]]:         # Indexed folder -> files and records; {} without such a file
-    "Read what the last update of each folder skipped."
-    told = _read_by_root(Path(folder, SKIPPED))
-    try:
-        return {root: [Problem(**row | {"names": tuple(row["names"])}) for row in rows] for root, rows in told.items()}
-    except (TypeError, KeyError):
-        return {}
-
-
-def keep_skipped(
-    folder: Path,                      # Of an index
-    root: str,                         # The indexed folder
-    problems: Sequence[Problem],       # Of its update
-    roots: Iterable[str] = (),         # The folders in the index: other folders are dropped from the file
-) -> list[Problem]:                    # Those that an earlier update has stored
-    "Store what an update skipped."
-    before = read_skipped(folder)
-    rows = [problem for problem in problems if problem.kind != "taken"]     # those end in an error, every time
-    kept = {r: of for r, of in before.items() if r in roots} | {root: rows}
-    if (now := {r: of for r, of in kept.items() if of}) != before:
-        _write_by_root(folder / SKIPPED, {r: [asdict(problem) for problem in of] for r, of in now.items()})
-    return [problem for problem in rows if problem in before.get(root, ())]
-
-# %% ../../nbs/70_indexing/02_folder_index.ipynb #b95cf759
-def read_patterns(
-    folder: str | Path,                    # Of an index
-    root: str,                             # An indexed folder
-) -> dict[str, list[str]]:                 # `include` and `exclude`; {} for a folder without patterns
-    "Read the patterns that a folder was indexed with."
-    return _read_by_root(Path(folder, PATTERNS)).get(root, {})
-
-
-def keep_patterns(
-    folder: Path,                              # Of an index
-    root: str,                                 # The indexed folder
-    patterns: Mapping[str, Sequence[str]],     # `include` and `exclude`
-    roots: Iterable[str] = (),                 # The folders in the index: other folders are dropped from the file
-) -> None:
-    "Store the patterns of a folder."
-    before = _read_by_root(folder / PATTERNS)
-    kept = {r: of for r, of in before.items() if r in roots} | {root: dict(patterns)}
-    if (now := {r: of for r, of in kept.items() if any(of.values())}) != before:
-        _write_by_root(folder / PATTERNS, now)
-
 # %% ../../nbs/70_indexing/02_folder_index.ipynb #b9afe8af
 def asked_skipped(
-    skipped: Mapping[str, Sequence[Problem]],   # From `read_skipped`
+    folders: Mapping[str, IndexedFolder],       # From `read_folders`
     question: str,
 ) -> list[tuple[str, str]]:                     # Name and reason
     "Find the skipped files that a question names."
     asked, found = composed(question).casefold(), []
-    for problem in (p for problems in skipped.values() for p in problems if p.n):
+    for problem in (p for folder in folders.values() for p in folder.skipped if p.n):
         for name in problem.names or (problem.where,):
             file = PurePosixPath(composed(name).casefold())
             stem = rf"(?<!\w){re.escape(file.stem)}(?![a-z0-9_])"     # a Korean particle may follow
@@ -582,29 +624,11 @@ class Index:
         if on_cluster(folder):
             from ragnb.indexing.cluster_index import open_cluster
             return open_cluster(ServerAddress(folder), Asked.of(*asked))
-        try:
+        with reading(folder):
             database = open_file(folder)
-        except BROKEN as error:
-            if isinstance(error, RagnbError):
-                raise
-            if isinstance(error, sqlite3.OperationalError) and "unable to open" in str(error):
-                raise InputError(f"the index in {str(folder)!r} cannot be read: {error}") from error
-            raise damaged(folder, error) from error
         return open_index(Path(folder), database, Asked.of(*asked))
 
 # %% ../../nbs/70_indexing/02_folder_index.ipynb #0377f8b0
-# Errors from reading a damaged index
-BROKEN = sqlite3.DatabaseError, zlib.error, ValueError, KeyError, TypeError, AttributeError
-
-
-def damaged(
-    folder: str | Path,     # Folder of an index
-    error: Exception,       # Error of SQLite
-) -> IndexMismatchError:
-    "Build the error for an index that cannot be read."
-    return IndexMismatchError(f"the index in {str(folder)!r} is damaged ({error}); {rebuild(folder)} builds it again")
-
-
 def older(
     folder: str | Path,    # Folder of an index
 ) -> IndexMismatchError:
@@ -627,11 +651,10 @@ def check_there(
     raise InputError(f"no index in {str(folder)!r}: make one with `ragnb index PATH --index {folder}`")
 
 
-def open_file(
+def open_checked(
     folder: str | Path,       # Folder of an index
-    read_only: bool = True,
 ) -> Database:                # `InputError` without an index, `IndexMismatchError` if it is damaged or older
-    "Open the file of an index."
+    "Open the file of an index for reading, also of one whose first run has not finished."
     check_there(folder)
     file = Path(folder) / FILE
     if not os.access(file, os.R_OK):
@@ -639,9 +662,18 @@ def open_file(
         raise InputError(f"the index in {str(folder)!r} cannot be read: {denied.strerror}") from denied
     database = Database(file, schema=TABLES, read_only=True)
     check_sum(database)
+    return database
+
+
+def open_file(
+    folder: str | Path,       # Folder of an index
+    read_only: bool = True,
+) -> Database:                # As `open_checked`; `InputError` too if its first run has not finished
+    "Open the file of an index."
+    database = open_checked(folder)
     if not read_only:
         database.close()
-        return Database(file, schema=TABLES)
+        return Database(Path(folder) / FILE, schema=TABLES)
     if setting(database.connection, "finished") is None:
         raise InputError(f"the run that makes the index in {str(folder)!r} has not finished: "
                          f"run `ragnb index PATH --index {folder}` again")
@@ -654,7 +686,7 @@ def open_index(
     asked: Asked,
 ) -> Index:                   # `IndexMismatchError` if it does not match or is damaged
     "Open the index in a file."
-    try:
+    with reading(folder):
         manifest = stored_manifest(database)
         made = open_parser(folder, manifest, asked)
         with model_files(database) as files:
@@ -663,10 +695,22 @@ def open_index(
         index = Index(folder, manifest, made, model, store, partial(read_catalogue, database))
         follow_file(index)
         return index
-    except RagnbError:
-        raise
-    except BROKEN as error:
-        raise damaged(folder, error) from error
+
+
+def read_patterns(
+    folder: str | Path,                    # Of an index; may be missing, or an address on a cluster, which stores none
+    root: str,                             # An indexed folder
+) -> Mapping[str, Sequence[str]]:          # `include` and `exclude`; `IndexMismatchError` for a damaged index
+    "Read the patterns that a folder was indexed with; {} for none."
+    if on_cluster(folder):
+        return {}
+    folders: dict[str, IndexedFolder] = {}
+    if Path(folder, FILE).is_file():
+        with reading(folder):
+            database = open_checked(folder)
+            folders = read_folders(database)
+            database.close()
+    return folders[root].patterns if root in folders else earlier_patterns(Path(folder)).get(root, {})
 
 
 def made_anew(
@@ -735,6 +779,22 @@ class IndexWriter:
         self.index, self.fresh, self.hidden = index, fresh, hidden
         self.kept = hidden and not fresh      # Continue an earlier run
         self.whole, self.staged, self.saved = not hidden, False, True
+
+    def patterns(
+        self,
+        root: str,             # An indexed folder
+    ) -> Mapping[str, Sequence[str]]:
+        "Return the patterns of a folder; an index on a cluster stores none."
+        return {}
+
+    def remember(
+        self,
+        root: str,                            # The indexed folder
+        patterns: Mapping[str, Sequence[str]],       # `include` and `exclude`
+        problems: Sequence[Problem] | None = None,   # What its update has skipped; None: not known yet
+    ) -> list[Problem]:                       # What an earlier update had skipped
+        "Store what is known of a folder; an index on a cluster stores nothing."
+        return []
 
     def check_in(self) -> bool:
         "Commit the work so far if readers cannot open it yet; return whether it was committed."

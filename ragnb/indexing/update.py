@@ -9,6 +9,7 @@ import contextlib
 import copy
 import hashlib
 import json
+import shlex
 import time
 from array import array
 from collections import Counter, deque
@@ -17,7 +18,7 @@ from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
-from typing import Any, TYPE_CHECKING
+from typing import Any, NamedTuple, TYPE_CHECKING
 
 from llama_index.core.node_parser import NodeParser
 from llama_index.core.schema import Document, TextNode, MetadataMode
@@ -26,15 +27,16 @@ if TYPE_CHECKING:
     from tqdm import tqdm
 
 # %% auto #0
-__all__ = ['Batch', 'IndexReport', 'document_hash', 'fit_pieces', 'IndexUpdate', 'update_index', 'index_documents',
-           'remove_documents']
+__all__ = ['Batch', 'NO_PATTERNS', 'IndexReport', 'document_hash', 'fit_pieces', 'Patterns', 'IndexUpdate', 'update_index',
+           'index_documents', 'remove_documents']
 
 # %% ../../nbs/70_indexing/04_update.ipynb #85fac133
 from ..documents.catalogue import updated_catalogue, holding_of, Holding
 from ..documents.files import Problem, read_documents
 from ..documents.kinds import reading_notes
 from ..documents.halves import replace_halves, replace_halves_in
-from ..documents.span import DuplicateIdError, InputError, Outline, parse_address, SEARCHED
+from ..documents.servers import rebuild
+from ..documents.span import DuplicateIdError, IndexMismatchError, InputError, Outline, parse_address, SEARCHED
 from ..models.embedding import describe_embedding, NgramEmbedding
 from ..models.local import LocalEmbedding
 from ..models.vectors import VectorCache, VECTORS
@@ -44,7 +46,7 @@ from ..chunking.parsers import needs_parser
 from ..storage.store import ChunkReader, embed_nodes
 from .commits import FileWriter, open_or_create, write_error
 from ragnb.indexing.folder_index import (
-    check_there, Index, keep_patterns, keep_skipped, Manifest, needs_fit, on_cluster, read_patterns
+    check_there, earlier_patterns, Index, Manifest, needs_fit, read_patterns, read_sum
 )
 
 # %% ../../nbs/70_indexing/04_update.ipynb #17ad5b87
@@ -278,6 +280,33 @@ class _Embedder:
         self.report.vectors_kept += len(searched) - len(new)
         return new
 
+# %% ../../nbs/70_indexing/04_update.ipynb #2742f146
+class Patterns(NamedTuple):
+    "Which files of a folder are read."
+    of: Mapping[str, Sequence[str]]    # `include` and `exclude`
+    given: Sequence[str]               # Which of both were named in this update; the others are of the last one
+
+
+NO_PATTERNS = Patterns({}, ())
+
+
+def _keep_patterns(writer: FileWriter, root: str, patterns: Patterns, moved: Sequence[str]) -> None:
+    "Store the patterns of a folder; `InputError` if it had others under the name that it has moved from."
+    for old in moved:
+        lost = [f"--{name} {shlex.quote(pattern)}" for name, known in writer.patterns(old).items()
+                if name not in patterns.given for pattern in known if pattern not in patterns.of.get(name, ())]
+        if lost:
+            raise InputError(f"{old!r} has moved to {root!r}, and was indexed with {' '.join(lost)}: give these "
+                             "options again, or none for no patterns")
+    writer.remember(root, patterns.of)
+
+
+def _keep_skipped(writer: FileWriter, root: str, patterns: Patterns, report: IndexReport) -> None:
+    "Store the files that an update skipped, and report those that an earlier one skipped too."
+    skipped = [problem for problem in report.problems if problem.kind != "taken"]   # those end in an error, every time
+    known = writer.remember(root, patterns.of, skipped)
+    report.known = [problem for problem in skipped if problem in known]
+
 # %% ../../nbs/70_indexing/04_update.ipynb #8d0ed600
 def _split(parser: SpanNodeParser, documents: Iterable[Document], read: dict[str, Holding],
            problems: list[Problem]) -> Iterator[tuple[list[TextNode], Outline]]:
@@ -289,6 +318,13 @@ def _split(parser: SpanNodeParser, documents: Iterable[Document], read: dict[str
         yield found
 
 
+def _entry(index: Index, root: str, document: Document) -> dict[str, Any]:
+    "Build the manifest's entry of a document."
+    retry = "retry-" if document.id_ in getattr(index.parser, "incomplete", ()) else ""
+    return {"hash": retry + document_hash(document), "root": root, "characters": len(document.text),
+            "file": document.metadata.get("file_name", document.id_), "embedding": index.manifest.embedding_folder}
+
+
 class IndexUpdate:
     "One update of an index: plan, split, embed and store in batches, commit."
 
@@ -298,10 +334,12 @@ class IndexUpdate:
         documents: Sequence[Document],   # All documents of the root, with different ids
         root: str,                       # Their source: a folder, or the name of a batch
         report: IndexReport,             # Filled in by `run`
+        patterns: Patterns = NO_PATTERNS,
     ) -> None:
         self.writer, self.index, self.report = writer, writer.index, report
         self.documents, self.root, self.embedder = documents, root, _Embedder(writer.index, report)
         self.uncited, self.read = "", {}   # Last document without citations; data of each document
+        self.patterns = patterns
 
     def run(
         self,
@@ -341,6 +379,7 @@ class IndexUpdate:
             remarks = getattr(self.index.embed_model, "remarks", list)()
             self.report.problems += [Problem("embedding", remark, n=0) for remark in remarks]
         self.report.moved = _take_over(self.index.manifest, self.documents, self.root)
+        _keep_patterns(writer, self.root, self.patterns, self.report.moved)
         plan = _plan(self.index, self.documents, self.root, self.report)
         new = {d.id_: len(d.text) for d in plan.todo}
         old = sum(e["characters"] for i, e in self.index.manifest.documents.items() if i not in new)
@@ -355,6 +394,7 @@ class IndexUpdate:
             writer.check_in()
         self._write(plan.todo, show_progress)
         _count_contexts(self.index.parser, self.report)
+        _keep_skipped(writer, self.root, self.patterns, self.report)
         if writer.staged or not writer.saved:
             writer.commit()
         self.embedder.cache.keep_only()
@@ -375,7 +415,7 @@ class IndexUpdate:
                 given = {d.id_: d for d in todo}
                 batches = _batches(_split(self.index.parser, todo, self.read, self.report.problems))
                 for outline in self._in_turn(batches, len(todo), bar):
-                    manifest.documents[outline.doc_id] = self._entry(given[outline.doc_id])
+                    manifest.documents[outline.doc_id] = _entry(self.index, self.root, given[outline.doc_id])
                     self.report.characters += outline.n_characters
                 self._cite(known)
             store = self.index.store       # texts of an older embedding are there
@@ -383,13 +423,6 @@ class IndexUpdate:
             stored = ((list(store.get_chunks(o.addresses()).found.values()), o) for o in found)
             for outline in self._in_turn(_batches(stored), len(stale), bar, True):
                 manifest.documents[outline.doc_id]["embedding"] = manifest.embedding_folder
-
-    def _entry(self, document: Document) -> dict[str, Any]:
-        "Build the manifest's entry of a document."
-        retry = "retry-" if document.id_ in getattr(self.index.parser, "incomplete", ()) else ""
-        return {"hash": retry + document_hash(document), "root": self.root, "characters": len(document.text),
-                "file": document.metadata.get("file_name", document.id_),
-                "embedding": self.index.manifest.embedding_folder}
 
     def _cite(self, known: str) -> None:
         "Record the citations of this root; earlier ones were parsed with the names of `known`."
@@ -419,10 +452,19 @@ class IndexUpdate:
                 since, last, took = 0, time.monotonic(), time.monotonic() - now
 
 # %% ../../nbs/70_indexing/04_update.ipynb #9b821a29
-def _patterns(folder: str | Path, root: str, report: IndexReport,
-              **given: Sequence[str] | None) -> dict[str, list[str]]:
+def _patterns(folder: str | Path, root: str, report: IndexReport, force: bool,
+              given: Mapping[str, Sequence[str] | None]) -> dict[str, list[str]]:
     "Return the patterns of an update: those that were given, else those of the last one, with a note."
-    known = {} if on_cluster(folder) else read_patterns(folder, root)
+    try:
+        known = read_patterns(folder, root)
+    except IndexMismatchError as error:
+        if not force:
+            raise
+        known, told = earlier_patterns(Path(folder)).get(root, {}), read_sum(folder)
+        if None in given.values() and (not told or told.get("patterns")):    # an earlier version did not count them
+            command = rebuild(folder).rstrip("`") + " --include none --exclude none`"
+            raise InputError(f"the index in {str(folder)!r} is damaged, and the patterns of its folders may be lost "
+                             f"with it: name them with --include and --exclude; without patterns, {command}") from error
     patterns = {name: list(known.get(name, []) if of is None else of) for name, of in given.items()}
     for name in (name for name, of in given.items() if of is None and patterns[name]):
         told = f"{', '.join(map(repr, patterns[name]))} as before; --{name} none forgets that"
@@ -477,7 +519,8 @@ def update_index(path: str | Path, folder: str | Path = ".ragnb", *, embed: str 
     Raises
     ------
     InputError
-        If nothing can be read from `path`, or `folder` has other contents.
+        If nothing can be read from `path`, or `folder` has other contents. Also if the patterns of the last update
+        are lost: name them again.
     IndexMismatchError
         If the index was made with another embedding or splitter, or is damaged, and `force` is False. Also if
         documents must be split and your own splitter was not passed.
@@ -485,19 +528,16 @@ def update_index(path: str | Path, folder: str | Path = ".ragnb", *, embed: str 
         If another process is still writing this index; the message identifies it.
     """
     root, report = str(Path(path).resolve()), IndexReport()
-    patterns = _patterns(folder, root, report, include=include, exclude=exclude)
+    given = {"include": include, "exclude": exclude}
+    patterns = _patterns(folder, root, report, force, given)
     documents = list(read_documents(path, report.problems, base, **patterns, once=True))
     if not documents:
         raise InputError(f"nothing could be read from {str(path)!r}: {'; '.join(map(str, report.problems[:3]))}")
     writer = open_or_create(folder, embed, parser, force=force, contexts=contexts,
                             base_url=base_url, embed_options=embed_options, wait=wait)
-    index = writer.index
-    IndexUpdate(writer, documents, root, report).run(show_progress)
-    if isinstance(index.place, Path):
-        roots = {entry["root"] for entry in index.manifest.documents.values()}
-        report.known = keep_skipped(index.place, root, report.problems, roots)
-        keep_patterns(index.place, root, patterns, roots)
-    return index, report
+    asked = Patterns(patterns, [name for name, of in given.items() if of is not None])
+    IndexUpdate(writer, documents, root, report, asked).run(show_progress)
+    return writer.index, report
 
 # %% ../../nbs/70_indexing/04_update.ipynb #f4e8c3e6
 def _storable(document: Document) -> Document:
@@ -580,9 +620,12 @@ def remove_documents(
             writer.stage()
             _clear(writer, _Plan(ids))
             writer.commit()
-    except BaseException:
+    except BaseException as error:
+        told = write_error(error, writer.index.folder)
         if not writer.kept:
             writer.abandon()
+        if told is not None:
+            raise told from error
         raise
     finally:
         writer.release()

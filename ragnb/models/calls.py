@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 import threading
 from collections.abc import Callable, Iterable, Iterator
@@ -19,7 +20,7 @@ from typing import Any
 __all__ = ['clean_answer', 'CallCache', 'Call', 'model_name', 'call_key', 'CallReport', 'ask_all']
 
 # %% ../../nbs/10_models/11_calls.ipynb #2b30f2f9
-from ..documents.atomic import WriteLock
+from ..documents.atomic import PRIVATE, WriteLock
 from ..documents.span import InputError
 from ..documents.text import tokenizer
 from .llm import resolve_llm, strip_thinking
@@ -97,9 +98,9 @@ class CallCache:
         with self._lock:
             if self.path is not None:
                 self.path.parent.mkdir(parents=True, exist_ok=True)
-                with WriteLock(self.path.with_suffix(".lock"), f"the cache {str(self.path)!r}", wait=60):
+                with WriteLock(self.path.with_name(f"{self.path.name}.lock"), f"the cache {str(self.path)!r}", wait=60):
                     self._known()     # under the lock, a line without end is incomplete
-                    with self.path.open("ab") as file:
+                    with open(self.path, "ab", opener=lambda name, flags: os.open(name, flags, PRIVATE)) as file:
                         file.write((b"\n" if self._tail else b"") + line)
             self._answers[key] = answer
 

@@ -76,7 +76,7 @@ def _read_json(path: Path) -> dict[str, Any]:
     "Read a JSON object; the error shows the path."
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as e:
+    except (OSError, ValueError, RecursionError) as e:
         raise InputError(f"no readable embedding in {str(path)!r}: {e}") from e
     if not isinstance(record, dict):
         kind = type(record).__name__

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = ['VECTORS', 'VectorCache', 'embed_texts']
 
 # %% ../../nbs/10_models/05_vectors.ipynb #0dfb5ea3
+from ..documents.atomic import PRIVATE
 from ..documents.span import RagnbError
 
 # %% ../../nbs/10_models/05_vectors.ipynb #bf41b9b2
@@ -70,6 +71,9 @@ class VectorCache:
     ) -> None:                                # On disk on return: a kill after that loses nothing
         "Keep vectors."
         self.path.parent.mkdir(parents=True, exist_ok=True)
+        with self._lock:
+            if not self.path.exists():
+                self.path.touch(PRIVATE)
         rows = [(self._key(text), np.asarray(vector, np.float32).tobytes()) for text, vector in zip(texts, vectors)]
         self._run("INSERT OR REPLACE INTO vectors VALUES (?, ?)", rows)
 

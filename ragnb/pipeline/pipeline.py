@@ -44,7 +44,7 @@ from ragnb.context.builders import (
 )
 from ..context.compress import Compressor
 from ..context.conversation import Conversation, sole_passages
-from ..indexing.folder_index import asked_skipped, Index, read_skipped
+from ..indexing.folder_index import asked_skipped, Index, read_folders
 from .answer import Answer, AnswerStream, awritten, numbered_passages, with_focus, written
 from .chance import absent_notes
 from ragnb.pipeline.engines import (
@@ -167,8 +167,8 @@ def marked(
 def _skipped_notes(question: str, store: ChunkReader) -> list[Note]:
     "Note that a question names a file that was not indexed."
     stores = getattr(store, "stores", {"": store}).values()
-    folders = [Path(s.database.path).parent for s in stores if hasattr(s, "database")]
-    named = [file for folder in folders for file in asked_skipped(read_skipped(folder), question)]
+    databases = [s.database for s in stores if hasattr(s, "database")]
+    named = [file for database in databases for file in asked_skipped(read_folders(database), question)]
     told = [say("{file} was not indexed: {reason}", file=file, reason=translated(reason)) for file, reason in named[:1]]
     return [Note("skipped", text) for text in told]
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ['SETTINGS', 'SettingsKey', 'check_settings', 'load_settings', 'write_settings', 'pipeline_arguments', 'read_settings']
 
 # %% ../../nbs/80_pipeline/05_settings.ipynb #f20d35c9
-from ..documents.atomic import write_atomically
+from ..documents.atomic import check_own, write_atomically
 from ..documents.catalogue import Catalogue
 from ..documents.markup import visible
 from ..documents.span import InputError
@@ -124,25 +124,35 @@ def load_settings(
         import tomli as tomllib
     try:
         values = tomllib.loads(path.read_text(encoding="utf-8-sig"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         why = getattr(error, "strerror", None) or error
         raise InputError(f"settings {str(path)!r} cannot be read: {why}") from error
     check_settings(values, path)
     return values
 
 # %% ../../nbs/80_pipeline/05_settings.ipynb #8355e414
+def _holds_settings(path: Path) -> bool:
+    "Check for a file that `load_settings` reads."
+    try:
+        load_settings(path)
+    except InputError:
+        return False
+    return True
+
+
 def write_settings(
     place: str | Path,           # Folder of an index, made when it is not there, or a `.toml` file
     values: Mapping[str, Any],   # As of `load_settings`; `InputError` for what it would refuse
     note: str = "",              # Lines of comment above them
-) -> Path:                       # The file; what was in it is replaced
+) -> Path:                       # The file; earlier settings are replaced
     "Write settings."
     path = Path(place) if Path(place).suffix == ".toml" else Path(place) / SETTINGS_FILE
     check_settings(values, path)
+    check_own(path, "a file of settings", _holds_settings)
     lines = [f"# {visible(line)}" for line in note.splitlines()]
     for key, value in values.items():   # JSON writes these values as TOML does, but for one character
         lines.append(f"{key} = {json.dumps(value, ensure_ascii=False)}".replace("\x7f", "\\u007f"))
-    path.parent.mkdir(parents=True, exist_ok=True)
+    path.parent.mkdir(0o700, parents=True, exist_ok=True)    # as of an index
     write_atomically(path, "\n".join(lines) + "\n")
     return path
 

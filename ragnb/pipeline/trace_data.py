@@ -21,6 +21,7 @@ __all__ = ['Rankers', 'cell_text', 'rank_label', 'signal_names', 'Chunk', 'chunk
            'Trace', 'is_strong', 'trace']
 
 # %% ../../nbs/80_pipeline/08_trace_data.ipynb #db9c0cfd
+from ..documents.atomic import write_page
 from ..documents.markup import counted, display_width, render, said_count, short, visible
 from ..documents.messages import say, translated
 from ragnb.documents.span import (
@@ -292,16 +293,11 @@ class Trace:
 
     def write(
         self,
-        path: str | Path,  # A missing parent folder is created; `InputError` for a folder
+        path: str | Path,  # Replaces an earlier page; `InputError` for a folder and for another file
         title: str = "ragnb trace",
     ) -> Path:
         "Write the page to a file."
-        path = Path(path)
-        if path.is_dir():
-            raise InputError(f"html path is a folder, give a file: {str(path)!r}")
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(self.page(title), encoding="utf-8")
-        return path
+        return write_page(path, self.page(title))
 
     def _repr_html_(self) -> str:
         return self.fragment()

@@ -10,6 +10,7 @@ import os
 import sqlite3
 import threading
 import weakref
+import zlib
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -20,12 +21,13 @@ import numpy as np
 from llama_index.core.schema import TextNode
 
 # %% auto #0
-__all__ = ['BLOCK', 'NEAR', 'SCHEMA', 'FEW', 'KEPT', 'read_file', 'Database', 'HeldDocument', 'HeldUnits', 'SqliteState',
-           'WordSearch', 'SqliteUnits', 'UnitWriter']
+__all__ = ['BLOCK', 'NEAR', 'SCHEMA', 'FEW', 'KEPT', 'read_file', 'is_damage', 'damaged', 'Database', 'HeldDocument', 'HeldUnits',
+           'SqliteState', 'WordSearch', 'SqliteUnits', 'UnitWriter']
 
 # %% ../../nbs/40_retrieval/12_sqlite_units.ipynb #b8228da7
 from ..documents.markup import one_line
-from ..documents.span import MissingChunkError, Outline, RagnbError, Span
+from ..documents.servers import rebuild
+from ..documents.span import IndexMismatchError, MissingChunkError, Outline, RagnbError, Span
 from ..documents.text import word_tokens_batch
 from .scoring import K1, lucene_idf, occurrences, saturated
 from ragnb.retrieval.unit_source import (
@@ -90,6 +92,21 @@ def read_file(
                 yield part
         finally:
             _close_unused()
+
+
+def is_damage(
+    error: BaseException,
+) -> bool:
+    "Recognize an error of SQLite or zlib about a damaged file; others are about one that is full, locked or closed."
+    return type(error) is sqlite3.DatabaseError or isinstance(error, zlib.error)
+
+
+def damaged(
+    folder: str | Path,     # Folder of an index
+    error: BaseException,   # Of SQLite, zlib or JSON
+) -> IndexMismatchError:
+    "Build the error for an index that cannot be read."
+    return IndexMismatchError(f"the index in {str(folder)!r} is damaged ({error}); {rebuild(folder)} builds it again")
 
 
 class Database:
@@ -170,9 +187,11 @@ class Database:
             try:
                 yield db
                 db.execute("COMMIT")
-            except BaseException:
+            except BaseException as error:
                 if db.in_transaction:    # a full disk has ended it
                     db.execute("ROLLBACK")
+                if is_damage(error):
+                    raise damaged(Path(self.path).parent, error) from error
                 raise
 
     def rows(

@@ -66,7 +66,7 @@ def read_tokens(
     file, visitors = Path(path), {}
     try:
         rows = json.loads(file.read_text(encoding="utf-8"))
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InputError(f"{file.name} is not JSON in UTF-8") from error
     if not isinstance(rows, list) or not rows:
         raise InputError(f"{file.name} must contain a list of tokens")

@@ -5,7 +5,6 @@
 # %% ../../nbs/87_serve/03_talks.ipynb #963db028
 from __future__ import annotations
 
-import os
 import secrets
 import time
 from pathlib import Path
@@ -17,7 +16,7 @@ from pydantic import BaseModel, Field
 __all__ = ['KeptTurn', 'WaitingTurn', 'Talk', 'Talks']
 
 # %% ../../nbs/87_serve/03_talks.ipynb #1f6c361c
-from ..documents.atomic import write_atomically
+from ..documents.atomic import PRIVATE, write_atomically
 from ..documents.halves import read_json
 from ..models.llm import shorten
 from ..retrieval.arguments import check_counts
@@ -135,9 +134,7 @@ class Talks:
         "Keep a conversation as it is now."
         self.hold(talk)
         if self.folder is not None:
-            path = self.folder / f"{talk.id}.json"
-            write_atomically(path, talk.model_dump_json())
-            os.chmod(path, 0o600)
+            write_atomically(self.folder / f"{talk.id}.json", talk.model_dump_json(), PRIVATE)
 
     def hold(self, talk: Talk) -> None:
         "Know a conversation, without a file as long as nothing was said in it."

@@ -151,7 +151,7 @@ def test_an_embedding_that_fails_does_not_cost_the_contexts(run, docs, server, t
             raise ConnectionError("the embedding server went away")
         patched.setattr(NgramEmbedding, "get_text_embedding_batch", stop)
         assert run(*command)[0] == 3
-        assert sorted(p.name for p in (tmp_path / "i").iterdir()) == ["contexts.jsonl", "contexts.lock"]
+        assert sorted(p.name for p in (tmp_path / "i").iterdir()) == ["contexts.jsonl", "contexts.jsonl.lock"]
     n = server.asked()
     facts = json.loads(run(*command, "--json")[1])
     assert n > 0 and (facts["contexts_cached"], facts["contexts_written"], server.asked()) == (n, 0, 0)
