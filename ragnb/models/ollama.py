@@ -29,13 +29,16 @@ if _HOST is not None:
     os.environ["OLLAMA_HOST"] = _HOST
 
 # %% auto #0
-__all__ = ['ollama_url', 'NotOllamaError', 'ModelFacts', 'NoAnswerError', 'PromptCutError', 'Ollama', 'TextTooLongError',
-           'OllamaEmbedding', 'make_model']
+__all__ = ['ollama_url', 'NotOllamaError', 'ModelFacts', 'NoAnswerError', 'Ollama', 'TextTooLongError', 'OllamaEmbedding',
+           'make_model']
 
 # %% ../../nbs/10_models/10_ollama.ipynb #b6893ba4
 from ..documents.arguments import KnownArguments
 from ..documents.servers import HidesKeys, rebuild, ServerAddress
 from ..documents.span import IndexMismatchError, InputError, RagnbError
+from ragnb.models.llm import (
+    estimate_tokens, ModelCall, PromptCutError, refused_prompt, strip_thinking, this_call
+)
 from ragnb.models.replies import (
     LimitedAsyncClient, MOST_VECTOR_BYTES, ReplyError, until, waited, waited_pieces
 )
@@ -90,6 +93,18 @@ class ModelFacts:
     capabilities: tuple[str, ...] = ()    # "embedding", "completion", "thinking", …; empty: unknown
 
 # %% ../../nbs/10_models/10_ollama.ipynb #2540a718
+class _Client(AsyncClient):
+    "A client that forbids the server to cut a prompt; it neither sets windows nor checks replies."
+
+    def __init__(self, url: str, headers: dict[str, str], **limits: Any) -> None:
+        super(AsyncClient, self).__init__(partial(LimitedAsyncClient, **limits), url, headers=headers)
+
+    async def _request(self, kind: Any, *where: Any, **request: Any) -> Any:
+        if where == ("POST", "/api/chat"):
+            request["json"] = {**request["json"], "truncate": False, "shift": False}
+        return await super()._request(kind, *where, **request)
+
+
 @dataclass
 class _Server:
     "A server and a model on it: clients with limits, and errors with the address."
@@ -100,10 +115,8 @@ class _Server:
 
     @cached_property
     def client(self) -> AsyncClient:
-        "Return a client that neither sets windows nor checks replies."
-        made = AsyncClient.__new__(AsyncClient)          # its base class needs the HTTP client's class
-        super(AsyncClient, made).__init__(partial(LimitedAsyncClient, **self.limits), self.url, headers=self.headers)
-        return made
+        "Return a client of the server, with limits."
+        return _Client(self.url, self.headers, **self.limits)
 
     @contextmanager
     def telling(self) -> Iterator[None]:
@@ -174,20 +187,9 @@ class _Server:
         "Return a server's list entry of the model."
         return [e for e in reply.models if e.model and _full_name(e.model) == _full_name(self.model)]
 
-
-# %% ../../nbs/10_models/10_ollama.ipynb #2eaa5cba
-def _estimate_tokens(text: str) -> int:
-    "Estimate the tokens of a text without the model's tokenizer, rather too many than too few."
-    n_ascii = len(text.encode("ascii", "ignore"))
-    return int(0.35 * n_ascii + (len(text) - n_ascii)) + 1
-
 # %% ../../nbs/10_models/10_ollama.ipynb #ca447a04
 class NoAnswerError(RagnbError):
     "The model gave no answer: it only thought, or returned nothing."
-
-
-class PromptCutError(RagnbError):
-    "The prompt does not fit the model's window: the server cut it or would cut it."
 
 # %% ../../nbs/10_models/10_ollama.ipynb #e2231d89
 def _check_answer(model: str, window: int, pieces: Sequence[Any], cut: bool) -> None:
@@ -214,10 +216,11 @@ class Ollama(HidesKeys, KnownArguments, StockOllama):
 
     `base_url` is by default `OLLAMA_HOST`, else this machine. `request_timeout` limits a whole call in seconds, a
     streamed answer up to its last word. `context_window` is `num_ctx` in tokens; -1 chooses it by the prompt.
-    `thinking` is a bool or "low", "medium", "high"; None leaves it to the model. `temperature`, `json_mode`,
-    `keep_alive`, `headers` and `additional_kwargs`, Ollama's own options, are as in LlamaIndex's class.
+    `thinking` is a bool or "low", "medium", "high"; None leaves it to the model. `thinking` and `temperature` are those
+    of answers; other steps do without. `json_mode`, `keep_alive`, `headers` and `additional_kwargs`, Ollama's own
+    options, are as in LlamaIndex's class; `num_predict` among them replaces `answer_tokens`.
     """
-    answer_tokens: int = Field(default=1024, ge=1)   # Room for the answer; thinking has three times as much more
+    answer_tokens: int = Field(default=1024, ge=1)   # Most of an answer; thinking has three times as much more
     retries: int = Field(default=3, ge=0)            # Of a busy server
     retry_wait: float = Field(default=0.5, ge=0)     # Seconds before the first one
     step: ClassVar[int] = 4096    # Tokens; windows are multiples of it
@@ -226,6 +229,7 @@ class Ollama(HidesKeys, KnownArguments, StockOllama):
     _stalled: tuple[float, str] = PrivateAttr(default=(0.0, ""))    # Time before which a stalled server is not asked
     _window: int = PrivateAttr(default=0)      # The largest window so far
     _rate: float = PrivateAttr(default=1.0)    # Actual tokens per estimated token
+    _aloud: bool = PrivateAttr(default=False)  # The model thinks although it was told not to
 
     def __init__(self, model: str, base_url: str | None = None, request_timeout: float = 600, **fields: Any) -> None:
         super().__init__(model=model, base_url=ollama_url(base_url), request_timeout=request_timeout, **fields)
@@ -247,40 +251,87 @@ class Ollama(HidesKeys, KnownArguments, StockOllama):
         return SimpleNamespace(chat=self._chat)
 
     async def _chat(self, **request: Any) -> Any:
-        "Set the window of a request, send it, and check the reply; a cut prompt is sent again with twice the window."
-        client = self._server.client
+        "Set the limits of a request, send it, and check the reply; a cut prompt is sent again with a larger window."
+        call = this_call()
         with self._server.call():
-            request = await asyncio.to_thread(self.with_window, request)
+            request = await asyncio.to_thread(self._prepared, request, call)
+            reply, others = await self._sent(request)
             if request.get("stream"):
-                pieces = await client.chat(**request)
-                if (first := await anext(pieces, None)) is None:     # every Ollama server sends one
-                    raise NotOllamaError("an empty stream")
-                return self._pieces(request, first, pieces)
-            window, most = request["options"]["num_ctx"], self.get_context_window()
-            cut = self._is_cut(request, reply := await client.chat(**request))
-            while cut and self.context_window == -1 and window < most:
-                window = self._window = min(most, 2 * window)
-                request["options"]["num_ctx"] = window
-                cut = self._is_cut(request, reply := await client.chat(**request))
-            _check_answer(self.model, window, [reply], cut)
+                return self._pieces(request, call, reply, others)
+            while (cut := self._is_cut(request, reply)) and self._widened(request, 0):
+                reply, _ = await self._sent(request)
+            if self._thought_instead(request, call, [reply]):
+                reply, _ = await self._sent(request)
+            call.by_length |= reply.get("done_reason") == "length"
+            _check_answer(self.model, request["options"]["num_ctx"], [reply], cut)
             return reply
 
-    async def _pieces(self, request: Mapping[str, Any], piece: Any,
+    async def _sent(self, request: dict[str, Any]) -> tuple[Any, Any]:
+        "Send a request; the reply, or a stream's first piece and the others. A refused prompt has a larger window next."
+        while True:
+            try:
+                reply = await self._server.client.chat(**request)
+                if not request.get("stream"):
+                    return reply, None
+                if (first := await anext(reply, None)) is None:     # every Ollama server sends one
+                    raise NotOllamaError("an empty stream")
+                return first, reply
+            except ResponseError as error:
+                if (refused := refused_prompt(str(error.error))) is None:
+                    raise
+                tokens, window = refused
+                self._counted(request, tokens)
+                if not self._widened(request, tokens):
+                    asked = request["options"]["num_ctx"]
+                    told = f"the prompt of {tokens:,} tokens" if tokens else "the prompt"
+                    raise PromptCutError(f"{told} does not fit the window (num_ctx) of {window or asked:,} of the model "
+                                         f"{self.model!r}: use a larger one, or less context") from error
+
+    async def _pieces(self, request: Mapping[str, Any], call: ModelCall, piece: Any,
                       others: AsyncIterator[Any]) -> AsyncGenerator[Any, None]:
         "Yield the pieces of an answer, and check it at its end."
         pieces = []
         with self._server.telling():
             while piece is not None:
                 pieces.append(piece)
+                call.by_length |= piece.get("done_reason") == "length"
                 yield piece
                 piece = await anext(others, None)
+        self._thought_instead(request, call, pieces)
         _check_answer(self.model, request["options"]["num_ctx"], pieces, self._is_cut(request, pieces[-1]))
 
+    def _thought_instead(self, request: dict[str, Any], call: ModelCall, pieces: Sequence[Any]) -> bool:
+        "Give this request and later ones four times the limit if thoughts used it up; True if that is new."
+        limit, options = call.tokens or self.answer_tokens, request["options"]
+        text = "".join(piece["message"].get("content") or "" for piece in pieces)
+        aloud = any(piece["message"].get("thinking") for piece in pieces) or text.strip() != strip_thinking(text)
+        if not aloud or pieces[-1].get("done_reason") != "length" or options["num_predict"] != limit:
+            return False
+        self._aloud = True
+        options["num_predict"] = 4 * limit
+        return True
+
+    def _widened(self, request: dict[str, Any], tokens: int) -> bool:
+        "Give a request a larger window for a prompt of so many tokens, 0 if unknown; False if there is none."
+        window = request["options"]["num_ctx"]
+        most = self.get_context_window()
+        needed = tokens + self.room_for_answer(most) if tokens else 2 * window
+        larger = min(most, -(-needed // self.step) * self.step)
+        if self.context_window != -1 or larger <= window:
+            return False
+        self._window = max(self._window, larger)
+        request["options"]["num_ctx"] = larger
+        return True
+
+    def _counted(self, request: Mapping[str, Any], tokens: int) -> None:
+        "Correct the estimate of tokens by the server's count of a prompt."
+        if tokens > 500:
+            self._rate = max(self._rate, tokens / self._estimated(request) * 1.05)
+
     def _is_cut(self, request: Mapping[str, Any], last: Any) -> bool:
-        "Check whether the prompt filled the window; the server's count corrects the estimate of tokens."
+        "Check whether the prompt filled the window, as servers do that ignore `truncate`."
         read = last.get("prompt_eval_count") or 0
-        if read > 500:
-            self._rate = max(self._rate, read / self._estimated(request) * 1.05)
+        self._counted(request, read)
         return read > 0 and read + 16 >= request["options"]["num_ctx"]
 
     @property
@@ -319,7 +370,22 @@ class Ollama(HidesKeys, KnownArguments, StockOllama):
 
     def count_tokens(self, text: str) -> int:
         "Estimate the tokens of a text for this model, rather too many than too few."
-        return int(_estimate_tokens(text) * self._rate) + 1
+        return int(estimate_tokens(text) * self._rate) + 1
+
+    def _prepared(self, request: Mapping[str, Any], call: ModelCall) -> dict[str, Any]:
+        "Set the window of a request, and the most that the model may write."
+        request = self.with_window(request)
+        options, able = request["options"], self.facts.capabilities
+        aloud = self._aloud or not able
+        if call.tokens is None:
+            thinks = aloud or "thinking" in able and self.thinking is not False
+            options.setdefault("num_predict", self.answer_tokens * (4 if thinks else 1))
+            return request
+        by_level = isinstance(self.thinking, str)      # such a model always thinks
+        if "thinking" in able and not by_level:
+            request["think"] = False
+        options |= {"num_predict": call.tokens * (4 if aloud or by_level else 1), "temperature": 0}
+        return request
 
     def with_window(self, request: Mapping[str, Any]) -> dict[str, Any]:
         "Set the window of a request; `PromptCutError` if no window is large enough."
@@ -339,7 +405,7 @@ class Ollama(HidesKeys, KnownArguments, StockOllama):
 
     def _estimated(self, request: Mapping[str, Any]) -> int:
         "Estimate the tokens of a request's messages."
-        return sum(_estimate_tokens(m.get("content") or "") for m in request["messages"])
+        return sum(estimate_tokens(m.get("content") or "") for m in request["messages"])
 
 # %% ../../nbs/10_models/10_ollama.ipynb #256cabb2
 class TextTooLongError(InputError):
@@ -466,7 +532,7 @@ class OllamaEmbedding(HidesKeys, KnownArguments, StockEmbedding):
             return error.status_code in (400, 500) and "context length" in error.error
         if not too_long(refused):
             return refused
-        longest = sorted(texts, key=_estimate_tokens, reverse=True)
+        longest = sorted(texts, key=estimate_tokens, reverse=True)
         for text in longest[:3] if len(texts) > 1 else ():
             try:
                 with self._server.telling():
