@@ -203,7 +203,7 @@ def test_vectors_of_another_length_name_the_model(server):
 
 def test_a_chat_model_as_embedder_is_told(server):
     assert resolve_embedding("ollama:embedder", server.url).remarks() == []
-    server.capabilities = ("completion", "tools")
+    server.capabilities["embedder"] = ("completion", "tools")
     assert "'chat' is no embedding model (completion, tools" in resolve_embedding("ollama:chat", server.url).remarks()[0]
 
 
@@ -225,7 +225,7 @@ def test_options_go_where_they_belong(server):
     llm = resolve_llm("ollama:chat", server.url, temperature=0.1, seed=7, top_p=0.5, keep_alive="10m", num_ctx=2048)
     llm.complete("연차는?")
     body = server.asked("/api/chat")[0]
-    assert body["options"] == {"temperature": 0.1, "seed": 7, "top_p": 0.5, "num_ctx": 2048} and body["keep_alive"] == "10m"
+    assert body["options"] == {"temperature": 0.1, "seed": 7, "top_p": 0.5, "num_ctx": 2048, "num_predict": 1024} and body["keep_alive"] == "10m"
     for options, said in (({"thinks": True}, "thinks"), ({"seed": "x"}, "seed"), ({"retries": -1}, "retries"), ({"num_ctx": 3}, "num_ctx")):
         with pytest.raises(InputError, match=said):
             resolve_llm("ollama:chat", server.url, **options)
