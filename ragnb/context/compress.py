@@ -24,7 +24,9 @@ from ..documents.messages import for_question, in_both
 from ..documents.span import check_fields, covering, InputError, Outline, Passage, shared, Span, try_address, union
 from ..documents.text import sentence_spans, word_tokens_batch
 from ..models.guards import guard_marks
-from ..models.llm import error_event, json_values, ModelEvent, shorten, strip_thinking, within
+from ragnb.models.llm import (
+    error_event, json_values, ModelCall, ModelEvent, shorten, strip_thinking, TEXT_TOKENS, within
+)
 from ..retrieval.arguments import check_counts
 from .builders import cut_passage, Excerpt, passage_part
 
@@ -296,7 +298,8 @@ class Compressor:
         if self.llm is None or sum(len(p.span) for p in passages) <= self.size:
             return Compression(compress_passages(passages, question, self.size, outlines))
         sentences, events = _sentences(passages, outlines), []
-        chosen, dropped = _chosen(passages, sentences, question, self.llm, self.timeout, events)
+        with ModelCall(max(TEXT_TOKENS, self.size)):      # more than fits is not needed
+            chosen, dropped = _chosen(passages, sentences, question, self.llm, self.timeout, events)
         if not chosen:
             if not events:
                 kind = "unfaithful" if dropped else "empty"

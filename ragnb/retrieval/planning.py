@@ -31,7 +31,8 @@ from ..documents.messages import for_question, in_both
 from ..documents.span import InputError
 from ..models.guards import guard_marks
 from ragnb.models.llm import (
-    error_event, json_values, ModelEvent, resolve_llm, shorten, strip_thinking, within
+    error_event, json_values, ModelCall, ModelEvent, QUERY_TOKENS, resolve_llm, shorten, strip_thinking, TEXT_TOKENS,
+    within
 )
 from ..storage.filters import Where
 from .arguments import check_counts, filtered_retriever, is_number
@@ -201,7 +202,8 @@ class PlanningRetriever(BaseRetriever):
         with _COUNTING:
             self._calls += 1
         try:
-            answer = within(self.timeout, lambda: self.llm.predict(template, **words))
+            with ModelCall(max(TEXT_TOKENS, self.n * QUERY_TOKENS)):
+                answer = within(self.timeout, lambda: self.llm.predict(template, **words))
         except Exception as error:
             answer = error
         failed = isinstance(answer, Exception)

@@ -39,7 +39,8 @@ from ..documents.span import InputError
 from ..models.embedding import open_onnx, token_limit
 from ..models.guards import guard_marks
 from ragnb.models.llm import (
-    awithin, error_event, ModelEvent, prompt_template, resolve_llm, shorten, unreachable, within
+    awithin, error_event, ModelCall, ModelEvent, prompt_template, resolve_llm, shorten, unreachable, VERDICT_TOKENS,
+    within
 )
 from .grades import GRADES, read_grades
 from .hybrid import check_question
@@ -344,7 +345,8 @@ class LLMReranker(Reranker):
                 return
             ask = partial(self.llm.structured_predict, Grades) if structured else self.llm.predict
             try:
-                answer = within(run.left(), partial(ask, prompt_template(self.prompt), **words))
+                with ModelCall(VERDICT_TOKENS + 20 * len(pool)):
+                    answer = within(run.left(), partial(ask, prompt_template(self.prompt), **words))
             except Exception as error:
                 answer = error
             if run.hear(pool, run.calls, structured, answer):
@@ -359,7 +361,8 @@ class LLMReranker(Reranker):
                 ask = partial(self.llm.astructured_predict, Grades) if structured else self.llm.apredict
                 call = run.calls
                 try:
-                    answer = await awithin(run.left(), ask(prompt_template(self.prompt), **words))
+                    with ModelCall(VERDICT_TOKENS + 20 * len(pool)):
+                        answer = await awithin(run.left(), ask(prompt_template(self.prompt), **words))
                 except Exception as error:
                     answer = error
                 if run.hear(pool, call, structured, answer):

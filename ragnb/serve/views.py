@@ -100,7 +100,7 @@ def turn_view(
     cited = [c for c in state.citations if c["doc_id"] is not None] if written else []
     return {"number": number, "question": state.question, "answer": state.answer, "status": state.status,
             "written": written, "trouble": trouble, "verdict": state.verdict if written else "",
-            "note": answer.context.note, "chance": chance_facts(answer.chance),
+            "unfinished": answer.unfinished, "note": answer.context.note, "chance": chance_facts(answer.chance),
             "events": [e.model_dump() for e in state.events],
             "citations": cited, "unknown": [c["number"] for c in state.citations if c["doc_id"] is None],
             "sources": sources}
