@@ -142,7 +142,9 @@ class _Server:
                                   "the protocol says; give the address of an Ollama server (base_url, --base-url)")
         if isinstance(error, ResponseError) and not error.__cause__:   # else it was converted already
             missing = error.status_code == 404 and "not found" in error.error
+            no_embedder = "does not support embeddings" in error.error
             remedy = f" (`ollama pull {self.model}`)" if missing else ""
+            remedy += " (use an embedding model, such as bge-m3)" if no_embedder else ""
             reply = " ".join(error.error.split())[:300]
             return ResponseError(f"{reply}{remedy}, says the Ollama server at {self.url}", error.status_code)
         if isinstance(error, ConnectionError) and isinstance(error.__cause__, httpx.TransportError):

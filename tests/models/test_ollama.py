@@ -203,7 +203,7 @@ def test_vectors_of_another_length_name_the_model(server):
 
 def test_a_chat_model_as_embedder_is_told(server):
     assert resolve_embedding("ollama:embedder", server.url).remarks() == []
-    server.capabilities["embedder"] = ("completion", "tools")
+    server.capabilities["chat"] = ("completion", "tools")
     assert "'chat' is no embedding model (completion, tools" in resolve_embedding("ollama:chat", server.url).remarks()[0]
 
 

@@ -2,81 +2,18 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import time
 
 import numpy as np
 import pytest
 from conftest import write
-from http_handler import Handler, serving
-from ollama_server import misbehave, MODES, toy_vector
+from ollama_server import MODES, toy_vector
+from openai_server import OpenAIServer
 
 from ragnb import IndexMismatchError, resolve_embedding, resolve_llm
 from ragnb.cli import main
 from ragnb.models.embedding import describe_embedding, load_embedding, save_embedding
 from ragnb.models.replies import ReplyError
-
-
-class OpenAIServer:
-    """Speaks enough of the protocol; `busy` requests are refused first."""
-
-    def __init__(self) -> None:
-        self.requests: list[tuple[str, dict]] = []
-        self.said, self.busy = "60일입니다 [1].", 0
-        self.mode, self.elsewhere = "", ""
-
-    def answer(self, path: str, body: dict) -> tuple[int, dict | list[dict]]:
-        self.requests.append((path, body))
-        if self.busy:
-            self.busy -= 1
-            return 503, {"error": {"message": "loading"}}
-        if path == "/v1/embeddings":
-            texts = body["input"] if isinstance(body["input"], list) else [body["input"]]
-            return 200, {"object": "list", "model": body["model"], "usage": {"prompt_tokens": 1, "total_tokens": 1},
-                         "data": [{"object": "embedding", "index": i, "embedding": toy_vector(t)} for i, t in enumerate(texts)]}
-        if path != "/v1/chat/completions" or body["model"] != "chat":
-            return 404, {"error": {"message": f"The model `{body.get('model')}` does not exist."}}
-        base = {"id": "1", "created": 1, "model": "chat"}
-        if not body.get("stream"):
-            message = {"role": "assistant", "content": self.said}
-            return 200, base | {"object": "chat.completion", "choices": [{"index": 0, "message": message, "finish_reason": "stop"}]}
-        parts = [self.said[:4], self.said[4:]]
-        return 200, [base | {"object": "chat.completion.chunk", "choices": [{"index": 0, "delta": {"role": "assistant", "content": p}}]} for p in parts]
-
-    def line(self, body: dict) -> bytes:
-        """What is repeated in a stream that never ends."""
-        if not body.get("stream"):
-            return b""
-        choice = {"index": 0, "delta": {"role": "assistant", "content": "가"}}
-        padding = "x" * 60_000 if self.mode == "endless" else ""
-        return b"data: " + json.dumps({"id": "1", "created": 1, "model": "chat", "object": "chat.completion.chunk",
-                                       "choices": [choice], "padding": padding}).encode() + b"\n\n"
-
-    def __enter__(self) -> OpenAIServer:
-        self.serving = serving(Answering, told_by=self)
-        self.url = f"http://{self.serving.__enter__()[0]}"
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.serving.__exit__(*error)
-
-
-class Answering(Handler):
-    """Answers, or does not, as its server is set."""
-    protocol_version = "HTTP/1.0"     # the client asks from another event loop each time
-    told_by: OpenAIServer
-
-    def answer(self, body: bytes) -> None:
-        server, read = self.told_by, json.loads(body)
-        if server.mode:
-            server.requests.append((self.path, read))
-            misbehave(self, server.mode, server.elsewhere, server.line(read))
-            return
-        status, reply = server.answer(self.path, read)
-        if isinstance(reply, list):
-            self.tell(status, b"".join(b"data: " + json.dumps(r).encode() + b"\n\n" for r in reply) + b"data: [DONE]\n\n", "text/event-stream")
-        else:
-            self.tell(status, reply)
 
 
 @pytest.fixture
