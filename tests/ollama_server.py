@@ -95,6 +95,7 @@ class OllamaServer:
         self.window, self.dims = 131_072, 64          # The model's maximum (`/api/show`), and num_ctx where a request sets none
         self.version = "0.32"
         self.thinks, self.forever = False, False      # Thoughts go to `thinking`; with `forever` the answer is never begun
+        self.thought = "질문을 생각한다. "
         self.deaf = False                             # The model thinks although it was told not to
         self.capabilities: dict[str, tuple[str, ...]] = {}   # Of a model; else `embedding` by its name, or `completion`
         self.windows: dict[str, int] = {}             # Of a model; else `window`
@@ -180,7 +181,7 @@ class OllamaServer:
         model, messages, options = self.check_model(body), body.get("messages", []), body.get("options") or {}
         if body.get("think") and "thinking" not in self.able(model):
             raise Refused(400, f'"{model}" does not support thinking')
-        if "completion" not in self.able(model):
+        if self.able(model) and "completion" not in self.able(model):      # () is a server that does not say
             raise Refused(400, f'"{model}" does not support chat')
         shift = body.get("shift") is not False
         window = self.load(model, options, shift)
@@ -190,7 +191,7 @@ class OllamaServer:
         room = 10 * window if shift else window - read          # when the window is full, it is shifted, or that is the end
         most = min(most, room) if most >= 0 else room
         thinks = "thinking" in self.able(model) and (self.deaf or body.get("think") is not False)
-        whole = "질문을 생각한다. " * (most if self.forever else 1) if thinks else ""
+        whole = self.thought * (most if self.forever else 1) if thinks else ""
         thought = whole[:most]
         answer = "" if thinks and self.forever else self.said(messages)
         text = answer[:most - len(thought)]

@@ -52,13 +52,6 @@ def cut_with_a_chosen_window(folder: Path) -> Any:
         return [outcome(server, text * 60) for text in (ENGLISH, ENGLISH.upper())]
 
 
-@item(right=["PromptCutError", "whole"])
-def refused_without_numbers(folder: Path) -> Any:
-    "a prompt longer than the window, on a server before 0.30.11"
-    with serving("0.24") as server:
-        return [outcome(server, ENGLISH * 8, num_ctx=256), outcome(server, ENGLISH * 60)]
-
-
 @item(right=True)
 def estimate_is_corrected(folder: Path) -> Any:
     "the estimate of tokens grows after a prompt that did not fit"
