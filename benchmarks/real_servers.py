@@ -18,7 +18,7 @@ import httpx
 from common import arguments
 
 from ragnb import resolve_llm
-from ragnb.models.llm import ModelCall, VERDICT_TOKENS
+from ragnb.models.limits import ModelCall, VERDICT_TOKENS
 from ragnb.models.ollama import Ollama
 
 WINDOW = 256

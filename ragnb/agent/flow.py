@@ -27,7 +27,8 @@ from ..documents.arguments import checked
 from ..documents.markup import counted
 from ..documents.messages import for_question, in_both, say
 from ..documents.span import InputError
-from ..models.llm import error_event, ModelCall, resolve_llm, shorten
+from ..models.limits import ModelCall
+from ..models.llm import error_event, resolve_llm, shorten
 from ..retrieval.arguments import check_counts
 from ..retrieval.missing_words import index_words, missing_words
 from ..retrieval.hybrid import Hits

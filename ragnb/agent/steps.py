@@ -23,9 +23,9 @@ __all__ = ['REWRITE_PROMPT', 'ROUTE_PROMPT', 'NOT_IN_DOCUMENTS', 'ANSWER_PROMPT'
 from ..documents.forms import plain_text
 from ..documents.messages import for_question, in_both, say
 from ..documents.text import last_fit
+from ..models.limits import ModelCall, QUERY_TOKENS, TEXT_TOKENS, VERDICT_TOKENS
 from ragnb.models.llm import (
-    awithin, error_event, fill_prompt, json_values, ModelCall, prompt_template, QUERY_TOKENS, shorten, strip_thinking,
-    TEXT_TOKENS, ThoughtFilter, VERDICT_TOKENS
+    awithin, error_event, fill_prompt, json_values, prompt_template, shorten, strip_thinking, ThoughtFilter
 )
 from ..retrieval.planning import MULTI_QUERY_PROMPT, read_queries
 from ..context.builders import Context, own_parts

@@ -17,7 +17,8 @@ from llama_index.core.schema import BaseNode, TextNode
 from ..documents.citations import level_word
 from ..documents.span import InputError, Outline, parse_address, SEARCHED, Span
 from ..models.calls import ask_all, Call, CallCache, CallReport, clean_answer, model_name
-from ..models.llm import fill_prompt, resolve_llm, TEXT_TOKENS
+from ..models.limits import TEXT_TOKENS
+from ..models.llm import fill_prompt, resolve_llm
 from .any_parser import span_parser
 from .base import SpanNodeParser
 

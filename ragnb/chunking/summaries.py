@@ -19,7 +19,8 @@ from llama_index.core.schema import BaseNode
 from ..documents.span import Address, InputError, Span
 from ..documents.text import sentence_spans, word_tokens_batch
 from ..models.calls import ask_all, Call, CallCache, CallReport, clean_answer
-from ..models.llm import fill_prompt, TEXT_TOKENS
+from ..models.limits import TEXT_TOKENS
+from ..models.llm import fill_prompt
 from .structure import HeadingNodeParser
 
 # %% auto #0

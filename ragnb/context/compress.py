@@ -24,9 +24,8 @@ from ..documents.messages import for_question, in_both
 from ..documents.span import check_fields, covering, InputError, Outline, Passage, shared, Span, try_address, union
 from ..documents.text import sentence_spans, word_tokens_batch
 from ..models.guards import guard_marks
-from ragnb.models.llm import (
-    error_event, json_values, ModelCall, ModelEvent, shorten, strip_thinking, TEXT_TOKENS, within
-)
+from ..models.limits import ModelCall, TEXT_TOKENS
+from ..models.llm import error_event, json_values, ModelEvent, shorten, strip_thinking, within
 from ..retrieval.arguments import check_counts
 from .builders import cut_passage, Excerpt, passage_part
 

@@ -18,7 +18,8 @@ __all__ = ['QUESTION_TYPES', 'TYPE_PROMPT', 'question_type', 'ask_question_type'
 from ..documents.forms import plain_text
 from ..documents.messages import for_question, in_both
 from ..models.guards import guard_marks
-from ..models.llm import ModelCall, strip_thinking, VERDICT_TOKENS, within
+from ..models.limits import ModelCall, VERDICT_TOKENS
+from ..models.llm import strip_thinking, within
 
 # %% ../../nbs/60_context/04_question_kinds.ipynb #839cfa06
 QUESTION_TYPES: tuple[str, ...] = ("fact", "comparison", "analysis")

@@ -20,9 +20,8 @@ __all__ = ['Order', 'ORDERS', 'EVALUATORS', 'FrozenContext', 'lay_out', 'freeze_
 
 # %% ../../nbs/90_evaluation/14_judging.ipynb #409aa499
 from ..documents.span import InputError, Passage
-from ragnb.models.llm import (
-    ModelCall, prompt_template, QA_PROMPT, read_score, read_verdict, resolve_llm, strip_thinking, TEXT_TOKENS
-)
+from ..models.limits import ModelCall, TEXT_TOKENS
+from ..models.llm import prompt_template, QA_PROMPT, read_score, read_verdict, resolve_llm, strip_thinking
 from ..context.builders import Context, ContextBuilder, reorder_for_attention, SimpleContextBuilder
 from ..pipeline.answer import Answer
 from ..pipeline.pipeline import Pipeline

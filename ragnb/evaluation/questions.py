@@ -27,7 +27,8 @@ from ..documents.span import InputError, Span
 from ..documents.statutes import parse_statute
 from ..documents.text import block_spans, is_korean, load_kiwi, sentence_spans, stem, trim_span
 from ..models.calls import ask_all, Call, CallCache, CallReport
-from ..models.llm import fill_prompt, json_values, resolve_llm, strip_thinking, TEXT_TOKENS
+from ..models.limits import TEXT_TOKENS
+from ..models.llm import fill_prompt, json_values, resolve_llm, strip_thinking
 from ..chunking.contextual import article_label
 from .datasets import Dataset, Evidence, Question, quote_places
 

@@ -365,7 +365,8 @@ def llm_window(
 
     def prepare(situation: Situation) -> Policy:
         from ragnb.models.guards import guard_numbers
-        from ragnb.models.llm import ModelCall, prompt_template, VERDICT_TOKENS
+        from ragnb.models.limits import ModelCall, VERDICT_TOKENS
+        from ragnb.models.llm import prompt_template
         hits, windows = situation.expanded, {}
         prompt = for_question(WINDOW_PROMPT, situation.question)
         prompt = prompt_template(prompt.replace("{most}", "10").replace("{n}", str(len(hits))))

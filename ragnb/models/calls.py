@@ -22,7 +22,8 @@ __all__ = ['clean_answer', 'CallCache', 'Call', 'model_name', 'call_key', 'CallR
 from ..documents.atomic import WriteLock
 from ..documents.span import InputError
 from ..documents.text import tokenizer
-from .llm import ModelCall, resolve_llm, strip_thinking, TEXT_TOKENS
+from .limits import ModelCall, TEXT_TOKENS
+from .llm import resolve_llm, strip_thinking
 
 # %% ../../nbs/10_models/11_calls.ipynb #2f1de35f
 _MARKUP = re.compile(r"</?(?:[A-Za-z!]|문서>|조각>|구간>|자료\b)|<\||\[/?INST\]")

@@ -11,30 +11,29 @@ import json
 import re
 import threading
 import types
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from concurrent.futures import Future, wait
 from contextlib import suppress
-from contextvars import ContextVar, Token
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import accumulate
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 # %% auto #0
-__all__ = ['T', 'VERDICT_TOKENS', 'QUERY_TOKENS', 'TEXT_TOKENS', 'QA_PROMPT', 'ModelEvent', 'shorten', 'unreachable',
-           'error_event', 'within', 'awithin', 'ModelCall', 'this_call', 'PromptCutError', 'refused_prompt',
-           'estimate_tokens', 'fill_prompt', 'prompt_template', 'strip_thinking', 'ThoughtFilter', 'json_values',
-           'read_verdict', 'read_score', 'openai_like', 'resolve_llm', 'check_model']
+__all__ = ['T', 'QA_PROMPT', 'ModelEvent', 'shorten', 'unreachable', 'error_event', 'within', 'awithin', 'fill_prompt',
+           'prompt_template', 'strip_thinking', 'ThoughtFilter', 'json_values', 'read_verdict', 'read_score',
+           'openai_like', 'resolve_llm', 'check_model']
 
 # %% ../../nbs/10_models/06_llm.ipynb #e80effda
 from ..documents.arguments import checked
 from ..documents.halves import HalfJoiner, replace_halves, replace_halves_in
 from ..documents.messages import for_question, in_both
 from ..documents.servers import HidesKeys, ServerAddress
-from ..documents.span import InputError, install_command, optional, RagnbError
+from ..documents.span import InputError, install_command, optional
 from ..documents.values import complaint
 from .guards import guard_marks
+from .limits import THOUGHT_MARK
 
 # %% ../../nbs/10_models/06_llm.ipynb #72334004
 @dataclass(frozen=True)
@@ -111,87 +110,6 @@ async def awithin(
             raise
         raise TimeoutError(f"no answer within {seconds:.3g} seconds") from error
 
-# %% ../../nbs/10_models/06_llm.ipynb #9d97be6e
-VERDICT_TOKENS: int = 64   # Of a route, a grade, a verdict
-QUERY_TOKENS: int = 100    # Of a question that is written again
-TEXT_TOKENS: int = 200     # Of a plan, a context, a summary
-
-
-@dataclass
-class ModelCall:
-    "Limit what a model writes in a `with` block, and learn whether the text ended at the limit."
-    tokens: int | None = None    # None: an answer; the model's own limit applies
-    by_length: bool = False      # The text ended at its limit, so it is not complete
-    _tokens: list[Token[ModelCall | None]] = field(default_factory=list, repr=False)
-
-    def __enter__(self) -> ModelCall:
-        self._tokens.append(_CALL.set(self))
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        _CALL.reset(self._tokens.pop())
-
-    def pieces(self, stream: Iterator[T]) -> Iterator[T]:
-        "Yield the pieces of a stream; only reading them is in the block, not what the reader does between two of them."
-        end: Any = object()
-        while True:
-            with self:
-                piece = next(stream, end)
-            if piece is end:
-                return
-            yield piece
-
-    async def apieces(self, stream: AsyncIterator[T]) -> AsyncIterator[T]:
-        "Yield the pieces of an asynchronous stream, as `pieces`."
-        end: Any = object()
-        while True:
-            with self:
-                piece = await anext(stream, end)
-            if piece is end:
-                return
-            yield piece
-
-
-_CALL: ContextVar[ModelCall | None] = ContextVar("model call", default=None)
-
-
-def this_call() -> ModelCall:   # Outside every block: an answer
-    "Return the call whose block this is."
-    return _CALL.get() or ModelCall()
-
-# %% ../../nbs/10_models/06_llm.ipynb #8a08e256
-class PromptCutError(RagnbError):
-    "The prompt does not fit the model's window: the server refused it, cut it, or would cut it."
-
-
-_TOO_LONG = re.compile(
-    r"n_prompt_tokens|context (?:length|size|window)|maximum model length|must be <= \d+\. Given: \d+ `inputs`", re.I)
-_PROMPT_TOKENS = re.compile(
-    r"n_prompt_tokens\W+(\d+)|request \((\d+) tokens|(\d+) in the messages|(\d+) tokens from the input"
-    r"|(?:has|resulted in) (\d+) (?:input )?tokens|input \((\d+) tokens|prompt \(length (\d+)|Given: (\d+)", re.I)
-_WINDOW_TOKENS = re.compile(
-    r"n_ctx\W+(\d+)|context size \((\d+)|(?:context|model)(?:'s)? (?:maximum )?length (?:is|of) (\d+)"
-    r"|context length \((\d+)|must be <= (\d+)", re.I)
-
-
-def refused_prompt(
-    message: str,   # Error message of a server
-) -> tuple[int, int] | None:   # Tokens of the prompt and of the window, 0 if unknown; None for another error
-    "Read from an error that a prompt is too long."
-    if not _TOO_LONG.search(message):
-        return None
-    found = (pattern.search(message) for pattern in (_PROMPT_TOKENS, _WINDOW_TOKENS))
-    prompt, window = (int(m[m.lastindex]) if m else 0 for m in found)
-    return prompt, window
-
-# %% ../../nbs/10_models/06_llm.ipynb #49dc8c77
-def estimate_tokens(
-    text: str,
-) -> int:   # >= 1
-    "Estimate the tokens of a text without the model's tokenizer, rather too many than too few."
-    n_ascii = len(text.encode("ascii", "ignore"))
-    return int(0.35 * n_ascii + (len(text) - n_ascii)) + 1
-
 # %% ../../nbs/10_models/06_llm.ipynb #1d40997a
 def _guard_of(template: str) -> Callable[[str], str]:
     "Return a function that guards a text against the marks that a template closes."
@@ -265,12 +183,9 @@ def prompt_template(
     return _template_class()(template, function_mappings={"context_str": lambda context_str, **_: guard(context_str)})
 
 # %% ../../nbs/10_models/06_llm.ipynb #ff5c4f67
-_THOUGHT = re.compile(r"<(/?)(?:think(?:ing)?|reasoning|thought)>", re.I)
-
-
 def strip_thinking(text: str) -> str:  # '' if the answer ended in the middle of a thought
     "Remove a model's thoughts; join or replace half characters."
-    first, *parts = _THOUGHT.split(replace_halves(text))     # text, then a slash or nothing for each mark, and its text
+    first, *parts = THOUGHT_MARK.split(replace_halves(text))     # text, then a slash or nothing for each mark, and its text
     said, inside = [first], False
     for closing, part in zip(parts[::2], parts[1::2]):
         if closing and not inside:
@@ -295,7 +210,7 @@ class ThoughtFilter:
         "Return the text to show after this piece."
         self._waiting += self._joiner.feed(piece, last)
         out = ""
-        while found := _THOUGHT.search(self._waiting):
+        while found := THOUGHT_MARK.search(self._waiting):
             if not self._inside:
                 out += self._waiting[:found.start()]
             self._inside, self._waiting = not found[1], self._waiting[found.end():]

@@ -36,8 +36,8 @@ __all__ = ['ollama_url', 'NotOllamaError', 'ModelFacts', 'NoAnswerError', 'Ollam
 from ..documents.arguments import KnownArguments
 from ..documents.servers import HidesKeys, rebuild, ServerAddress
 from ..documents.span import IndexMismatchError, InputError, RagnbError
-from ragnb.models.llm import (
-    estimate_tokens, ModelCall, PromptCutError, refused_prompt, strip_thinking, this_call
+from ragnb.models.limits import (
+    estimate_tokens, ModelCall, PromptCutError, refused_prompt, this_call, THOUGHT_MARK
 )
 from ragnb.models.replies import (
     LimitedAsyncClient, MOST_VECTOR_BYTES, ReplyError, until, waited, waited_pieces
@@ -284,10 +284,14 @@ class Ollama(HidesKeys, KnownArguments, StockOllama):
                 tokens, window = refused
                 self._counted(request, tokens)
                 if not self._widened(request, tokens):
-                    asked = request["options"]["num_ctx"]
-                    told = f"the prompt of {tokens:,} tokens" if tokens else "the prompt"
-                    raise PromptCutError(f"{told} does not fit the window (num_ctx) of {window or asked:,} of the model "
-                                         f"{self.model!r}: use a larger one, or less context") from error
+                    most = window or request["options"]["num_ctx"]
+                    if tokens:
+                        told = (f"the prompt of {tokens:,} tokens does not fit the window (num_ctx) of {most:,} of the "
+                                f"model {self.model!r}: use a larger one, or less context")
+                    else:
+                        told = (f"the prompt does not fit the window (num_ctx) of {most:,} of the model {self.model!r}: "
+                                "use a larger one, or less context")
+                    raise PromptCutError(told) from error
 
     async def _pieces(self, request: Mapping[str, Any], call: ModelCall, piece: Any,
                       others: AsyncIterator[Any]) -> AsyncGenerator[Any, None]:
@@ -306,7 +310,7 @@ class Ollama(HidesKeys, KnownArguments, StockOllama):
         "Give this request and later ones four times the limit if thoughts used it up; True if that is new."
         limit, options = call.tokens or self.answer_tokens, request["options"]
         text = "".join(piece["message"].get("content") or "" for piece in pieces)
-        aloud = any(piece["message"].get("thinking") for piece in pieces) or text.strip() != strip_thinking(text)
+        aloud = any(piece["message"].get("thinking") for piece in pieces) or THOUGHT_MARK.search(text)
         if not aloud or pieces[-1].get("done_reason") != "length" or options["num_predict"] != limit:
             return False
         self._aloud = True

@@ -19,7 +19,7 @@ __all__ = ['OpenAILike']
 
 # %% ../../nbs/10_models/12_openai_like.ipynb #0f804e3b
 from ..documents.span import InputError
-from .llm import estimate_tokens, ModelCall, PromptCutError, refused_prompt, this_call
+from .limits import estimate_tokens, ModelCall, PromptCutError, refused_prompt, this_call
 from .replies import until
 
 # %% ../../nbs/10_models/12_openai_like.ipynb #ff51ef49
@@ -89,9 +89,13 @@ class OpenAILike(StockOpenAILike):
             self._rate = max(self._rate, tokens / estimated * 1.05)
         if 0 < tokens < window - 16:
             return {"max_tokens": window - tokens - 1}
-        told, size = (f"the prompt of {tokens:,} tokens", f"of {window:,}") if window else ("the prompt", "")
-        raise PromptCutError(f"{told} does not fit the window {size} of the model {self.model!r} at {self.api_base}: use "
-                             "less context, or start the server with a larger one") from error
+        if tokens and window:
+            told = (f"the prompt of {tokens:,} tokens does not fit the window of {window:,} of the model {self.model!r} at "
+                    f"{self.api_base}: use less context, or start the server with a larger one")
+        else:
+            told = (f"the prompt does not fit the window of the model {self.model!r} at {self.api_base}: use less context, "
+                    "or start the server with a larger one")
+        raise PromptCutError(told) from error
 
     def _chat(self, messages: Sequence[ChatMessage], **kwargs: Any) -> ChatResponse:
         try:

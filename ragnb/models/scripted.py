@@ -21,7 +21,7 @@ __all__ = ['Script', 'CutAnswer', 'scripted_answer', 'ScriptedLLM']
 # %% ../../nbs/10_models/08_scripted.ipynb #9f1a7829
 from ..documents.arguments import KnownArguments
 from ..documents.span import InputError
-from .llm import this_call
+from .limits import this_call
 
 # %% ../../nbs/10_models/08_scripted.ipynb #ab6a54d1
 class CutAnswer(str):

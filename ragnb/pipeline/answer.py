@@ -27,7 +27,8 @@ from ..documents.markup import card, counted, one_line, short
 from ..documents.messages import translated
 from ..documents.span import check_fields, Passage, RagnbError, Span, try_address, union
 from ..documents.text import sentence_spans, tokenizer, word_tokens_batch
-from ..models.llm import awithin, ModelCall, prompt_template, shorten, strip_thinking, ThoughtFilter, within
+from ..models.limits import ModelCall
+from ..models.llm import awithin, prompt_template, shorten, strip_thinking, ThoughtFilter, within
 from ..storage.store import ChunkReader
 from ..retrieval.hybrid import Hits
 from ..retrieval.missing_words import Note

@@ -30,10 +30,8 @@ from ..documents.markup import one_line
 from ..documents.messages import for_question, in_both
 from ..documents.span import InputError
 from ..models.guards import guard_marks
-from ragnb.models.llm import (
-    error_event, json_values, ModelCall, ModelEvent, QUERY_TOKENS, resolve_llm, shorten, strip_thinking, TEXT_TOKENS,
-    within
-)
+from ..models.limits import ModelCall, QUERY_TOKENS, TEXT_TOKENS
+from ..models.llm import error_event, json_values, ModelEvent, resolve_llm, shorten, strip_thinking, within
 from ..storage.filters import Where
 from .arguments import check_counts, filtered_retriever, is_number
 from .hybrid import check_question, fuse_hits, Hits, HitsRetriever, question_bundle, rrf

@@ -38,9 +38,9 @@ from ..documents.plugins import make_plugin, told_plugins
 from ..documents.span import InputError
 from ..models.embedding import open_onnx, token_limit
 from ..models.guards import guard_marks
+from ..models.limits import ModelCall, VERDICT_TOKENS
 from ragnb.models.llm import (
-    awithin, error_event, ModelCall, ModelEvent, prompt_template, resolve_llm, shorten, unreachable, VERDICT_TOKENS,
-    within
+    awithin, error_event, ModelEvent, prompt_template, resolve_llm, shorten, unreachable, within
 )
 from .grades import GRADES, read_grades
 from .hybrid import check_question

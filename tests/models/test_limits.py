@@ -9,7 +9,7 @@ import pytest
 
 import ragnb
 from ragnb.models.calls import ask_all, Call, CallCache, clean_answer
-from ragnb.models.llm import ModelCall, this_call
+from ragnb.models.limits import ModelCall, this_call
 from ragnb.models.scripted import CutAnswer, ScriptedLLM
 
 ASKING = {"predict", "apredict", "stream", "astream", "complete", "acomplete", "structured_predict", "astructured_predict", "chat", "achat", "evaluate"}

@@ -15,7 +15,7 @@ from ollama_server import MODES, OllamaServer, Refused, toy_vector
 
 from ragnb import IndexMismatchError, InputError, resolve_embedding, resolve_llm
 from ragnb.models.embedding import describe_embedding, load_embedding, save_embedding
-from ragnb.models.llm import ModelCall, VERDICT_TOKENS
+from ragnb.models.limits import ModelCall, VERDICT_TOKENS
 from ragnb.models.ollama import NoAnswerError, ollama_url, OllamaEmbedding, PromptCutError, TextTooLongError
 from ragnb.models.replies import MOST_BYTES, ReplyError
 

@@ -13,7 +13,7 @@ from openai_server import OpenAIServer
 from ragnb import IndexMismatchError, Pipeline, resolve_embedding, resolve_llm, update_index
 from ragnb.cli import main
 from ragnb.models.embedding import describe_embedding, load_embedding, save_embedding
-from ragnb.models.llm import ModelCall, PromptCutError
+from ragnb.models.limits import ModelCall, PromptCutError
 from ragnb.models.replies import ReplyError
 
 
