@@ -185,7 +185,7 @@ def prompt_template(
 # %% ../../nbs/10_models/06_llm.ipynb #ff5c4f67
 def strip_thinking(text: str) -> str:  # '' if the answer ended in the middle of a thought
     "Remove a model's thoughts; join or replace half characters."
-    first, *parts = THOUGHT_MARK.split(replace_halves(text))     # text, then a slash or nothing for each mark, and its text
+    first, *parts = THOUGHT_MARK.split(replace_halves(text))   # text, then a slash or nothing for each mark, and its text
     said, inside = [first], False
     for closing, part in zip(parts[::2], parts[1::2]):
         if closing and not inside:
@@ -337,11 +337,13 @@ def openai_like(
 def _openai_like_llm(model: str, base_url: str | None, options: dict[str, Any]) -> Any:
     "Create a model for servers with OpenAI's interface."
     with optional(f"openai-like models need another package: {install_command('openai')}"):
-        from ragnb.models.openai_like import OpenAILike
+        from llama_index.llms.openai_like import OpenAILike
+    from ragnb.models.openai_like import OpenAILimits
+    kind = type(OpenAILike.__name__, (OpenAILimits, OpenAILike), {"__module__": OpenAILike.__module__})
     called = {"num_ctx": "context_window", "think": "thinking"}
     given = {called.get(name, name): value for name, value in options.items()}
     settings = {"model": model, "api_key": "none", "is_chat_model": True, "timeout": 600.0, **given}
-    return openai_like(OpenAILike, base_url, None, **settings)
+    return openai_like(kind, base_url, None, **settings)
 
 # %% ../../nbs/10_models/06_llm.ipynb #4112b7ef
 @checked
@@ -357,8 +359,8 @@ def resolve_llm(spec: str | Any | None, base_url: str | None = None, **options: 
         Address of the server; for Ollama by default `OLLAMA_HOST`, else `http://localhost:11434`.
     **options
         `timeout` (seconds of a whole call, 600), `think` (True, False), `num_ctx` (tokens; by default as many as the
-        prompt needs), `answer_tokens` (the most that the model writes, 1,024), `temperature` (of answers), `keep_alive`,
-        `retries`, `seed` and others of the model's class or the server.
+        prompt needs), `answer_tokens` (most of an answer, 1,024), `temperature`, `keep_alive`, `retries`, `seed` and
+        others of the model's class or the server.
 
     Returns
     -------

@@ -212,6 +212,113 @@ def _check_answer(model: str, window: int, pieces: Sequence[Any], cut: bool) -> 
                             f"no answer (done_reason {why}): {way_out}")
     raise NoAnswerError(f"the model {model!r} answered with an empty text (done_reason {why})")
 
+# %% ../../nbs/10_models/10_ollama.ipynb #01d65794
+class _Request:
+    "A request of a model, which goes again if its window or its limit is too small."
+
+    def __init__(self, llm: Any, body: Mapping[str, Any], call: ModelCall) -> None:
+        self.llm, self.call = llm, call
+        self.options = dict(body["options"])
+        self.body = {**body, "options": self.options}
+        self.limit = call.tokens or llm.answer_tokens
+        able, thinking = llm.facts.capabilities, llm.thinking
+        thinks = llm._aloud or not able or isinstance(thinking, str)
+        if call.tokens is None:
+            thinks = thinks or "thinking" in able and thinking is not False
+            self.options.setdefault("num_predict", self.limit * (4 if thinks else 1))
+            return
+        if "thinking" in able and not isinstance(thinking, str):    # a model with levels always thinks
+            self.body["think"] = False
+        self.options |= {"num_predict": self.limit * (4 if thinks else 1), "temperature": 0}
+
+    async def reply(self) -> Any:
+        "Return the whole reply, checked."
+        reply, _ = await self.sent()
+        while (cut := self.is_cut(reply)) and self.widened(0):
+            reply, _ = await self.sent()
+        if self.thought_instead([reply]):
+            reply, _ = await self.sent()
+        self.call.by_length |= reply.get("done_reason") == "length"
+        _check_answer(self.llm.model, self.options["num_ctx"], [reply], cut)
+        return reply
+
+    async def stream(self) -> AsyncGenerator[Any, None]:
+        "Return the pieces of a reply; the first one has arrived."
+        return self.pieces(*await self.sent())
+
+    async def pieces(self, piece: Any, others: AsyncIterator[Any]) -> AsyncGenerator[Any, None]:
+        "Yield the pieces, and check them at the end."
+        pieces = []
+        with self.llm._server.telling():
+            while piece is not None:
+                pieces.append(piece)
+                self.call.by_length |= piece.get("done_reason") == "length"
+                yield piece
+                piece = await anext(others, None)
+        self.thought_instead(pieces)
+        _check_answer(self.llm.model, self.options["num_ctx"], pieces, self.is_cut(pieces[-1]))
+
+    async def sent(self) -> tuple[Any, Any]:
+        "Return the reply, or a stream's first piece and the others; a refused prompt goes again with a larger window."
+        while True:
+            try:
+                reply = await self.llm._server.client.chat(**self.body)
+                if not self.body.get("stream"):
+                    return reply, None
+                if (first := await anext(reply, None)) is None:     # every Ollama server sends one
+                    raise NotOllamaError("an empty stream")
+                return first, reply
+            except ResponseError as error:
+                if (refused := refused_prompt(str(error.error))) is None:
+                    raise
+                tokens, window = refused
+                self.count(tokens)
+                if not self.widened(tokens):
+                    raise self.too_long(tokens, window or self.options["num_ctx"]) from error
+
+    def too_long(self, tokens: int, most: int) -> PromptCutError:
+        "Return the error for a prompt that no window has room for; 0 tokens: unknown."
+        name = self.llm.model
+        if tokens:
+            return PromptCutError(f"the prompt of {tokens:,} tokens does not fit the window (num_ctx) of {most:,} of the "
+                                  f"model {name!r}: use a larger one, or less context")
+        return PromptCutError(f"the prompt does not fit the window (num_ctx) of {most:,} of the model {name!r}: use a "
+                              "larger one, or less context")
+
+    def widened(self, tokens: int) -> bool:
+        "Take a larger window for a prompt of so many tokens, 0 if unknown; False if there is none."
+        llm, window = self.llm, self.options["num_ctx"]
+        most = llm.get_context_window()
+        needed = tokens + llm.room_for_answer(most) if tokens else 2 * window
+        larger = min(most, -(-needed // llm.step) * llm.step)
+        if llm.context_window != -1 or larger <= window:
+            return False
+        llm._window = max(llm._window, larger)
+        self.options["num_ctx"] = larger
+        return True
+
+    def count(self, tokens: int) -> None:
+        "Correct the estimate of tokens by the server's count of this prompt."
+        if tokens > 500:
+            self.llm._rate = max(self.llm._rate, tokens / self.llm.estimated(self.body) * 1.05)
+
+    def is_cut(self, last: Any) -> bool:
+        "Check whether the prompt filled the window, as it does on servers that ignore `truncate`."
+        read = last.get("prompt_eval_count") or 0
+        self.count(read)
+        return read > 0 and read + 16 >= self.options["num_ctx"]
+
+    def thought_instead(self, pieces: Sequence[Any]) -> bool:
+        "Take four times the limit, as later requests will, if thoughts used it up; False if it is as large already."
+        messages = [piece["message"] for piece in pieces]
+        text = "".join(message.get("content") or "" for message in messages)
+        aloud = THOUGHT_MARK.search(text) or any(message.get("thinking") for message in messages)
+        if not aloud or pieces[-1].get("done_reason") != "length" or self.options["num_predict"] != self.limit:
+            return False
+        self.llm._aloud = True
+        self.options["num_predict"] = 4 * self.limit
+        return True
+
 # %% ../../nbs/10_models/10_ollama.ipynb #77b43c95
 class Ollama(HidesKeys, KnownArguments, StockOllama):
     """A chat model of an Ollama server, with LlamaIndex's interface.
@@ -253,92 +360,12 @@ class Ollama(HidesKeys, KnownArguments, StockOllama):
         return SimpleNamespace(chat=self._chat)
 
     async def _chat(self, **request: Any) -> Any:
-        "Set the limits of a request, send it, and check the reply; a cut prompt is sent again with a larger window."
+        "Send a request within its limits, and check the reply."
         call = this_call()
         with self._server.call():
-            request = await asyncio.to_thread(self._prepared, request, call)
-            reply, others = await self._sent(request)
-            if request.get("stream"):
-                return self._pieces(request, call, reply, others)
-            while (cut := self._is_cut(request, reply)) and self._widened(request, 0):
-                reply, _ = await self._sent(request)
-            if self._thought_instead(request, call, [reply]):
-                reply, _ = await self._sent(request)
-            call.by_length |= reply.get("done_reason") == "length"
-            _check_answer(self.model, request["options"]["num_ctx"], [reply], cut)
-            return reply
-
-    async def _sent(self, request: dict[str, Any]) -> tuple[Any, Any]:
-        "Send a request; the reply, or a stream's first piece and the others. A refused prompt has a larger window next."
-        while True:
-            try:
-                reply = await self._server.client.chat(**request)
-                if not request.get("stream"):
-                    return reply, None
-                if (first := await anext(reply, None)) is None:     # every Ollama server sends one
-                    raise NotOllamaError("an empty stream")
-                return first, reply
-            except ResponseError as error:
-                if (refused := refused_prompt(str(error.error))) is None:
-                    raise
-                tokens, window = refused
-                self._counted(request, tokens)
-                if not self._widened(request, tokens):
-                    most = window or request["options"]["num_ctx"]
-                    if tokens:
-                        told = (f"the prompt of {tokens:,} tokens does not fit the window (num_ctx) of {most:,} of the "
-                                f"model {self.model!r}: use a larger one, or less context")
-                    else:
-                        told = (f"the prompt does not fit the window (num_ctx) of {most:,} of the model {self.model!r}: "
-                                "use a larger one, or less context")
-                    raise PromptCutError(told) from error
-
-    async def _pieces(self, request: Mapping[str, Any], call: ModelCall, piece: Any,
-                      others: AsyncIterator[Any]) -> AsyncGenerator[Any, None]:
-        "Yield the pieces of an answer, and check it at its end."
-        pieces = []
-        with self._server.telling():
-            while piece is not None:
-                pieces.append(piece)
-                call.by_length |= piece.get("done_reason") == "length"
-                yield piece
-                piece = await anext(others, None)
-        self._thought_instead(request, call, pieces)
-        _check_answer(self.model, request["options"]["num_ctx"], pieces, self._is_cut(request, pieces[-1]))
-
-    def _thought_instead(self, request: dict[str, Any], call: ModelCall, pieces: Sequence[Any]) -> bool:
-        "Give this request and later ones four times the limit if thoughts used it up; True if that is new."
-        limit, options = call.tokens or self.answer_tokens, request["options"]
-        text = "".join(piece["message"].get("content") or "" for piece in pieces)
-        aloud = any(piece["message"].get("thinking") for piece in pieces) or THOUGHT_MARK.search(text)
-        if not aloud or pieces[-1].get("done_reason") != "length" or options["num_predict"] != limit:
-            return False
-        self._aloud = True
-        options["num_predict"] = 4 * limit
-        return True
-
-    def _widened(self, request: dict[str, Any], tokens: int) -> bool:
-        "Give a request a larger window for a prompt of so many tokens, 0 if unknown; False if there is none."
-        window = request["options"]["num_ctx"]
-        most = self.get_context_window()
-        needed = tokens + self.room_for_answer(most) if tokens else 2 * window
-        larger = min(most, -(-needed // self.step) * self.step)
-        if self.context_window != -1 or larger <= window:
-            return False
-        self._window = max(self._window, larger)
-        request["options"]["num_ctx"] = larger
-        return True
-
-    def _counted(self, request: Mapping[str, Any], tokens: int) -> None:
-        "Correct the estimate of tokens by the server's count of a prompt."
-        if tokens > 500:
-            self._rate = max(self._rate, tokens / self._estimated(request) * 1.05)
-
-    def _is_cut(self, request: Mapping[str, Any], last: Any) -> bool:
-        "Check whether the prompt filled the window, as servers do that ignore `truncate`."
-        read = last.get("prompt_eval_count") or 0
-        self._counted(request, read)
-        return read > 0 and read + 16 >= request["options"]["num_ctx"]
+            window = await asyncio.to_thread(self.with_window, request)
+            sent = _Request(self, window, call)
+            return await (sent.stream() if request.get("stream") else sent.reply())
 
     @property
     def _model_kwargs(self) -> dict[str, Any]:
@@ -378,25 +405,10 @@ class Ollama(HidesKeys, KnownArguments, StockOllama):
         "Estimate the tokens of a text for this model, rather too many than too few."
         return int(estimate_tokens(text) * self._rate) + 1
 
-    def _prepared(self, request: Mapping[str, Any], call: ModelCall) -> dict[str, Any]:
-        "Set the window of a request, and the most that the model may write."
-        request = self.with_window(request)
-        options, able = request["options"], self.facts.capabilities
-        aloud = self._aloud or not able
-        if call.tokens is None:
-            thinks = aloud or "thinking" in able and self.thinking is not False
-            options.setdefault("num_predict", self.answer_tokens * (4 if thinks else 1))
-            return request
-        by_level = isinstance(self.thinking, str)      # such a model always thinks
-        if "thinking" in able and not by_level:
-            request["think"] = False
-        options |= {"num_predict": call.tokens * (4 if aloud or by_level else 1), "temperature": 0}
-        return request
-
     def with_window(self, request: Mapping[str, Any]) -> dict[str, Any]:
         "Set the window of a request; `PromptCutError` if no window is large enough."
         most = self.get_context_window()
-        size = self._estimated(request) * self._rate
+        size = self.estimated(request) * self._rate
         if size > 3 * most:
             raise PromptCutError(f"a prompt of about {int(size):,} tokens does not fit the window of the model "
                                  f"{self.model!r}, {most:,} tokens (num_ctx): it was not sent")
@@ -409,7 +421,7 @@ class Ollama(HidesKeys, KnownArguments, StockOllama):
             window = self._window
         return {**request, "options": {**(request.get("options") or {}), "num_ctx": window}}
 
-    def _estimated(self, request: Mapping[str, Any]) -> int:
+    def estimated(self, request: Mapping[str, Any]) -> int:
         "Estimate the tokens of a request's messages."
         return sum(estimate_tokens(m.get("content") or "") for m in request["messages"])
 

@@ -9,13 +9,11 @@ import time
 from collections.abc import AsyncIterator, Iterator, Sequence
 from typing import Any
 
-from llama_index.core.bridge.pydantic import Field, PrivateAttr
+from llama_index.core.bridge.pydantic import BaseModel, Field, PrivateAttr
 from llama_index.core.llms import ChatMessage, ChatResponse
-from llama_index.llms.openai_like import OpenAILike as StockOpenAILike
-from openai import BadRequestError
 
 # %% auto #0
-__all__ = ['OpenAILike']
+__all__ = ['OpenAILimits']
 
 # %% ../../nbs/10_models/12_openai_like.ipynb #0f804e3b
 from ..documents.span import InputError
@@ -23,17 +21,21 @@ from .limits import estimate_tokens, ModelCall, PromptCutError, refused_prompt, 
 from .replies import until
 
 # %% ../../nbs/10_models/12_openai_like.ipynb #ff51ef49
-class OpenAILike(StockOpenAILike):
-    """A chat model of a server with OpenAI's protocol, with LlamaIndex's interface.
+class OpenAILimits(BaseModel):
+    """What a chat model of a server with OpenAI's protocol adds to LlamaIndex's class, its other base.
 
-    `answer_tokens` is the most that an answer has, 1,024 if `thinking` is off, else four times as many, because it is
-    not known whether the model thinks. `max_tokens` replaces it. `thinking` tells the server's chat template; None sends
-    nothing. `context_window` is the window of the server's model; by default it is read from the server.
+    `answer_tokens` is the most that an answer has. It is 1,024 if `thinking` is off, else four times as many: the model
+    may think. `max_tokens` replaces it. `thinking` goes to the server's chat template; None sends nothing.
+    `context_window` is the window of the server's model; by default it is read from the server.
     """
     answer_tokens: int | None = Field(default=None, ge=1)
     thinking: bool | None = None
     _window: int | None = PrivateAttr(default=None)    # As the server says; 0: it does not say
     _rate: float = PrivateAttr(default=1.0)            # Actual tokens per estimated token
+
+    def model_post_init(self, context: Any) -> None:
+        "Let LlamaIndex's class go on."
+        super().model_post_init(context)
 
     def _get_model_kwargs(self, **kwargs: Any) -> dict[str, Any]:
         call, told = this_call(), self.thinking is not None
@@ -78,9 +80,10 @@ class OpenAILike(StockOpenAILike):
         "Estimate the tokens of a text for this model, rather too many than too few."
         return int(estimate_tokens(text) * self._rate) + 1
 
-    def _left(self, messages: Sequence[ChatMessage], error: BadRequestError) -> dict[str, int]:
+    def _left(self, messages: Sequence[ChatMessage], error: Exception) -> dict[str, int]:
         "Return what a refused request leaves for the answer; `PromptCutError` if the prompt does not fit."
-        if (refused := refused_prompt(str(error))) is None:
+        refused = refused_prompt(str(error)) if getattr(error, "status_code", 0) == 400 else None
+        if refused is None:
             raise error
         tokens, window = refused
         self._window = window or self._window
@@ -90,24 +93,24 @@ class OpenAILike(StockOpenAILike):
         if 0 < tokens < window - 16:
             return {"max_tokens": window - tokens - 1}
         if tokens and window:
-            told = (f"the prompt of {tokens:,} tokens does not fit the window of {window:,} of the model {self.model!r} at "
-                    f"{self.api_base}: use less context, or start the server with a larger one")
+            told = (f"the prompt of {tokens:,} tokens does not fit the window of {window:,} of the model {self.model!r} "
+                    f"at {self.api_base}: use less context, or start the server with a larger one")
         else:
-            told = (f"the prompt does not fit the window of the model {self.model!r} at {self.api_base}: use less context, "
-                    "or start the server with a larger one")
+            told = (f"the prompt does not fit the window of the model {self.model!r} at {self.api_base}: use less "
+                    "context, or start the server with a larger one")
         raise PromptCutError(told) from error
 
     def _chat(self, messages: Sequence[ChatMessage], **kwargs: Any) -> ChatResponse:
         try:
             reply = super()._chat(messages, **kwargs)
-        except BadRequestError as error:
+        except Exception as error:
             reply = super()._chat(messages, **kwargs, **self._left(messages, error))
         return _ended(this_call(), reply)
 
     async def _achat(self, messages: Sequence[ChatMessage], **kwargs: Any) -> ChatResponse:
         try:
             reply = await super()._achat(messages, **kwargs)
-        except BadRequestError as error:
+        except Exception as error:
             reply = await super()._achat(messages, **kwargs, **self._left(messages, error))
         return _ended(this_call(), reply)
 
@@ -116,7 +119,7 @@ class OpenAILike(StockOpenAILike):
         pieces = super()._stream_chat(messages, **kwargs)
         try:
             first = next(pieces, None)
-        except BadRequestError as error:
+        except Exception as error:
             pieces = super()._stream_chat(messages, **kwargs, **self._left(messages, error))
             first = next(pieces, None)
         if first is not None:
@@ -132,7 +135,7 @@ class OpenAILike(StockOpenAILike):
         pieces = await super()._astream_chat(messages, **kwargs)
         try:
             first = await anext(pieces, None)
-        except BadRequestError as error:
+        except Exception as error:
             pieces = await super()._astream_chat(messages, **kwargs, **self._left(messages, error))
             first = await anext(pieces, None)
         if first is not None:

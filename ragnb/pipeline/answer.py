@@ -271,8 +271,8 @@ def _model_error(llm: Any, error: Exception, answer: Answer) -> ModelError:
     return ModelError(f"the model {_name(llm)!r}{where} did not answer ({told})", answer)
 
 # %% ../../nbs/80_pipeline/02_answer.ipynb #090dacf3
-UNFINISHED: str = ("the answer is not complete: it ended at the most that the model may write (answer_tokens), or at the "
-                   "end of its window (num_ctx)")
+UNFINISHED: str = ("the answer is not complete: it ended at the most that the model may write (answer_tokens), or at "
+                   "the end of its window (num_ctx)")
 
 
 def unfinished(
