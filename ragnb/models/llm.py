@@ -185,7 +185,7 @@ def prompt_template(
 # %% ../../nbs/10_models/06_llm.ipynb #ff5c4f67
 def strip_thinking(text: str) -> str:  # '' if the answer ended in the middle of a thought
     "Remove a model's thoughts; join or replace half characters."
-    first, *parts = THOUGHT_MARK.split(replace_halves(text))   # text, then a slash or nothing for each mark, and its text
+    first, *parts = THOUGHT_MARK.split(replace_halves(text))   # text, then for each mark a slash or nothing, and text
     said, inside = [first], False
     for closing, part in zip(parts[::2], parts[1::2]):
         if closing and not inside:

@@ -280,8 +280,8 @@ class _Request:
         "Return the error for a prompt that no window has room for; 0 tokens: unknown."
         name = self.llm.model
         if tokens:
-            return PromptCutError(f"the prompt of {tokens:,} tokens does not fit the window (num_ctx) of {most:,} of the "
-                                  f"model {name!r}: use a larger one, or less context")
+            return PromptCutError(f"the prompt of {tokens:,} tokens does not fit the window (num_ctx) of {most:,} of "
+                                  f"the model {name!r}: use a larger one, or less context")
         return PromptCutError(f"the prompt does not fit the window (num_ctx) of {most:,} of the model {name!r}: use a "
                               "larger one, or less context")
 

@@ -93,8 +93,8 @@ class OpenAILimits(BaseModel):
         if 0 < tokens < window - 16:
             return {"max_tokens": window - tokens - 1}
         if tokens and window:
-            told = (f"the prompt of {tokens:,} tokens does not fit the window of {window:,} of the model {self.model!r} "
-                    f"at {self.api_base}: use less context, or start the server with a larger one")
+            told = (f"the prompt of {tokens:,} tokens does not fit the window of {window:,} of the model "
+                    f"{self.model!r} at {self.api_base}: use less context, or start the server with a larger one")
         else:
             told = (f"the prompt does not fit the window of the model {self.model!r} at {self.api_base}: use less "
                     "context, or start the server with a larger one")
