@@ -101,7 +101,8 @@ def turn_view(
     cited = [c for c in state.citations if c["doc_id"] is not None] if written else []
     return {"number": number, "question": state.question, "answer": state.answer, "status": state.status,
             "written": written, "trouble": trouble, "verdict": state.verdict if written else "",
-            "unfinished": answer.unfinished, "note": "; ".join(n.text for n in notes), "chance": chance_facts(answer.chance),
+            "unfinished": answer.unfinished, "note": "; ".join(note.text for note in notes),
+            "chance": chance_facts(answer.chance),
             "events": [e.model_dump() for e in state.events],
             "citations": cited, "unknown": [c["number"] for c in state.citations if c["doc_id"] is None],
             "sources": sources}
