@@ -998,6 +998,7 @@ def _answer_facts(answer: Answer, error: Exception | None = None) -> dict[str, A
         spans = [[s.start, s.end] for s in mark.spans]
         marks.append({"number": mark.number, "id": mark.passage and mark.passage.id, "spans": spans})
     return {"question": answer.question, "answer": answer.text, "generated": answer.generated,
+            "unfinished": answer.unfinished,
             "sources": answer.sources(), "passages": passages, "citations": marks,
             "context": answer.context.text, "dropped": list(answer.context.dropped), "note": answer.context.note,
             "chance": chance_facts(answer.chance),

@@ -1,4 +1,14 @@
-"""A small server that speaks Ollama's HTTP protocol, for tests without Ollama; it behaves as version 0.24 was observed to."""
+"""A small server that speaks Ollama's HTTP protocol, for tests without Ollama; a token is a character here.
+
+It behaves as the real ones do, of which `benchmarks/real_servers.py` prints a table: `version` is "0.32" (since 0.30.11, which
+runs llama.cpp's server) or "0.24" (which ran its own). They differ in what they do with a prompt that is longer than the window:
+
+| request | 0.24 | 0.32 |
+|---|---|---|
+| as clients send it | the last `num_ctx` tokens are read | about half of `num_ctx` is read |
+| `truncate: false` | 400, without numbers | 400 with `n_prompt_tokens` and `n_ctx` |
+| `shift: false` only | the last `num_ctx` tokens are read | 400, without numbers |
+"""
 from __future__ import annotations
 
 import contextlib
@@ -29,6 +39,18 @@ def toy_vector(text: str, dims: int = 64) -> list[float]:
         vector[h % dims] += 1.0
     norm = sum(v * v for v in vector) ** 0.5
     return [v / norm for v in vector]
+
+
+WHOLE = {"num_ctx", "num_keep", "num_predict", "seed", "top_k", "num_batch", "num_gpu", "main_gpu", "num_thread", "repeat_last_n"}
+REAL = {"temperature", "top_p", "min_p", "typical_p", "repeat_penalty", "presence_penalty", "frequency_penalty"}
+
+
+def check_options(options: dict[str, Any]) -> None:
+    """Refuse an option of another type, as the server does."""
+    for name, value in options.items():
+        number = isinstance(value, (int, float)) and not isinstance(value, bool)
+        if name in WHOLE | REAL and value is not None and not number:
+            raise Refused(500, f'option "{name}" must be of type {"integer" if name in WHOLE else "float32"}')
 
 
 def tagged(model: str) -> str:
@@ -71,10 +93,16 @@ class OllamaServer:
         self.models = models
         self.requests: list[tuple[str, dict[str, Any]]] = []  # (path, body) in order of arrival
         self.window, self.dims = 131_072, 64          # The model's maximum (`/api/show`), and num_ctx where a request sets none
+        self.version = "0.32"
         self.thinks, self.forever = False, False      # Thoughts go to `thinking`; with `forever` the answer is never begun
-        self.capabilities: tuple[str, ...] = ("completion", "embedding")
+        self.thought = "질문을 생각한다. "
+        self.deaf = False                             # The model thinks although it was told not to
+        self.capabilities: dict[str, tuple[str, ...]] = {}   # Of a model; else `embedding` by its name, or `completion`
+        self.windows: dict[str, int] = {}             # Of a model; else `window`
+        self.ignores: set[str] = set()                # Fields that are not read, as imitations do: `truncate`, `shift`
         self.digests: dict[str, str] = {}             # Another model was pulled under the tag
         self.loaded: dict[str, int] = {}              # Model -> num_ctx it runs with
+        self.shifts: dict[str, bool] = {}             # Model -> what it was loaded with
         self.loads: list[tuple[str, int]] = []        # Each time a model was loaded
         self.faults: list[int | str] = []             # Of the next requests: a status, "hang", "cut", "half" a reply, "undone" stream
         self.modes: dict[str, str] = {}               # End point -> how every reply of it misbehaves, see `misbehave`
@@ -89,7 +117,7 @@ class OllamaServer:
         self.stopped = threading.Event()
         self.routes: dict[str, Callable[[dict[str, Any]], Reply]] = {
             "/api/embed": self.embed, "/api/chat": self.chat, "/api/show": self.show, "/api/tags": self.tags,
-            "/api/ps": self.ps, "/api/version": lambda body: {"version": "0.0.0-test"}}
+            "/api/ps": self.ps, "/api/version": lambda body: {"version": f"{self.version}.0"}}
 
     def asked(self, path: str) -> list[dict[str, Any]]:
         """The requests to one end point."""
@@ -102,13 +130,28 @@ class OllamaServer:
             raise Refused(404, f'model "{model}" not found, try pulling it first')
         return model
 
-    def load(self, model: str, options: dict[str, Any] | None) -> int:
-        """Load a model where it does not run with this window; the window."""
-        window = min(int((options or {}).get("num_ctx") or self.loaded.get(tagged(model)) or 4096), self.window)
-        if self.loaded.get(tagged(model)) != window:
+    def able(self, model: str) -> tuple[str, ...]:
+        """What a model can do."""
+        embeds = any(word in model for word in ("embed", "bge", "e5", "minilm"))
+        known = self.capabilities.get(model, ("embedding",) if embeds else ("completion",))
+        return (*known, "thinking") if self.thinks and "completion" in known else known
+
+    def load(self, model: str, options: dict[str, Any] | None, shift: bool = True) -> int:
+        """Load a model where it does not run with this window, or not with this way to go on when it is full; the window."""
+        check_options(options or {})
+        asked = int((options or {}).get("num_ctx") or self.loaded.get(tagged(model)) or 4096)
+        window = min(max(asked, 4), self.windows.get(model, self.window))
+        shifts = self.shifts.setdefault(tagged(model), shift) if self.version == "0.32" else shift
+        if self.loaded.get(tagged(model)) != window or shifts != shift:
             self.loaded[tagged(model)] = window
+            self.shifts[tagged(model)] = shift
             self.loads.append((model, window))
         return window
+
+    def unload(self, body: dict[str, Any]) -> None:
+        """Unload the model that a request says to keep for no time."""
+        if body.get("keep_alive") in (0, "0", "0s"):
+            self.loaded.pop(tagged(body["model"]), None)
 
     def embed(self, body: dict[str, Any]) -> Reply:
         """POST /api/embed: `input` is one text or a list."""
@@ -116,6 +159,9 @@ class OllamaServer:
         texts = [texts] if isinstance(texts, str) else texts
         if not isinstance(texts, list):
             raise Refused(400, "invalid input type")
+        check_options(body.get("options") or {})
+        if "embedding" not in self.able(model) and self.version == "0.32":
+            raise Refused(501, "This server does not support embeddings. Start it with `--embeddings`")
         sent = texts
         if self.embed_limit is not None:
             if body.get("truncate") is False and any(len(t) > self.embed_limit for t in texts):
@@ -130,16 +176,28 @@ class OllamaServer:
         return "echo " + hashlib.blake2b("\n".join(m["content"] for m in messages).encode(), digest_size=4).hexdigest()
 
     def chat(self, body: dict[str, Any]) -> Reply:
-        """POST /api/chat: `messages`; one reply, or a stream of a few. A token is a character here."""
-        model, messages = self.check_model(body), body.get("messages", [])
-        if body.get("think") and not self.thinks:
+        """POST /api/chat: `messages`; one reply, or a stream of a few."""
+        body = {name: value for name, value in body.items() if name not in self.ignores}
+        model, messages, options = self.check_model(body), body.get("messages", []), body.get("options") or {}
+        if body.get("think") and "thinking" not in self.able(model):
             raise Refused(400, f'"{model}" does not support thinking')
-        window = self.load(model, body.get("options"))
-        read = min(sum(len(m["content"]) for m in messages), window)
-        thought = "질문을 생각한다. " if self.thinks and body.get("think") is not False else ""
-        text = "" if thought and self.forever else self.said(messages)
-        last = {"done": True, "done_reason": "stop" if text else "length", "total_duration": 1, "load_duration": 1,
-                "prompt_eval_count": read, "eval_count": len(text) + (window - read if not text else len(thought))}
+        if self.able(model) and "completion" not in self.able(model):      # () is a server that does not say
+            raise Refused(400, f'"{model}" does not support chat')
+        shift = body.get("shift") is not False
+        window = self.load(model, options, shift)
+        messages = self.fitted(messages, window, body.get("truncate") is not False, shift, int(options.get("num_keep") or 4))
+        read = sum(len(m["content"]) for m in messages)
+        most = int(options.get("num_predict") or -1)
+        room = 10 * window if shift else window - read          # when the window is full, it is shifted, or that is the end
+        most = min(most, room) if most >= 0 else room
+        thinks = "thinking" in self.able(model) and (self.deaf or body.get("think") is not False)
+        whole = self.thought * (most if self.forever else 1) if thinks else ""
+        thought = whole[:most]
+        answer = "" if thinks and self.forever else self.said(messages)
+        text = answer[:most - len(thought)]
+        cut = len(thought) + len(text) < len(whole) + len(answer)
+        last = {"done": True, "done_reason": "length" if cut else "stop", "total_duration": 1, "load_duration": 1,
+                "prompt_eval_count": read, "eval_count": len(thought) + len(text)}
 
         def reply(content: str = "", thinking: str = "") -> dict[str, Any]:
             message = {"role": "assistant", "content": content} | ({"thinking": thinking} if thinking else {})
@@ -148,12 +206,30 @@ class OllamaServer:
             return reply(text, thought) | last
         return iter([*([reply("", thought)] if thought else []), reply(text[:5]), reply(text[5:]) | last])
 
+    def fitted(self, messages: list[dict[str, Any]], window: int, truncate: bool, shift: bool, keep: int) -> list[dict[str, Any]]:
+        """The messages that the model reads of a prompt, or the server's refusal."""
+        text, new = "".join(m["content"] for m in messages), self.version == "0.32"
+        if len(text) < window or len(text) == window and not new:
+            return messages
+        if not truncate and new:
+            raise Refused(400, json.dumps({"error": {
+                "code": 400, "message": f"request ({len(text)} tokens) exceeds the available context size ({window} tokens), try increasing it",
+                "type": "exceed_context_size_error", "n_prompt_tokens": len(text), "n_ctx": window}}))
+        if not truncate:
+            raise Refused(400, "the input length exceeds the context length")
+        if new and not shift:
+            raise Refused(400, "the prompt is longer than the context length currently available to the model; shorten the prompt, adjust "
+                               "the context length in settings, or use a model with a longer context length")
+        keep = min(keep, window - 1)
+        limit = window - max((window - keep) // 2, 1) if new else window
+        return [{"role": "user", "content": text[:keep] + text[keep + len(text) - limit:]}]
+
     def show(self, body: dict[str, Any]) -> Reply:
         """POST /api/show: what is known of a model."""
-        self.check_model(body)
-        able = [*self.capabilities, *(["thinking"] if self.thinks else [])]
-        return {"model_info": {"general.architecture": "test", "test.context_length": self.window, "test.embedding_length": self.dims},
-                "details": {}, "capabilities": able}
+        model = self.check_model(body)
+        window = self.windows.get(model, self.window)
+        return {"model_info": {"general.architecture": "test", "test.context_length": window, "test.embedding_length": self.dims},
+                "details": {}, "capabilities": [*self.able(model)]}
 
     def tags(self, body: dict[str, Any]) -> Reply:
         """GET /api/tags: the models there are."""
@@ -227,6 +303,7 @@ def _handler(server: OllamaServer) -> type[BaseHTTPRequestHandler]:
                 if self.path not in server.routes:
                     raise Refused(404, "404 page not found")
                 reply, status = server.routes[self.path](body), 200
+                server.unload(body)
                 self.fault = fault
             except Refused as e:
                 reply, status = {"error": e.message}, e.status

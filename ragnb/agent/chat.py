@@ -19,6 +19,7 @@ from ..documents.messages import say, translated
 from ..documents.span import InputError
 from ..context.conversation import Conversation
 from ..context.labels import place_label
+from ..pipeline.answer import UNFINISHED
 from ..pipeline.trace_data import trace, visible
 from .flow import Agent, AnswerPart
 from .state import AgentState, Choice, FoundChunk
@@ -91,7 +92,8 @@ class Chat:
             choice = _choice_of(state, self.read, self.show, self.command)
             asyncio_run(_run(self.agent, state, choice, self.show))
         written = state.status in ("answered", "unsure") and state.kinds("answer")
-        note = f"({say('note: {text}', text=visible(state.note))})\n" if state.note else ""
+        told = "; ".join(filter(None, [state.note, written and state.unfinished and translated(UNFINISHED)]))
+        note = f"({say('note: {text}', text=visible(told))})\n" if told else ""
         self.show(f"\n{note}" if written else f"{note}{visible(state.answer)}\n")
         if state.status in ("passages", "timeout", "failed"):
             self.show(f"({translated(str(state.events[-1]))})\n")

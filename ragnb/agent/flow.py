@@ -27,6 +27,7 @@ from ..documents.arguments import checked
 from ..documents.markup import counted
 from ..documents.messages import for_question, in_both, say
 from ..documents.span import InputError
+from ..models.limits import ModelCall
 from ..models.llm import error_event, resolve_llm, shorten
 from ..models.threads import in_thread
 from ..retrieval.arguments import check_counts
@@ -35,7 +36,7 @@ from ..retrieval.hybrid import Hits
 from ..retrieval.rerank import LLMReranker
 from ..context.conversation import Conversation
 from ..context.sources import document_refs
-from ..pipeline.answer import Answer
+from ..pipeline.answer import Answer, unfinished
 from ..pipeline.chance import absent_notes, chance_of, likeliest
 from ..pipeline.pipeline import for_window, noted
 from .library import Library, LibraryRetriever
@@ -264,20 +265,21 @@ class AgentParts:
         "Write the answer; False when there is none of a model."
         read, llm, error = await in_thread(self.shown, state), self.models["answer"], None
         state.answer, state.citations, state.judge, state.verdict = read.text, [], {}, ""
+        state.unfinished, call = False, ModelCall()
         if llm is None:
             state.record("answer", "rule", "no model: the passages")
             return False
         state.calls += 1
         try:
             prompt, asked = for_question(self.prompt, state.question), whole_question(state)
-            said = await stream_answer(llm, prompt, read.context.text, asked, emit, self.step_timeout)
+            said = await stream_answer(llm, prompt, read.context.text, asked, emit, self.step_timeout, call)
         except Exception as raised:
             said, error = "", error_event(raised, state.calls)
         if error or not said or is_refusal(said):
             kind = error.kind if error else "refused" if said else "empty"
             state.record("answer", kind, error.detail if error else said)
             return False
-        state.answer = said
+        state.answer, state.unfinished = said, call.by_length
         for n, passage, spans in replace(read, text=said, generated=True).source_marks:
             doc_id, spans = passage.doc_id if passage else None, [[s.start, s.end] for s in spans]
             state.citations.append({"number": n, "doc_id": doc_id, "spans": spans})
@@ -511,7 +513,10 @@ class Agent:
         "Read again what a state found: passages, sources, pages, and reasons for `trace`."
         answer = self.flow.parts.read(state)
         written = state.status in ("answered", "unsure")
-        return replace(answer, text=state.answer, generated=True) if written else answer
+        if not written:
+            return answer
+        answer = replace(answer, text=state.answer, generated=True)
+        return unfinished(answer) if state.unfinished else answer
 
     def remember(self, history: Conversation, state: AgentState) -> None:
         "Add a turn, a finished state, to a conversation, with what was shown."

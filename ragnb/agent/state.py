@@ -97,6 +97,7 @@ class AgentState(WholeText):
     feedback: str = ""                                             # What a person wrote
     confirmed: bool = False                                        # A person has been asked
     answer: str = ""
+    unfinished: bool = False                                       # The answer ended by length
     note: str = ""                                                 # What to know of what was read, as `Answer.note`
     refs: list[dict[str, Any]] = Field(default_factory=list)       # First five and cited sources, see `document_refs`
     citations: list[dict[str, Any]] = Field(default_factory=list)  # number, doc_id, spans: in the answer

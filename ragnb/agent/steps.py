@@ -23,6 +23,7 @@ __all__ = ['REWRITE_PROMPT', 'ROUTE_PROMPT', 'NOT_IN_DOCUMENTS', 'ANSWER_PROMPT'
 from ..documents.forms import plain_text
 from ..documents.messages import for_question, in_both, say
 from ..documents.text import last_fit
+from ..models.limits import ModelCall, QUERY_TOKENS, TEXT_TOKENS, VERDICT_TOKENS
 from ragnb.models.llm import (
     awithin, error_event, fill_prompt, json_values, prompt_template, shorten, strip_thinking, ThoughtFilter
 )
@@ -53,13 +54,15 @@ async def ask_step(
     prompt: str,                      # Filled
     read: Callable[[str], _T | None],  # Reads the value of an answer; none where it is not readable
     timeout: float | None = None,     # Seconds; the model's own limit when None
+    tokens: int = VERDICT_TOKENS,     # Most that the model writes, without thoughts
 ) -> _T | None:                       # None without a model, and when nothing usable came; then there is an event
     "Ask a model for a step."
     if llm is None:
         return None
     state.calls += 1
     try:
-        said = await awithin(timeout, llm.apredict(_AS_IT_IS, text=prompt))
+        with ModelCall(tokens):
+            said = await awithin(timeout, llm.apredict(_AS_IT_IS, text=prompt))
     except Exception as error:
         event = error_event(error, state.calls)
         state.record(step, event.kind, event.detail)
@@ -119,7 +122,7 @@ async def rewrite_question(
     def read(said: str) -> str | None:
         lines = [line.strip() for line in said.splitlines() if line.strip()]
         return lines[0].strip("\"'“”") if len(lines) == 1 and len(lines[0]) <= 300 else None
-    if query := await ask_step(state, "rewrite", llm, prompt, read, timeout):
+    if query := await ask_step(state, "rewrite", llm, prompt, read, timeout, QUERY_TOKENS):
         state.query = query
         state.record("rewrite", "done", query)
     elif _GOES_ON.match(state.question.strip()):     # by itself it asks about anything
@@ -214,7 +217,8 @@ async def plan_queries(
     prompt = fill_prompt(prompt, query_str=whole_question(state), count=str(n))
     if state.searched:
         prompt += fill_prompt(for_question(_AGAIN, state.question), searched="\n".join(state.searched[-20:]))
-    texts = await ask_step(state, "plan", llm, prompt, lambda said: read_queries(said, state.query, n), timeout)
+    texts = await ask_step(state, "plan", llm, prompt, lambda said: read_queries(said, state.query, n), timeout,
+                           max(TEXT_TOKENS, n * QUERY_TOKENS))
     state.queries = list(dict.fromkeys([*wanted, *(texts or []), *kept]))
     state.record("plan", "model" if texts else "rule", say("{n} queries", n=len(state.queries)))
 
@@ -291,13 +295,16 @@ async def stream_answer(
     question: str,
     emit: Callable[[str], Any],        # Called with each part that a reader may see
     timeout: float | None = None,      # Seconds for the whole answer
+    call: ModelCall | None = None,     # Says afterwards whether the answer ended by length
 ) -> str:                              # What the model does is raised; without what it thought aloud
     "Let a model write an answer, part by part."
-    template = prompt_template(prompt)
+    template, call = prompt_template(prompt), call or ModelCall()
 
     async def run() -> str:
         text, thoughts = "", ThoughtFilter()
-        async for part in await llm.astream(template, context_str=context, query_str=question):
+        with call:
+            parts = await llm.astream(template, context_str=context, query_str=question)
+        async for part in call.apieces(parts):
             text += part
             if shown := thoughts.feed(part):
                 emit(shown)

@@ -16,6 +16,7 @@ from llama_index.core.schema import BaseNode, TextNode
 from ..documents.citations import level_word
 from ..documents.span import InputError, Outline, parse_address, SEARCHED, Span
 from ..models.calls import ask_all, Call, CallCache, CallReport, clean_answer, model_name
+from ..models.limits import TEXT_TOKENS
 from ..models.llm import fill_prompt, resolve_llm
 from ..models.threads import in_thread
 from .any_parser import span_parser
@@ -179,7 +180,8 @@ class LlmContextNodeParser(ContextualNodeParser):
     max_document : int
         Characters of the document in a prompt. Default 12,000.
     max_tokens : int
-        Of a context, by cl100k_base; a longer one is cut. Default 150.
+        Of a context, by cl100k_base; a longer one is cut. Default 150. The model may write 200, or as many if that is
+        more; a context that reaches this is not stored.
 
     Raises
     ------
@@ -227,7 +229,8 @@ class LlmContextNodeParser(ContextualNodeParser):
         nodes, outline = super().parse(document)
         calls = [self._call(n, document) for n in nodes if parse_address(n.node_id).level in SEARCHED]
         llm, clean = None if self._given_up else self.llm, partial(clean_answer, max_tokens=self.max_tokens)
-        contexts, report = ask_all(calls, llm, self.cache, clean, workers=self.workers, model=self.model)
+        contexts, report = ask_all(calls, llm, self.cache, clean, workers=self.workers, model=self.model,
+                                   tokens=max(TEXT_TOKENS, self.max_tokens))
         mine = {n.node_id for n in nodes}              # what an earlier parse reported of them is no longer true
         self._report.failures = {k: v for k, v in self._report.failures.items() if k not in mine}
         self._report.not_asked = [k for k in self._report.not_asked if k not in mine]

@@ -19,6 +19,7 @@ from llama_index.core.schema import BaseNode
 from ..documents.span import Address, InputError, Span
 from ..documents.text import sentence_spans, word_tokens_batch
 from ..models.calls import ask_all, Call, CallCache, CallReport, clean_answer
+from ..models.limits import TEXT_TOKENS
 from ..models.llm import fill_prompt
 from .structure import HeadingNodeParser
 
@@ -145,5 +146,5 @@ def summarise_sections(
              for s in sections]
     cache = cache if isinstance(cache, CallCache) else CallCache(cache)
     answers, report = ask_all(calls, llm, cache, partial(clean_answer, max_tokens=max_tokens), model=model,
-                              total=len(calls), **options)
+                              tokens=max(TEXT_TOKENS, max_tokens), total=len(calls), **options)
     return [replace(s, summary=answers[s.id], written=True) if s.id in answers else s for s in sections], report

@@ -24,6 +24,7 @@ from ..documents.messages import for_question, in_both, say
 from ..documents.span import check_fields, covering, InputError, Outline, Passage, shared, Span, try_address, union
 from ..documents.text import sentence_spans, word_tokens_batch
 from ..models.guards import guard_marks
+from ..models.limits import ModelCall, TEXT_TOKENS
 from ..models.llm import error_event, json_values, ModelEvent, shorten, strip_thinking, tell_fallback, within
 from ..retrieval.arguments import check_counts
 from .builders import cut_passage, Excerpt, passage_part
@@ -226,7 +227,7 @@ Sentences:
 
 
 def _chosen(passages: Sequence[Passage], sentences: Sequence[_Sentence], question: str, llm: LLM,
-            timeout: float | None, events: list[ModelEvent]) -> tuple[set[int], int]:
+            timeout: float | None, events: list[ModelEvent], size: int) -> tuple[set[int], int]:
     "The sentences that a model chose, and how many it made up."
     prompt = for_question(COMPRESS_PROMPT, question)
     mark = "자료" if prompt == COMPRESS_PROMPT else "passage"
@@ -234,7 +235,8 @@ def _chosen(passages: Sequence[Passage], sentences: Sequence[_Sentence], questio
     shown = "\n\n".join(f"<{mark} {n}>\n{text}\n</{mark} {n}>" for n, text in enumerate(texts, 1))
     prompt = prompt.replace("{question}", guard_marks(question, mark)).replace("{passages}", shown)
     try:
-        answer = strip_thinking(within(timeout, lambda: llm.complete(prompt).text))[:200_000]
+        with ModelCall(max(TEXT_TOKENS, size)):      # more than fits is not needed
+            answer = strip_thinking(within(timeout, lambda: llm.complete(prompt).text))[:200_000]
     except Exception as error:
         events.append(error_event(error, 1))
         return set(), 0
@@ -296,7 +298,7 @@ class Compressor:
         if self.llm is None or sum(len(p.span) for p in passages) <= self.size:
             return Compression(compress_passages(passages, question, self.size, outlines))
         sentences, events = _sentences(passages, outlines), []
-        chosen, dropped = _chosen(passages, sentences, question, self.llm, self.timeout, events)
+        chosen, dropped = _chosen(passages, sentences, question, self.llm, self.timeout, events, self.size)
         if not chosen:
             if not events:
                 kind = "unfaithful" if dropped else "empty"

@@ -18,6 +18,7 @@ __all__ = ['QUESTION_TYPES', 'TYPE_PROMPT', 'question_type', 'ask_question_type'
 from ..documents.forms import plain_text
 from ..documents.messages import for_question, in_both
 from ..models.guards import guard_marks
+from ..models.limits import ModelCall, VERDICT_TOKENS
 from ..models.llm import strip_thinking, within
 
 # %% ../../nbs/60_context/04_question_kinds.ipynb #839cfa06
@@ -76,7 +77,8 @@ def ask_question_type(
         prompt = for_question(TYPE_PROMPT, question)
         mark = "질문" if prompt == TYPE_PROMPT else "question"
         prompt = prompt.replace("{question}", guard_marks(question, mark))
-        said = strip_thinking(within(timeout, lambda: llm.complete(prompt).text)).lower()
+        with ModelCall(VERDICT_TOKENS):
+            said = strip_thinking(within(timeout, lambda: llm.complete(prompt).text)).lower()
     except Exception:   # of any model: the rules decide
         return question_type(question)
     kinds = [k for k in QUESTION_TYPES if k in said]

@@ -20,6 +20,7 @@ __all__ = ['Order', 'ORDERS', 'EVALUATORS', 'FrozenContext', 'lay_out', 'freeze_
 
 # %% ../../nbs/90_evaluation/14_judging.ipynb #409aa499
 from ..documents.span import InputError, Passage
+from ..models.limits import ModelCall, TEXT_TOKENS
 from ..models.llm import prompt_template, QA_PROMPT, read_score, read_verdict, resolve_llm, strip_thinking
 from ..context.builders import Context, ContextBuilder, reorder_for_attention, SimpleContextBuilder
 from ..pipeline.answer import Answer
@@ -175,8 +176,9 @@ def _judge(name: str, evaluator: BaseEvaluator, answered: Answered) -> Judgement
     try:
         if not answered.context.strip() and name in ("faithfulness", "relevancy"):
             raise ValueError("there was no context to judge by")
-        result = evaluator.evaluate(query=answered.query, response=answered.text, contexts=[answered.context],
-                                    reference=answered.reference)
+        with ModelCall(TEXT_TOKENS):
+            result = evaluator.evaluate(query=answered.query, response=answered.text, contexts=[answered.context],
+                                        reference=answered.reference)
         score, passing = result.score, result.passing
         if name in ("faithfulness", "relevancy"):
             passing = read_verdict(result.feedback or "")

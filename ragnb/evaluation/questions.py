@@ -27,6 +27,7 @@ from ..documents.span import InputError, Span
 from ..documents.statutes import parse_statute
 from ..documents.text import block_spans, is_korean, load_kiwi, sentence_spans, stem, trim_span
 from ..models.calls import ask_all, Call, CallCache, CallReport
+from ..models.limits import TEXT_TOKENS
 from ..models.llm import fill_prompt, json_values, resolve_llm, strip_thinking
 from ..chunking.contextual import article_label
 from .datasets import Dataset, Evidence, Question, quote_places
@@ -421,7 +422,7 @@ def generate_questions(
     places = _prompts(documents, seed, prompt)
     texts, asked = {d.id_: d.text for d in documents}, set()
     made = MadeQuestions([], {"generated": {"candidates": 0, "rejected": 0, "made": 0}}, report=CallReport())
-    calls |= {"workers": workers, "show_progress": show_progress}
+    calls |= {"workers": workers, "show_progress": show_progress, "tokens": 6 * TEXT_TOKENS}   # several questions
     while places and len(made.questions) < n and not made.report.not_asked:
         needed = n - len(made.questions)
         batch, places = places[:needed], places[needed:]

@@ -375,6 +375,7 @@ def llm_window(
 
     def prepare(situation: Situation) -> Policy:
         from ragnb.models.guards import guard_numbers
+        from ragnb.models.limits import ModelCall, VERDICT_TOKENS
         from ragnb.models.llm import error_event, prompt_template, strip_thinking, tell_fallback
         hits, windows = situation.expanded, {}
         prompt = for_question(WINDOW_PROMPT, situation.question)
@@ -382,7 +383,8 @@ def llm_window(
         context = "\n\n".join(f"[{n}] {guard_numbers(h.text[:300])}" for n, h in enumerate(hits, 1))
         situation.llm_calls += 1
         try:
-            answer = str(llm.predict(prompt, context_str=context, query_str=situation.question))
+            with ModelCall(VERDICT_TOKENS + 4 * len(hits)):
+                answer = str(llm.predict(prompt, context_str=context, query_str=situation.question))
             windows = dict(zip((h.address for h in hits), read_windows(strip_thinking(answer), len(hits), 10)))
         except Exception as error:  # whatever a model's client raises must not cost the passages
             situation.events.append(f"llm window: {type(error).__name__}: {error}; window {default} for all")

@@ -23,19 +23,25 @@ __all__ = ['clean_answer', 'CallCache', 'Call', 'model_name', 'call_key', 'CallR
 from ..documents.atomic import PRIVATE, WriteLock
 from ..documents.span import InputError
 from ..documents.text import tokenizer
+from .limits import ModelCall, TEXT_TOKENS
 from .llm import resolve_llm, strip_thinking
 
 # %% ../../nbs/10_models/11_calls.ipynb #2f1de35f
+_MARKUP = re.compile(r"</?(?:[A-Za-z!]|문서>|조각>|구간>|자료\b)|<\||\[/?INST\]")
+
+
 def clean_answer(
     answer: str,
     max_tokens: int = 150,                # Tokens of `tokenizer`, >= 1
     tokenizer_name: str = "cl100k_base",  # See `ragnb.documents.text.tokenizer`
-) -> str:                                 # '' if the model only thought, or returned nothing
+) -> str:                                 # '' if the model only thought, or returned nothing or markup
     "Reduce an answer to one paragraph of limited length."
     if max_tokens < 1:
         raise InputError(f"max_tokens must be >= 1, got {max_tokens}")
     lines = [line.strip() for line in strip_thinking(answer).splitlines()]
     lines = [line for line in lines if line and not line.startswith("```")]
+    if lines and _MARKUP.match(lines[0]):
+        return ""
     if len(lines) > 1 and lines[0].endswith((":", "：")):
         lines = lines[1:]
     text = " ".join(" ".join(lines).split()).strip("\"“”'` ")
@@ -188,6 +194,7 @@ class _Run:
     clean: Callable[[str], str]
     give_up: int = 5
     model: str | None = None
+    tokens: int = TEXT_TOKENS
     progress: Any = None
 
     def __post_init__(self) -> None:
@@ -226,17 +233,22 @@ class _Run:
         return None
 
     def work(self) -> None:
-        "Make calls until none is left; an answer that is empty after cleaning is a failure."
+        "Make calls until none is left; an answer that is not complete, or empty after cleaning, is a failure."
         while call := self.next():
             raw = why = ""
             try:
-                raw = str(self.llm.predict(self.template, text=call.prompt))
+                with ModelCall(self.tokens) as asked:
+                    raw = str(self.llm.predict(self.template, text=call.prompt))
+                why = f"the answer ended by length: {self.tokens} tokens were not enough" if asked.by_length else ""
             except Exception as error:  # the report shows any error of a model or server
                 why = f"{type(error).__name__}: {error}"[:300]
-            if answer := self.clean(raw):
+            answer = "" if why else self.clean(raw)
+            if answer:
                 self.cache.put(call_key(self.model, call.prompt), raw, name=call.name, model=self.model)
             elif not why:
-                why = "the model only thought" if raw.strip() and not strip_thinking(raw) else "the answer is empty"
+                said = strip_thinking(raw)
+                thought = "the model only thought" if raw.strip() else "the answer is empty"
+                why = "the answer begins with markup" if said else thought
             with self.lock:
                 self.in_a_row = self.in_a_row + 1 if why else 0
                 self.report.answer_characters += len(raw) * bool(answer)
@@ -257,15 +269,16 @@ def ask_all(
     workers: int = 4,                          # Calls at a time, >= 1
     give_up: int = 5,                          # Failures in a row before the run stops, >= 1
     model: str | None = None,                  # Name in cache keys; None: the name of `llm`
+    tokens: int = TEXT_TOKENS,                 # Most of an answer, >= 1; one that ends there is not stored
     show_progress: bool = False,
     total: int | None = None,                  # Number of calls, for the progress bar
 ) -> tuple[dict[str, str], CallReport]:        # Answers by name, in the order of the calls
     "Make many calls to a model, each once."
     from tqdm.auto import tqdm
-    for name, value in (("workers", workers), ("give_up", give_up)):
+    for name, value in (("workers", workers), ("give_up", give_up), ("tokens", tokens)):
         if value < 1:
             raise InputError(f"{name} must be >= 1, got {value}")
-    run = _Run(calls, llm, cache, clean, give_up, model)
+    run = _Run(calls, llm, cache, clean, give_up, model, tokens)
     with tqdm(total=total, desc="ask the model", disable=not show_progress) as run.progress:
         with ThreadPoolExecutor(workers) as pool:
             try:

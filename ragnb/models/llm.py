@@ -33,6 +33,7 @@ from ..documents.servers import HidesKeys, ServerAddress
 from ..documents.span import InputError, install_command, optional
 from ..documents.values import complaint
 from .guards import guard_marks
+from .limits import THOUGHT_MARK
 from .threads import plain_error
 
 # %% ../../nbs/10_models/06_llm.ipynb #72334004
@@ -213,12 +214,9 @@ def prompt_template(
     return _template_class()(template, function_mappings={"context_str": lambda context_str, **_: guard(context_str)})
 
 # %% ../../nbs/10_models/06_llm.ipynb #ff5c4f67
-_THOUGHT = re.compile(r"<(/?)(?:think(?:ing)?|reasoning|thought)>", re.I)
-
-
 def strip_thinking(text: str) -> str:  # '' if the answer ended in the middle of a thought
     "Remove a model's thoughts; join or replace half characters."
-    first, *parts = _THOUGHT.split(replace_halves(text))     # text, then a slash or nothing for each mark, and its text
+    first, *parts = THOUGHT_MARK.split(replace_halves(text))   # text, then for each mark a slash or nothing, and text
     said, inside = [first], False
     for closing, part in zip(parts[::2], parts[1::2]):
         if closing and not inside:
@@ -243,7 +241,7 @@ class ThoughtFilter:
         "Return the text to show after this piece."
         self._waiting += self._joiner.feed(piece, last)
         out = ""
-        while found := _THOUGHT.search(self._waiting):
+        while found := THOUGHT_MARK.search(self._waiting):
             if not self._inside:
                 out += self._waiting[:found.start()]
             self._inside, self._waiting = not found[1], self._waiting[found.end():]
@@ -368,16 +366,15 @@ def openai_like(
 
 # %% ../../nbs/10_models/06_llm.ipynb #6d795e33
 def _openai_like_llm(model: str, base_url: str | None, options: dict[str, Any]) -> Any:
-    "Create LlamaIndex's model for servers with OpenAI's interface."
+    "Create a model for servers with OpenAI's interface."
     with optional(f"openai-like models need another package: {install_command('openai')}"):
         from llama_index.llms.openai_like import OpenAILike
-    called = {"num_ctx": "context_window", "answer_tokens": "max_tokens"}
+    from ragnb.models.openai_like import OpenAILimits
+    kind = type(OpenAILike.__name__, (OpenAILimits, OpenAILike), {"__module__": OpenAILike.__module__})
+    called = {"num_ctx": "context_window", "think": "thinking"}
     given = {called.get(name, name): value for name, value in options.items()}
-    if "think" in given:  # vLLM and SGLang pass this to the model's chat template
-        extra = {"chat_template_kwargs": {"enable_thinking": bool(given.pop("think"))}}
-        given["additional_kwargs"] = {**given.get("additional_kwargs", {}), "extra_body": extra}
     settings = {"model": model, "api_key": "none", "is_chat_model": True, "timeout": 600.0, **given}
-    return openai_like(OpenAILike, base_url, None, **settings)
+    return openai_like(kind, base_url, None, **settings)
 
 # %% ../../nbs/10_models/06_llm.ipynb #4112b7ef
 @checked
@@ -393,8 +390,8 @@ def resolve_llm(spec: str | Any | None, base_url: str | None = None, **options: 
         Address of the server; for Ollama by default `OLLAMA_HOST`, else `http://localhost:11434`.
     **options
         `timeout` (seconds of a whole call, 600), `think` (True, False), `num_ctx` (tokens; by default as many as the
-        prompt needs), `answer_tokens`, `temperature`, `keep_alive`, `retries`, `seed` and others of the model's class
-        or the server.
+        prompt needs), `answer_tokens` (most of an answer, 1,024), `temperature`, `keep_alive`, `retries`, `seed` and
+        others of the model's class or the server.
 
     Returns
     -------

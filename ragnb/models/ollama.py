@@ -28,13 +28,16 @@ if _HOST is not None:
     os.environ["OLLAMA_HOST"] = _HOST
 
 # %% auto #0
-__all__ = ['ollama_url', 'NotOllamaError', 'ModelFacts', 'NoAnswerError', 'PromptCutError', 'Ollama', 'TextTooLongError',
-           'OllamaEmbedding', 'make_model']
+__all__ = ['ollama_url', 'NotOllamaError', 'ModelFacts', 'NoAnswerError', 'Ollama', 'TextTooLongError', 'OllamaEmbedding',
+           'make_model']
 
 # %% ../../nbs/10_models/10_ollama.ipynb #b6893ba4
 from ..documents.arguments import KnownArguments
 from ..documents.servers import HidesKeys, rebuild, ServerAddress
 from ..documents.span import IndexMismatchError, InputError, RagnbError
+from ragnb.models.limits import (
+    estimate_tokens, ModelCall, PromptCutError, refused_prompt, this_call, THOUGHT_MARK
+)
 from ragnb.models.replies import (
     LimitedAsyncClient, MOST_VECTOR_BYTES, ReplyError, until, waited, waited_pieces
 )
@@ -90,6 +93,18 @@ class ModelFacts:
     capabilities: tuple[str, ...] = ()    # "embedding", "completion", "thinking", …; empty: unknown
 
 # %% ../../nbs/10_models/10_ollama.ipynb #2540a718
+class _Client(AsyncClient):
+    "A client that forbids the server to cut a prompt; it neither sets windows nor checks replies."
+
+    def __init__(self, url: str, headers: dict[str, str], **limits: Any) -> None:
+        super(AsyncClient, self).__init__(partial(LimitedAsyncClient, **limits), url, headers=headers)
+
+    async def _request(self, kind: Any, *where: Any, **request: Any) -> Any:
+        if where == ("POST", "/api/chat"):
+            request["json"] = {**request["json"], "truncate": False, "shift": False}
+        return await super()._request(kind, *where, **request)
+
+
 @dataclass
 class _Server:
     "A server and a model on it: clients with limits, and errors with the address."
@@ -100,10 +115,8 @@ class _Server:
 
     @cached_property
     def client(self) -> AsyncClient:
-        "Return a client that neither sets windows nor checks replies."
-        made = AsyncClient.__new__(AsyncClient)          # its base class needs the HTTP client's class
-        super(AsyncClient, made).__init__(partial(LimitedAsyncClient, **self.limits), self.url, headers=self.headers)
-        return made
+        "Return a client of the server, with limits."
+        return _Client(self.url, self.headers, **self.limits)
 
     @contextmanager
     def telling(self) -> Iterator[None]:
@@ -129,7 +142,9 @@ class _Server:
                                   "the protocol says; give the address of an Ollama server (base_url, --base-url)")
         if isinstance(error, ResponseError) and not error.__cause__:   # else it was converted already
             missing = error.status_code == 404 and "not found" in error.error
+            no_embedder = "does not support embeddings" in error.error
             remedy = f" (`ollama pull {self.model}`)" if missing else ""
+            remedy += " (use an embedding model, such as bge-m3)" if no_embedder else ""
             reply = " ".join(error.error.split())[:300]
             return ResponseError(f"{reply}{remedy}, says the Ollama server at {self.url}", error.status_code)
         if isinstance(error, ConnectionError) and isinstance(error.__cause__, httpx.TransportError):
@@ -174,20 +189,9 @@ class _Server:
         "Return a server's list entry of the model."
         return [e for e in reply.models if e.model and _full_name(e.model) == _full_name(self.model)]
 
-
-# %% ../../nbs/10_models/10_ollama.ipynb #2eaa5cba
-def _estimate_tokens(text: str) -> int:
-    "Estimate the tokens of a text without the model's tokenizer, rather too many than too few."
-    n_ascii = len(text.encode("ascii", "ignore"))
-    return int(0.35 * n_ascii + (len(text) - n_ascii)) + 1
-
 # %% ../../nbs/10_models/10_ollama.ipynb #ca447a04
 class NoAnswerError(RagnbError):
     "The model gave no answer: it only thought, or returned nothing."
-
-
-class PromptCutError(RagnbError):
-    "The prompt does not fit the model's window: the server cut it or would cut it."
 
 # %% ../../nbs/10_models/10_ollama.ipynb #e2231d89
 def _check_answer(model: str, window: int, pieces: Sequence[Any], cut: bool) -> None:
@@ -208,16 +212,124 @@ def _check_answer(model: str, window: int, pieces: Sequence[Any], cut: bool) -> 
                             f"no answer (done_reason {why}): {way_out}")
     raise NoAnswerError(f"the model {model!r} answered with an empty text (done_reason {why})")
 
+# %% ../../nbs/10_models/10_ollama.ipynb #01d65794
+class _Request:
+    "A request of a model, which goes again if its window or its limit is too small."
+
+    def __init__(self, llm: Any, body: Mapping[str, Any], call: ModelCall) -> None:
+        self.llm, self.call = llm, call
+        self.options = dict(body["options"])
+        self.body = {**body, "options": self.options}
+        self.limit = call.tokens or llm.answer_tokens
+        able, thinking = llm.facts.capabilities, llm.thinking
+        thinks = llm._aloud or not able or isinstance(thinking, str)
+        if call.tokens is None:
+            thinks = thinks or "thinking" in able and thinking is not False
+            self.options.setdefault("num_predict", self.limit * (4 if thinks else 1))
+            return
+        if "thinking" in able and not isinstance(thinking, str):    # a model with levels always thinks
+            self.body["think"] = False
+        self.options |= {"num_predict": self.limit * (4 if thinks else 1), "temperature": 0}
+
+    async def reply(self) -> Any:
+        "Return the whole reply, checked."
+        reply, _ = await self.sent()
+        while (cut := self.is_cut(reply)) and self.widened(0):
+            reply, _ = await self.sent()
+        if self.thought_instead([reply]):
+            reply, _ = await self.sent()
+        self.call.by_length |= reply.get("done_reason") == "length"
+        _check_answer(self.llm.model, self.options["num_ctx"], [reply], cut)
+        return reply
+
+    async def stream(self) -> AsyncGenerator[Any, None]:
+        "Return the pieces of a reply; the first one has arrived."
+        return self.pieces(*await self.sent())
+
+    async def pieces(self, piece: Any, others: AsyncIterator[Any]) -> AsyncGenerator[Any, None]:
+        "Yield the pieces, and check them at the end."
+        pieces = []
+        with self.llm._server.telling():
+            while piece is not None:
+                pieces.append(piece)
+                self.call.by_length |= piece.get("done_reason") == "length"
+                yield piece
+                piece = await anext(others, None)
+        self.thought_instead(pieces)
+        _check_answer(self.llm.model, self.options["num_ctx"], pieces, self.is_cut(pieces[-1]))
+
+    async def sent(self) -> tuple[Any, Any]:
+        "Return the reply, or a stream's first piece and the others; a refused prompt goes again with a larger window."
+        while True:
+            try:
+                reply = await self.llm._server.client.chat(**self.body)
+                if not self.body.get("stream"):
+                    return reply, None
+                if (first := await anext(reply, None)) is None:     # every Ollama server sends one
+                    raise NotOllamaError("an empty stream")
+                return first, reply
+            except ResponseError as error:
+                if (refused := refused_prompt(str(error.error))) is None:
+                    raise
+                tokens, window = refused
+                self.count(tokens)
+                if not self.widened(tokens):
+                    raise self.too_long(tokens, window or self.options["num_ctx"]) from error
+
+    def too_long(self, tokens: int, most: int) -> PromptCutError:
+        "Return the error for a prompt that no window has room for; 0 tokens: unknown."
+        name = self.llm.model
+        if tokens:
+            return PromptCutError(f"the prompt of {tokens:,} tokens does not fit the window (num_ctx) of {most:,} of "
+                                  f"the model {name!r}: use a larger one, or less context")
+        return PromptCutError(f"the prompt does not fit the window (num_ctx) of {most:,} of the model {name!r}: use a "
+                              "larger one, or less context")
+
+    def widened(self, tokens: int) -> bool:
+        "Take a larger window for a prompt of so many tokens, 0 if unknown; False if there is none."
+        llm, window = self.llm, self.options["num_ctx"]
+        most = llm.get_context_window()
+        needed = tokens + llm.room_for_answer(most) if tokens else 2 * window
+        larger = min(most, -(-needed // llm.step) * llm.step)
+        if llm.context_window != -1 or larger <= window:
+            return False
+        llm._window = max(llm._window, larger)
+        self.options["num_ctx"] = larger
+        return True
+
+    def count(self, tokens: int) -> None:
+        "Correct the estimate of tokens by the server's count of this prompt."
+        if tokens > 500:
+            self.llm._rate = max(self.llm._rate, tokens / self.llm.estimated(self.body) * 1.05)
+
+    def is_cut(self, last: Any) -> bool:
+        "Check whether the prompt filled the window, as it does on servers that ignore `truncate`."
+        read = last.get("prompt_eval_count") or 0
+        self.count(read)
+        return read > 0 and read + 16 >= self.options["num_ctx"]
+
+    def thought_instead(self, pieces: Sequence[Any]) -> bool:
+        "Take four times the limit, as later requests will, if thoughts used it up; False if it is as large already."
+        messages = [piece["message"] for piece in pieces]
+        text = "".join(message.get("content") or "" for message in messages)
+        aloud = THOUGHT_MARK.search(text) or any(message.get("thinking") for message in messages)
+        if not aloud or pieces[-1].get("done_reason") != "length" or self.options["num_predict"] != self.limit:
+            return False
+        self.llm._aloud = True
+        self.options["num_predict"] = 4 * self.limit
+        return True
+
 # %% ../../nbs/10_models/10_ollama.ipynb #77b43c95
 class Ollama(HidesKeys, KnownArguments, StockOllama):
     """A chat model of an Ollama server, with LlamaIndex's interface.
 
     `base_url` is by default `OLLAMA_HOST`, else this machine. `request_timeout` limits a whole call in seconds, a
     streamed answer up to its last word. `context_window` is `num_ctx` in tokens; -1 chooses it by the prompt.
-    `thinking` is a bool or "low", "medium", "high"; None leaves it to the model. `temperature`, `json_mode`,
-    `keep_alive`, `headers` and `additional_kwargs`, Ollama's own options, are as in LlamaIndex's class.
+    `thinking` is a bool or "low", "medium", "high"; None leaves it to the model. `thinking` and `temperature` are those
+    of answers; other steps do without. `json_mode`, `keep_alive`, `headers` and `additional_kwargs`, Ollama's own
+    options, are as in LlamaIndex's class; `num_predict` among them replaces `answer_tokens`.
     """
-    answer_tokens: int = Field(default=1024, ge=1)   # Room for the answer; thinking has three times as much more
+    answer_tokens: int = Field(default=1024, ge=1)   # Most of an answer; thinking has three times as much more
     retries: int = Field(default=3, ge=0)            # Of a busy server
     retry_wait: float = Field(default=0.5, ge=0)     # Seconds before the first one
     step: ClassVar[int] = 4096    # Tokens; windows are multiples of it
@@ -226,6 +338,7 @@ class Ollama(HidesKeys, KnownArguments, StockOllama):
     _stalled: tuple[float, str] = PrivateAttr(default=(0.0, ""))    # Time before which a stalled server is not asked
     _window: int = PrivateAttr(default=0)      # The largest window so far
     _rate: float = PrivateAttr(default=1.0)    # Actual tokens per estimated token
+    _aloud: bool = PrivateAttr(default=False)  # The model thinks although it was told not to
 
     def __init__(self, model: str, base_url: str | None = None, request_timeout: float = 600, **fields: Any) -> None:
         super().__init__(model=model, base_url=ollama_url(base_url), request_timeout=request_timeout, **fields)
@@ -247,41 +360,12 @@ class Ollama(HidesKeys, KnownArguments, StockOllama):
         return SimpleNamespace(chat=self._chat)
 
     async def _chat(self, **request: Any) -> Any:
-        "Set the window of a request, send it, and check the reply; a cut prompt is sent again with twice the window."
-        client = self._server.client
+        "Send a request within its limits, and check the reply."
+        call = this_call()
         with self._server.call():
-            request = await in_thread(self.with_window, request)
-            if request.get("stream"):
-                pieces = await client.chat(**request)
-                if (first := await anext(pieces, None)) is None:     # every Ollama server sends one
-                    raise NotOllamaError("an empty stream")
-                return self._pieces(request, first, pieces)
-            window, most = request["options"]["num_ctx"], self.get_context_window()
-            cut = self._is_cut(request, reply := await client.chat(**request))
-            while cut and self.context_window == -1 and window < most:
-                window = self._window = min(most, 2 * window)
-                request["options"]["num_ctx"] = window
-                cut = self._is_cut(request, reply := await client.chat(**request))
-            _check_answer(self.model, window, [reply], cut)
-            return reply
-
-    async def _pieces(self, request: Mapping[str, Any], piece: Any,
-                      others: AsyncIterator[Any]) -> AsyncGenerator[Any, None]:
-        "Yield the pieces of an answer, and check it at its end."
-        pieces = []
-        with self._server.telling():
-            while piece is not None:
-                pieces.append(piece)
-                yield piece
-                piece = await anext(others, None)
-        _check_answer(self.model, request["options"]["num_ctx"], pieces, self._is_cut(request, pieces[-1]))
-
-    def _is_cut(self, request: Mapping[str, Any], last: Any) -> bool:
-        "Check whether the prompt filled the window; the server's count corrects the estimate of tokens."
-        read = last.get("prompt_eval_count") or 0
-        if read > 500:
-            self._rate = max(self._rate, read / self._estimated(request) * 1.05)
-        return read > 0 and read + 16 >= request["options"]["num_ctx"]
+            window = await in_thread(self.with_window, request)
+            sent = _Request(self, window, call)
+            return await (sent.stream() if request.get("stream") else sent.reply())
 
     @property
     def _model_kwargs(self) -> dict[str, Any]:
@@ -319,12 +403,12 @@ class Ollama(HidesKeys, KnownArguments, StockOllama):
 
     def count_tokens(self, text: str) -> int:
         "Estimate the tokens of a text for this model, rather too many than too few."
-        return int(_estimate_tokens(text) * self._rate) + 1
+        return int(estimate_tokens(text) * self._rate) + 1
 
     def with_window(self, request: Mapping[str, Any]) -> dict[str, Any]:
         "Set the window of a request; `PromptCutError` if no window is large enough."
         most = self.get_context_window()
-        size = self._estimated(request) * self._rate
+        size = self.estimated(request) * self._rate
         if size > 3 * most:
             raise PromptCutError(f"a prompt of about {int(size):,} tokens does not fit the window of the model "
                                  f"{self.model!r}, {most:,} tokens (num_ctx): it was not sent")
@@ -337,9 +421,9 @@ class Ollama(HidesKeys, KnownArguments, StockOllama):
             window = self._window
         return {**request, "options": {**(request.get("options") or {}), "num_ctx": window}}
 
-    def _estimated(self, request: Mapping[str, Any]) -> int:
+    def estimated(self, request: Mapping[str, Any]) -> int:
         "Estimate the tokens of a request's messages."
-        return sum(_estimate_tokens(m.get("content") or "") for m in request["messages"])
+        return sum(estimate_tokens(m.get("content") or "") for m in request["messages"])
 
 # %% ../../nbs/10_models/10_ollama.ipynb #256cabb2
 class TextTooLongError(InputError):
@@ -466,7 +550,7 @@ class OllamaEmbedding(HidesKeys, KnownArguments, StockEmbedding):
             return error.status_code in (400, 500) and "context length" in error.error
         if not too_long(refused):
             return refused
-        longest = sorted(texts, key=_estimate_tokens, reverse=True)
+        longest = sorted(texts, key=estimate_tokens, reverse=True)
         for text in longest[:3] if len(texts) > 1 else ():
             try:
                 with self._server.telling():

@@ -15,14 +15,19 @@ from llama_index.core.llms import CompletionResponse, CustomLLM, LLMMetadata
 from llama_index.core.llms.callbacks import llm_completion_callback
 
 # %% auto #0
-__all__ = ['Script', 'scripted_answer', 'ScriptedLLM']
+__all__ = ['Script', 'CutAnswer', 'scripted_answer', 'ScriptedLLM']
 
 # %% ../../nbs/10_models/08_scripted.ipynb #9f1a7829
 from ..documents.arguments import KnownArguments
 from ..documents.span import InputError
+from .limits import this_call
 from .threads import in_thread
 
 # %% ../../nbs/10_models/08_scripted.ipynb #ab6a54d1
+class CutAnswer(str):
+    "An answer of a script that ended at the most that the model may write."
+
+
 Script = str | Sequence[Any] | Mapping[str, Any] | Callable[[str], Any]
 
 
@@ -66,7 +71,7 @@ class ScriptedLLM(KnownArguments, CustomLLM):
 
     One text answers every prompt, a list has an answer for each call, and a function takes the prompt. A dict has words
     in the prompt and their answers, of which the first match counts (`""` always matches). An exception among the
-    answers is raised; a value that is not a text is returned as JSON.
+    answers is raised; a value that is not a text is returned as JSON. A `CutAnswer` ended by length, see `ModelCall`.
     """
     model: str = "scripted"         # Name in the metadata and in the keys of a `CallCache`
     context_window: int = 32_000    # Tokens, in the metadata
@@ -94,7 +99,9 @@ class ScriptedLLM(KnownArguments, CustomLLM):
         with _LOCK:
             self._prompts.append(prompt)
             call = len(self._prompts)
-        return scripted_answer(self._answers, prompt, call)
+        answer = scripted_answer(self._answers, prompt, call)
+        this_call().by_length |= isinstance(answer, CutAnswer)
+        return answer
 
     @llm_completion_callback()
     def complete(self, prompt: str, formatted: bool = False, **kwargs: object) -> CompletionResponse:

@@ -17,18 +17,21 @@ if TYPE_CHECKING:
     from llama_index.core.llms import LLM
 
 # %% auto #0
-__all__ = ['STRONG', 'best_sentence', 'with_focus', 'Answer', 'strong_offsets', 'numbered_passages', 'ModelError', 'written',
-           'awritten', 'AnswerStream']
+__all__ = ['STRONG', 'UNFINISHED', 'best_sentence', 'with_focus', 'Answer', 'strong_offsets', 'numbered_passages', 'ModelError',
+           'unfinished', 'written', 'awritten', 'AnswerStream']
 
 # %% ../../nbs/80_pipeline/02_answer.ipynb #3a9de00b
 from ..documents.arguments import checked
 from ..documents.forms import plain_text
 from ..documents.markup import card, counted, one_line, short
+from ..documents.messages import translated
 from ..documents.span import check_fields, Passage, RagnbError, Span, try_address, union
 from ..documents.text import sentence_spans, tokenizer, word_tokens_batch
+from ..models.limits import ModelCall
 from ..models.llm import awithin, prompt_template, shorten, strip_thinking, ThoughtFilter, within
 from ..storage.store import ChunkReader
 from ..retrieval.hybrid import Hits
+from ..retrieval.missing_words import Note
 from ..expansion.expander import Expansion
 from ragnb.context.builders import (
     Context, ContextBuilder, cut_passage, passage_groups, passage_labels, RankedContextBuilder
@@ -111,6 +114,8 @@ class Answer:
         True if a model wrote `text`.
     compression : Compression, optional
         What the compressor left out of the passages, if there was one.
+    unfinished : bool
+        True if the model's text ended at the most that it may write, not where the model wanted to end.
     """
     question: str
     text: str
@@ -119,6 +124,7 @@ class Answer:
     fusion: Hits
     generated: bool = False
     compression: Compression | None = None
+    unfinished: bool = False
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -131,7 +137,7 @@ class Answer:
 
     @property
     def note(self) -> str:
-        "Return the note: words and articles that occur in no document, a budget too small for any text."
+        "Return the note: words and articles in no document, a budget too small for any text, an unfinished answer."
         return self.context.note
 
     @property
@@ -265,13 +271,26 @@ def _model_error(llm: Any, error: Exception, answer: Answer) -> ModelError:
     return ModelError(f"the model {_name(llm)!r}{where} did not answer ({told})", answer)
 
 # %% ../../nbs/80_pipeline/02_answer.ipynb #090dacf3
-def _answered(llm: object, said: str, answer: Answer) -> Answer:
+UNFINISHED: str = ("the answer is not complete: it ended at the most that the model may write (answer_tokens), or at "
+                   "the end of its window (num_ctx)")
+
+
+def unfinished(
+    answer: Answer,
+) -> Answer:   # `unfinished` is true
+    "Note that the text of an answer ended by length."
+    note = Note("length", translated(UNFINISHED))
+    return replace(answer, unfinished=True, context=replace(answer.context, notes=(*answer.context.notes, note)))
+
+
+def _answered(llm: object, said: str, answer: Answer, call: ModelCall) -> Answer:
     "Add a model's text to an answer, without its thoughts; `ModelError` when nothing is left."
     text = strip_thinking(said)
     if not text:
         what = "it only thought (think=False or --no-think turns that off)" if said.strip() else "its text is empty"
         raise ModelError(f"the model {_name(llm)!r} did not answer: {what}", answer)
-    return replace(answer, text=said if text == said.strip() else text, generated=True)
+    answer = replace(answer, text=said if text == said.strip() else text, generated=True)
+    return unfinished(answer) if call.by_length else answer
 
 # %% ../../nbs/80_pipeline/02_answer.ipynb #a1c048c0
 def written(
@@ -286,10 +305,11 @@ def written(
     template = prompt_template(prompt)
     try:
         ask = partial(llm.predict, template, context_str=answer.context.text, query_str=answer.question)
-        text = within(timeout, ask)
+        with ModelCall() as call:
+            text = within(timeout, ask)
     except Exception as error:
         raise _model_error(llm, error, answer) from error
-    return _answered(llm, text, answer)
+    return _answered(llm, text, answer, call)
 
 # %% ../../nbs/80_pipeline/02_answer.ipynb #16b8afbb
 async def awritten(
@@ -303,11 +323,12 @@ async def awritten(
         return answer
     template = prompt_template(prompt)
     try:
-        ask = llm.apredict(template, context_str=answer.context.text, query_str=answer.question)
-        text = await awithin(timeout, ask)
+        with ModelCall() as call:
+            ask = llm.apredict(template, context_str=answer.context.text, query_str=answer.question)
+            text = await awithin(timeout, ask)
     except Exception as error:
         raise _model_error(llm, error, answer) from error
-    return _answered(llm, text, answer)
+    return _answered(llm, text, answer, call)
 
 # %% ../../nbs/80_pipeline/02_answer.ipynb #0694beba
 class AnswerStream:
@@ -330,7 +351,7 @@ class AnswerStream:
 
     @checked
     def __init__(self, answer: Answer, llm: Any, prompt: str) -> None:
-        self.answer, self._llm = answer, llm
+        self.answer, self._llm, self._call = answer, llm, ModelCall()
         self._template, self._said, self._shown = prompt_template(prompt), "", ThoughtFilter()
 
     def __repr__(self) -> str:
@@ -347,7 +368,7 @@ class AnswerStream:
 
     def _end(self) -> str:
         "Complete the answer and return the last piece."
-        self.answer = _answered(self._llm, self._said, self.answer)
+        self.answer = _answered(self._llm, self._said, self.answer, self._call)
         return self._shown.feed("", last=True)
 
     def __iter__(self) -> Iterator[str]:
@@ -355,7 +376,9 @@ class AnswerStream:
             yield self.answer.text
             return
         try:
-            for piece in self._llm.stream(self._template, **self._values):
+            with self._call:
+                pieces = self._llm.stream(self._template, **self._values)
+            for piece in self._call.pieces(pieces):
                 if shown := self._piece(piece):
                     yield shown
         except Exception as error:
@@ -368,7 +391,9 @@ class AnswerStream:
             yield self.answer.text
             return
         try:
-            async for piece in await self._llm.astream(self._template, **self._values):
+            with self._call:
+                pieces = await self._llm.astream(self._template, **self._values)
+            async for piece in self._call.apieces(pieces):
                 if shown := self._piece(piece):
                     yield shown
         except Exception as error:

@@ -30,6 +30,7 @@ from ..documents.markup import one_line
 from ..documents.messages import for_question, in_both, say
 from ..documents.span import InputError
 from ..models.guards import guard_marks
+from ..models.limits import ModelCall, QUERY_TOKENS, TEXT_TOKENS
 from ragnb.models.llm import (
     error_event, json_values, ModelEvent, resolve_llm, shorten, strip_thinking, tell_fallback, within
 )
@@ -223,7 +224,8 @@ class PlanningRetriever(BaseRetriever):
         with _COUNTING:
             self._calls += 1
         try:
-            answer = within(self.timeout, lambda: self.llm.predict(template, **words))
+            with ModelCall(max(TEXT_TOKENS, self.n * QUERY_TOKENS)):
+                answer = within(self.timeout, lambda: self.llm.predict(template, **words))
         except Exception as error:
             answer = error
         failed = isinstance(answer, Exception)

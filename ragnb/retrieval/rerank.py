@@ -38,6 +38,7 @@ from ..documents.plugins import make_plugin, told_plugins
 from ..documents.span import InputError
 from ..models.embedding import open_onnx, token_limit
 from ..models.guards import guard_marks
+from ..models.limits import ModelCall, VERDICT_TOKENS
 from ragnb.models.llm import (
     awithin, error_event, ModelEvent, prompt_template, resolve_llm, shorten, tell_fallback,
     unreachable, within
@@ -361,7 +362,8 @@ class LLMReranker(Reranker):
                 return
             ask = partial(self.llm.structured_predict, Grades) if structured else self.llm.predict
             try:
-                answer = within(run.left(), partial(ask, prompt_template(self.prompt), **words))
+                with ModelCall(VERDICT_TOKENS + 20 * len(pool)):
+                    answer = within(run.left(), partial(ask, prompt_template(self.prompt), **words))
             except Exception as error:
                 answer = error
             if run.hear(pool, run.calls, structured, answer):
@@ -376,7 +378,8 @@ class LLMReranker(Reranker):
                 ask = partial(self.llm.astructured_predict, Grades) if structured else self.llm.apredict
                 call = run.calls
                 try:
-                    answer = await awithin(run.left(), ask(prompt_template(self.prompt), **words))
+                    with ModelCall(VERDICT_TOKENS + 20 * len(pool)):
+                        answer = await awithin(run.left(), ask(prompt_template(self.prompt), **words))
                 except Exception as error:
                     answer = error
                 if run.hear(pool, call, structured, answer):

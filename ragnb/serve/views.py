@@ -97,10 +97,12 @@ def turn_view(
     wrong = [e for e in state.events if e.kind in kinds and e.step in steps]
     ended = wrong and state.status in ("passages", "timeout", "failed")
     trouble = f"{wrong[-1].kind}: {wrong[-1].detail}" if ended else ""
+    notes = [note for note in answer.context.notes if note.kind != "length"]     # that is `unfinished`
     cited = [c for c in state.citations if c["doc_id"] is not None] if written else []
     return {"number": number, "question": state.question, "answer": state.answer, "status": state.status,
             "written": written, "trouble": trouble, "verdict": state.verdict if written else "",
-            "note": answer.context.note, "chance": chance_facts(answer.chance),
+            "unfinished": answer.unfinished, "note": "; ".join(note.text for note in notes),
+            "chance": chance_facts(answer.chance),
             "events": [e.model_dump() for e in state.events],
             "citations": cited, "unknown": [c["number"] for c in state.citations if c["doc_id"] is None],
             "sources": sources}

@@ -22,7 +22,8 @@ from ragnb.agent.library import DOCUMENT_SHARE, Library, library_pipeline
 from ragnb.agent.routes import AgentRoute, DEFAULT_ROUTES
 from ragnb.agent.state import AgentState, Choice, FoundChunk
 from ragnb.expansion.policy import no_expansion, policy_name
-from ragnb.models.scripted import ScriptedLLM
+from ragnb.models.scripted import CutAnswer, ScriptedLLM
+from ragnb.serve.views import turn_view
 from ragnb.pipeline.specs import OF_HITS
 from ragnb.pipeline.answer import strong_offsets
 
@@ -530,6 +531,19 @@ def test_an_answer_of_a_later_attempt_has_no_verdict_of_an_earlier_one(library: 
     said = iter(["15일입니다 [1].", ConnectionError("gone")])
     state = ask(library, script(lambda _: next(said), judge=NO))
     assert (state.status, state.verdict, state.judge) == ("passages", "", {})
+
+
+@pytest.mark.parametrize("answer", [CutAnswer("연차는 15일입니다 [1]. 다만"), "연차는 15일입니다 [1]."])
+def test_an_answer_that_ended_by_length_says_so(library: Library, answer: str) -> None:
+    cut = isinstance(answer, CutAnswer)
+    agent, shown = Agent(library, script(answer), {"grade": None}), []
+    Chat(agent, lambda prompt: "", shown.append).ask(QUESTION)
+    assert ("answer_tokens" in "".join(shown)) == cut
+    state = AgentState.from_json(agent.ask(QUESTION).to_json())
+    read = agent.read(state)
+    assert (state.unfinished, read.unfinished, [n.kind for n in read.context.notes if n.kind == "length"]) == (cut, cut, ["length"] * cut)
+    view = turn_view(1, state, read)
+    assert view["unfinished"] is cut and "answer_tokens" not in view["note"], "the page has its own words for it"
 
 
 def test_a_chat_says_that_an_answer_is_not_judged(library: Library) -> None:

@@ -154,7 +154,7 @@ def test_contexts_of_a_missing_model_are_refused_at_once(run, index, server, tmp
     argv = ("index", index.parent / "docs", "--index", tmp_path / "i", "--base-url", server.url, "--quiet", "--contexts")
     code, out, err = run(*argv, "ollama:missing")
     assert (code, out) == (3, "") and "ollama pull missing" in err and server.url in err and not (tmp_path / "i").exists()
-    server.thinks = server.forever = True
+    server.thinks = server.forever = server.deaf = True     # contexts are asked for without thoughts
     code, out, err = run(*argv, "ollama:chat")
     assert code == 0 and "the model 'chat' only thought" in err and "again with --contexts" in out
     assert run(*argv, "ollama:chat:latest", "--no-think")[0] == 0 and server.asked("/api/chat")[-1]["think"] is False

@@ -23,7 +23,7 @@ class Server(OllamaServer):
     """Writes a context that names a word of its own for each chunk, refuses what it is told to, and counts."""
 
     def __init__(self) -> None:
-        super().__init__(models=("chat", "other"))
+        super().__init__(models=("chat", "other", "embedder"))
         self.refuses: str | None = None
         self.at_request: dict[int, object] = {}
         self.seen = 0
@@ -161,7 +161,7 @@ def test_an_embedding_that_fails_does_not_cost_the_contexts(run, docs, server, t
 @pytest.mark.parametrize("split", ["units", "parent-child"])
 @pytest.mark.parametrize("retrieve", ["auto", "bm25", "vector"])
 def test_contexts_are_searched_and_never_read(run, docs, tmp_path, split, retrieve):
-    models = ("--contexts", "ollama:chat", "--embed", "ollama:chat")
+    models = ("--contexts", "ollama:chat", "--embed", "ollama:embedder")
     assert run("index", docs, "--index", tmp_path / "i", *models, "--split", split, "--quiet")[0] == 0
     index = Index.open(tmp_path / "i")
     assert (index.multiscale is not None) == (split == "units")

@@ -1,4 +1,4 @@
-"""Ollama as people run it, over real HTTP: windows, thoughts, addresses, patience, weights, options."""
+"""Ollama as people run it, over real HTTP: windows, limits, thoughts, addresses, patience, weights, options."""
 from __future__ import annotations
 
 import asyncio
@@ -8,12 +8,14 @@ import pickle
 import subprocess
 import sys
 
+import httpx
 import numpy as np
 import pytest
 from ollama_server import MODES, OllamaServer, Refused, toy_vector
 
 from ragnb import IndexMismatchError, InputError, resolve_embedding, resolve_llm
 from ragnb.models.embedding import describe_embedding, load_embedding, save_embedding
+from ragnb.models.limits import ModelCall, VERDICT_TOKENS
 from ragnb.models.ollama import NoAnswerError, ollama_url, OllamaEmbedding, PromptCutError, TextTooLongError
 from ragnb.models.replies import MOST_BYTES, ReplyError
 
@@ -110,6 +112,105 @@ def test_a_tokenizer_that_needs_more_gets_more(server):
     assert [b["options"]["num_ctx"] for b in server.asked("/api/chat")] == [4096, 8192]
 
 
+@pytest.mark.parametrize("version", ["0.24", "0.32"])
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("text", ["ferry " * 1200, "FERRY, " * 1200, "배편 " * 2500])
+def test_a_prompt_is_read_whole_or_not_at_all(server, version, way, text):
+    server.version = version
+    llm = resolve_llm("ollama:chat", server.url)
+    assert ask(llm, text, way) == server.said([{"content": text}])
+    assert llm.count_tokens(text) >= len(text), "the server's count corrects the estimate"
+    assert ask(llm, text, way) == server.said([{"content": text}])
+    asked = server.asked("/api/chat")
+    windows = [body["options"]["num_ctx"] for body in asked]
+    assert len(asked) <= 4 and windows == sorted(windows), "the larger window stays"
+    assert all(body["truncate"] is False and body["shift"] is False for body in asked)
+    with pytest.raises(PromptCutError, match=r"window \(num_ctx\) of 256"):
+        ask(resolve_llm("ollama:chat", server.url, num_ctx=256), text[:700], way)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_server_that_ignores_truncate_is_noticed_by_its_count(server, way):
+    server.version, server.ignores = "0.24", {"truncate", "shift"}
+    with pytest.raises(PromptCutError, match="has read 512 tokens of a longer prompt"):
+        ask(resolve_llm("ollama:chat", server.url, num_ctx=512), "ferry " * 120, way)
+    text = "ferry " * 1200
+    if way in ("sync", "async"):     # a stream has been shown already
+        assert ask(resolve_llm("ollama:chat", server.url), text, way) == server.said([{"content": text}])
+
+
+def test_a_model_is_loaded_once_for_every_way_of_asking(server):
+    llm = resolve_llm("ollama:chat", server.url)
+    for way in WAYS:
+        ask(llm, "배편은?", way)
+        with ModelCall(VERDICT_TOKENS):
+            ask(llm, "배편은?", way)
+    assert server.loads == [("chat", 4096)]
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(("tokens", "options", "sent"), [
+    (None, {}, (1024, None, None)), (None, {"answer_tokens": 50}, (50, None, None)), (None, {"num_predict": 70}, (70, None, None)),
+    (64, {}, (64, 0, None)), (64, {"temperature": 0.7, "num_predict": 70}, (64, 0, None)), (None, {"temperature": 0.7}, (1024, 0.7, None))])
+def test_every_call_has_a_limit(server, way, tokens, options, sent):
+    server.said = lambda messages: "배편은 일곱 시다. " * 200
+    with ModelCall(tokens) as call:
+        said = ask(resolve_llm("ollama:chat", server.url, **options), "배편은?", way)
+    body = server.asked("/api/chat")[0]
+    assert (body["options"]["num_predict"], body["options"].get("temperature"), body.get("think")) == sent
+    assert call.by_length and len(said) == sent[0]
+    server.said = lambda messages: "일곱 시"
+    with ModelCall(tokens) as call:
+        ask(resolve_llm("ollama:chat", server.url, **options), "배편은?", way)
+    assert not call.by_length
+
+
+def test_a_model_that_thinks_has_room_for_it(server):
+    def sent(tokens=None, **options):
+        server.requests.clear()
+        with ModelCall(tokens):
+            resolve_llm("ollama:chat", server.url, **options).complete("배편은?")
+        return [(body["options"]["num_predict"], body.get("think")) for body in server.asked("/api/chat")]
+    server.thinks = True
+    assert [sent(), sent(think=False), sent(think=True), sent(think="high")] == [[(4096, None)], [(1024, False)], [(4096, True)], [(4096, "high")]]
+    assert [sent(64), sent(64, think=True), sent(64, think="high")] == [[(64, False)], [(64, False)], [(256, "high")]]
+    server.capabilities["chat"] = ()            # the server does not say what the model can do
+    server.thinks = False
+    assert sent(64) == [(256, None)] and sent() == [(4096, None)]
+
+
+@pytest.mark.parametrize("inline", [False, True])
+def test_a_model_that_thinks_although_told_not_to_is_asked_once_more(server, inline):
+    thoughts = "배편을 생각한다. " * 6
+    if inline:
+        server.said = lambda messages: f"<think>{thoughts}</think>일곱 시"
+    else:
+        server.thinks = server.deaf = True
+        server.thought, server.said = thoughts, lambda messages: "일곱 시"
+    llm = resolve_llm("ollama:chat", server.url)
+    for _ in range(2):
+        with ModelCall(40) as call:
+            assert llm.complete("배편은?").text.endswith("일곱 시") and not call.by_length
+    assert [body["options"]["num_predict"] for body in server.asked("/api/chat")] == [40, 160, 160], "from then on at once"
+
+
+def test_the_stand_in_does_what_servers_do(server):
+    def post(path, **body):
+        reply = httpx.post(server.url + path, json={"model": "chat", "stream": False, **body})
+        return reply.status_code, reply.json()
+    long = [{"role": "user", "content": "a" * 351}]
+    for version, window, read in (("0.32", 256, 130), ("0.24", 256, 256)):
+        server.version = version
+        status, reply = post("/api/chat", messages=long, options={"num_ctx": window})
+        assert (status, reply["prompt_eval_count"]) == (200, read), "as the real ones were measured, see benchmarks/logs"
+    server.version = "0.32"
+    assert post("/api/embed", input="a")[0] == 501
+    assert post("/api/chat", model="embedder", messages=long)[0] == 400
+    assert post("/api/chat", messages=long, options={"num_ctx": "many"}) == (500, {"error": 'option "num_ctx" must be of type integer'})
+    status, reply = post("/api/chat", messages=long, options={"num_ctx": 4096, "num_predict": 3}, keep_alive=0)
+    assert (reply["eval_count"], reply["done_reason"], server.loaded) == (3, "length", {})
+
+
 def test_a_text_too_long_is_named_and_never_cut(server):
     server.embed_limit = 40
     texts = ["연차는 15일이다.", "병가는 " * 20, "반차는 4시간이다."]
@@ -203,7 +304,7 @@ def test_vectors_of_another_length_name_the_model(server):
 
 def test_a_chat_model_as_embedder_is_told(server):
     assert resolve_embedding("ollama:embedder", server.url).remarks() == []
-    server.capabilities = ("completion", "tools")
+    server.capabilities["chat"] = ("completion", "tools")
     assert "'chat' is no embedding model (completion, tools" in resolve_embedding("ollama:chat", server.url).remarks()[0]
 
 
@@ -225,7 +326,7 @@ def test_options_go_where_they_belong(server):
     llm = resolve_llm("ollama:chat", server.url, temperature=0.1, seed=7, top_p=0.5, keep_alive="10m", num_ctx=2048)
     llm.complete("연차는?")
     body = server.asked("/api/chat")[0]
-    assert body["options"] == {"temperature": 0.1, "seed": 7, "top_p": 0.5, "num_ctx": 2048} and body["keep_alive"] == "10m"
+    assert body["options"] == {"temperature": 0.1, "seed": 7, "top_p": 0.5, "num_ctx": 2048, "num_predict": 1024} and body["keep_alive"] == "10m"
     for options, said in (({"thinks": True}, "thinks"), ({"seed": "x"}, "seed"), ({"retries": -1}, "retries"), ({"num_ctx": 3}, "num_ctx")):
         with pytest.raises(InputError, match=said):
             resolve_llm("ollama:chat", server.url, **options)

@@ -2,81 +2,19 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import time
 
 import numpy as np
 import pytest
 from conftest import write
-from http_handler import Handler, serving
-from ollama_server import misbehave, MODES, toy_vector
+from ollama_server import MODES, toy_vector
+from openai_server import OpenAIServer
 
-from ragnb import IndexMismatchError, resolve_embedding, resolve_llm
+from ragnb import IndexMismatchError, Pipeline, resolve_embedding, resolve_llm, update_index
 from ragnb.cli import main
 from ragnb.models.embedding import describe_embedding, load_embedding, save_embedding
+from ragnb.models.limits import ModelCall, PromptCutError
 from ragnb.models.replies import ReplyError
-
-
-class OpenAIServer:
-    """Speaks enough of the protocol; `busy` requests are refused first."""
-
-    def __init__(self) -> None:
-        self.requests: list[tuple[str, dict]] = []
-        self.said, self.busy = "60일입니다 [1].", 0
-        self.mode, self.elsewhere = "", ""
-
-    def answer(self, path: str, body: dict) -> tuple[int, dict | list[dict]]:
-        self.requests.append((path, body))
-        if self.busy:
-            self.busy -= 1
-            return 503, {"error": {"message": "loading"}}
-        if path == "/v1/embeddings":
-            texts = body["input"] if isinstance(body["input"], list) else [body["input"]]
-            return 200, {"object": "list", "model": body["model"], "usage": {"prompt_tokens": 1, "total_tokens": 1},
-                         "data": [{"object": "embedding", "index": i, "embedding": toy_vector(t)} for i, t in enumerate(texts)]}
-        if path != "/v1/chat/completions" or body["model"] != "chat":
-            return 404, {"error": {"message": f"The model `{body.get('model')}` does not exist."}}
-        base = {"id": "1", "created": 1, "model": "chat"}
-        if not body.get("stream"):
-            message = {"role": "assistant", "content": self.said}
-            return 200, base | {"object": "chat.completion", "choices": [{"index": 0, "message": message, "finish_reason": "stop"}]}
-        parts = [self.said[:4], self.said[4:]]
-        return 200, [base | {"object": "chat.completion.chunk", "choices": [{"index": 0, "delta": {"role": "assistant", "content": p}}]} for p in parts]
-
-    def line(self, body: dict) -> bytes:
-        """What is repeated in a stream that never ends."""
-        if not body.get("stream"):
-            return b""
-        choice = {"index": 0, "delta": {"role": "assistant", "content": "가"}}
-        padding = "x" * 60_000 if self.mode == "endless" else ""
-        return b"data: " + json.dumps({"id": "1", "created": 1, "model": "chat", "object": "chat.completion.chunk",
-                                       "choices": [choice], "padding": padding}).encode() + b"\n\n"
-
-    def __enter__(self) -> OpenAIServer:
-        self.serving = serving(Answering, told_by=self)
-        self.url = f"http://{self.serving.__enter__()[0]}"
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        self.serving.__exit__(*error)
-
-
-class Answering(Handler):
-    """Answers, or does not, as its server is set."""
-    protocol_version = "HTTP/1.0"     # the client asks from another event loop each time
-    told_by: OpenAIServer
-
-    def answer(self, body: bytes) -> None:
-        server, read = self.told_by, json.loads(body)
-        if server.mode:
-            server.requests.append((self.path, read))
-            misbehave(self, server.mode, server.elsewhere, server.line(read))
-            return
-        status, reply = server.answer(self.path, read)
-        if isinstance(reply, list):
-            self.tell(status, b"".join(b"data: " + json.dumps(r).encode() + b"\n\n" for r in reply) + b"data: [DONE]\n\n", "text/event-stream")
-        else:
-            self.tell(status, reply)
 
 
 @pytest.fixture
@@ -96,6 +34,56 @@ def test_a_model_answers(server):
     for think in (True, False):
         resolve_llm("openai-like:chat", server.url, think=think).complete("병가는?")
         assert server.requests[-1][1]["chat_template_kwargs"] == {"enable_thinking": think}
+
+
+def said_by(llm, prompt: str, way: str) -> str:
+    """One prompt, in four ways."""
+    async def streamed() -> str:
+        return "".join([r.delta or "" async for r in await llm.astream_complete(prompt)])
+    ways = {"sync": lambda: str(llm.complete(prompt)), "async": lambda: str(asyncio.run(llm.acomplete(prompt))),
+            "stream": lambda: "".join(r.delta or "" for r in llm.stream_complete(prompt)), "astream": lambda: asyncio.run(streamed())}
+    return ways[way]()
+
+
+WAYS = ["sync", "async", "stream", "astream"]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_every_call_has_a_limit_and_says_where_it_ended(server, way):
+    for tokens, options, sent in ((None, {}, (4096, 0.1)), (None, {"answer_tokens": 6, "temperature": 0.7}, (6, 0.7)), (64, {"temperature": 0.7}, (256, 0)),
+                                  (64, {"think": True}, (64, 0)), (None, {"think": False}, (1024, 0.1)), (None, {"max_tokens": 5}, (5, 0.1))):
+        with ModelCall(tokens) as call:
+            said = said_by(resolve_llm("openai-like:chat", server.url, **options), "병가는?", way)
+        body = server.requests[-1][1]
+        assert (body["max_tokens"], body["temperature"]) == sent
+        assert said == server.said[:sent[0]] and call.by_length == (sent[0] < len(server.said))
+        think = {"enable_thinking": bool(options["think"]) and tokens is None} if "think" in options else None
+        assert body.get("chat_template_kwargs") == think, "a step is told not to think where the server can be told at all"
+
+
+@pytest.mark.parametrize("kind", ["llama.cpp", "vllm"])
+@pytest.mark.parametrize("way", WAYS)
+def test_a_prompt_that_does_not_fit_says_by_how_much(server, kind, way):
+    server.kind, server.window = kind, 300
+    llm = resolve_llm("openai-like:chat", server.url)
+    with pytest.raises(PromptCutError, match="the prompt of 900 tokens does not fit the window of 300 of the model 'chat' at http"):
+        said_by(llm, "병가는 " * 225, way)
+    assert llm.window == 300 and llm.prompt_room == 150, "as the refusal said"
+    assert said_by(llm, "병가는 " * 70, way) == server.said, "with less for the answer"
+    assert server.requests[-1][1]["max_tokens"] == (19 if kind == "vllm" else 4096)
+
+
+def test_the_context_fits_the_window_that_the_server_names(server, tmp_path):
+    server.says_window, server.window = True, 1200
+    write(tmp_path / "docs", {f"{n}.md": f"# 배편 {n}\n\n" + f"바깥섬 배편 {n}은 아침에 떠난다. " * 40 for n in range(6)})
+    index, _ = update_index(tmp_path / "docs", tmp_path / "i", show_progress=False)
+    for kind in ("llama.cpp", "vllm"):
+        server.kind = kind
+        answer = Pipeline.from_index(index, llm=resolve_llm("openai-like:chat", server.url)).ask("바깥섬 배편은 언제 떠나나?")
+        assert answer.text == server.said and [n.kind for n in answer.context.notes if n.kind == "window"] == ["window"]
+    server.says_window = False
+    with pytest.raises(ConnectionError, match="does not fit the window of 1,200"):
+        Pipeline.from_index(index, llm=resolve_llm("openai-like:chat", server.url)).ask("바깥섬 배편은 언제 떠나나?")
 
 
 def test_an_embedding_with_prefixes(server, tmp_path):

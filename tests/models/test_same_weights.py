@@ -21,6 +21,7 @@ def test_onnx_and_ollama_find_the_same(tmp_path: Path, prefixes: dict[str, str])
     folder = write_embedder(tmp_path / "model", [text, *QUESTIONS, *prefixes.values()])
     local = resolve_embedding(f"onnx:{folder}")
     with OllamaServer(models=("same",)) as server:
+        server.capabilities["same"] = ("embedding",)
         server.embedder = lambda texts: local.embed(texts).tolist()
         found = []
         for spec in (f"onnx:{folder}", "ollama:same"):
