@@ -17,10 +17,9 @@ from llama_index.core.callbacks import CallbackManager
 from llama_index.core.schema import NodeRelationship, NodeWithScore, QueryBundle, RelatedNodeInfo, TextNode
 
 # %% auto #0
-__all__ = ['QUESTION_WORDS', 'HEADER', 'SAME_LINE', 'BY_NAME', 'BY_ID', 'WITH_FIRST', 'query_terms', 'code_terms', 'Piece',
-           'pieces_by_score', 'cut_pieces', 'take_units', 'with_headers', 'UnitReader', 'take_readable', 'KnownPlace',
-           'places_apart', 'MultiScaleRanking', 'put_first', 'known_places', 'own_code_first', 'extended',
-           'MultiScaleRetriever']
+__all__ = ['HEADER', 'SAME_LINE', 'BY_NAME', 'BY_ID', 'WITH_FIRST', 'Piece', 'pieces_by_score', 'cut_pieces', 'take_units',
+           'with_headers', 'UnitReader', 'take_readable', 'KnownPlace', 'places_apart', 'MultiScaleRanking',
+           'put_first', 'known_places', 'own_code_first', 'extended', 'MultiScaleRetriever']
 
 # %% ../../nbs/40_retrieval/07_multiscale.ipynb #d1e85e12
 from ..documents.arguments import checked
@@ -29,7 +28,7 @@ from ..documents.provisions import ANYWHERE
 from ragnb.documents.span import (
     InputError, MissingChunkError, Outline, Passage, Span, stitch, try_address, Why
 )
-from ..documents.text import is_heading, readable_cut, trim_span, word_cut, word_tokens_batch
+from ..documents.text import is_heading, readable_cut, trim_span, word_cut
 from ..models.embedding import NgramEmbedding
 from ..chunking.base import set_prefix, shown_prefix
 from ..chunking.units import same_line
@@ -37,39 +36,12 @@ from ..storage.filtered import filtered_store, FilteredStore
 from ..storage.store import ChunkReader
 from .arguments import check_counts, is_number, StoreRetriever
 from ragnb.retrieval.missing_words import (
-    code_forms, code_match, CODED, codes_in, Common, common_words, IndexWords, missing_words, question_for,
-    without_asking
+    code_match, code_terms, CODED, codes_in, Common, common_words, IndexWords, missing_words, query_terms,
+    question_for
 )
 from .hybrid import check_question, Hits, HitsRetriever, question_bundle
 from .scoring import question_vector, score_units, Signs, UnitScores
 from .unit_source import GROW, in_short_records, SHIFT, Units, UnitSource, WHOLE
-
-# %% ../../nbs/40_retrieval/07_multiscale.ipynb #df8bbe25
-QUESTION_WORDS: frozenset[str] = frozenset((  # As tokens
-    "what which who whom whose when where whi how 무엇 누구 언제 어디 몇 어느 어떻 얼마 왜 뭐").split())
-
-
-def query_terms(
-    question: str,
-    tokenizer: Callable[[Iterable[str]], Iterable[Sequence[str]]] = word_tokens_batch,  # Texts -> token lists
-) -> list[str]:  # All tokens when only question words are there
-    "The tokens of a question that say what it is about."
-    tokens = list(next(iter(tokenizer([without_asking(question)])), ()))
-    return [t for t in tokens if t not in QUESTION_WORDS] or tokens
-
-# %% ../../nbs/40_retrieval/07_multiscale.ipynb #221c39c0
-def code_terms(
-    terms: Sequence[str],    # Of `query_terms`
-    question: str,
-    known: Collection[str],  # Words of the documents
-) -> list[str]:
-    "Write the codes of a question as the documents do."
-    out = list(terms)
-    for *joined, parts in map(code_forms, codes_in(question)):
-        if joined and (word := joined[0][0]) in out and word not in known:
-            at = out.index(word)
-            out[at:at + 1] = parts
-    return out
 
 # %% ../../nbs/40_retrieval/07_multiscale.ipynb #f35fb1ff
 class Piece(NamedTuple):
