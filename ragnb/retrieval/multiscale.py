@@ -209,6 +209,18 @@ class _Filling:
             if goes_on:
                 self.opened.add(key)
 
+# %% ../../nbs/40_retrieval/07_multiscale.ipynb #2601eea7
+def _runs(units: Units, taken: Mapping[int, Span], apart: Mapping[int, int] | None = None) -> list[list[int]]:
+    "Units side by side, in document order; `apart` (key -> number) keeps those of different numbers apart."
+    out, apart = list[list[int]](), apart or {}
+    for key in sorted(taken):
+        follows = taken[key].start == units.span(key).start and _gaps(units, key, taken)[0] is not None
+        if follows and apart.get(key) == apart.get(key - 1):
+            out[-1].append(key)
+        else:
+            out.append([key])
+    return out
+
 # %% ../../nbs/40_retrieval/07_multiscale.ipynb #69fc32e7
 _MORE = 12   # Units looked at beyond those that fit
 
@@ -228,6 +240,20 @@ def _strays(units: Units, texts: Mapping[int, str], taken: Mapping[int, Span], a
             stray = last and rank[after] < rank[key]
         if stray:
             out.add(key)
+    return out
+
+
+_WORD = re.compile(r"\w")
+
+
+def _wordless(units: Units, texts: Mapping[int, str], taken: Mapping[int, Span], apart: Mapping[int, int]) -> set[int]:
+    "Units side by side that have no word, such as empty cells."
+    out = set[int]()
+    for run in _runs(units, taken, apart):
+        starts = {key: units.span(key).start for key in run}
+        parts = (texts[key][taken[key].start - starts[key]:taken[key].end - starts[key]] for key in run)
+        if not any(map(_WORD.search, parts)):
+            out.update(run)
     return out
 
 # %% ../../nbs/40_retrieval/07_multiscale.ipynb #dce75b0f
@@ -262,16 +288,11 @@ def _half_rows(units: Units, found: Mapping[int, tuple[int, ...]], taken: Mappin
     return out | {header[key] for key in out if header[key] in taken and header[key] in named} - kept
 
 # %% ../../nbs/40_retrieval/07_multiscale.ipynb #b0a0eaa2
-def take_readable(
-    reader: UnitReader,
-    pieces: Sequence[Piece],          # Best first
-    budget: int,                      # Characters, white space between neighbors included
-    apart: Mapping[int, int] | None = None,  # Of units in a place that is read by itself: its number
-) -> tuple[dict[int, Span], set[int]]:  # Key -> span, in the order taken; those whose last sentence goes on
-    "Take units until the budget is full, and begin and end them where a reader can follow; two keyed reads."
+def _readable_units(reader: UnitReader, ahead: Sequence[Piece], budget: int, apart: Mapping[int, int]
+                    ) -> tuple[dict[int, Span], set[int]]:
+    "Take units of the best pieces; none where all that fits are headings."
     units = reader.units
-    ahead = pieces[:len(take_units(units, pieces, budget)) + _MORE] if budget > 0 else []
-    if reader.fill and ahead:     # and all that may be on the line of the best one
+    if reader.fill:     # and all that may be on the line of the best one
         reader.fill(ahead[0].key)
         best = units.span(ahead[0].key)
         near = Span(max(0, best.end - _LINE), best.start + _LINE)
@@ -280,8 +301,10 @@ def take_readable(
     found = _lines(reader, [p.key for p in ahead], budget)
     keys = [*dict.fromkeys(key for p in ahead for key in (p.key, *found.get(p.key, ())))]
     texts = {key: n.text for key, n in zip(keys, reader.read_units(keys))}
-    named, without = {p.key for p in ahead if p.why}, set[int]()
-    for _ in range(4):
+    named = {p.key for p in ahead if p.why}
+    every = {key: units.span(key) for key in texts}
+    without = {key for key in _strays(units, texts, every, apart) - named if is_heading(texts[key])}
+    while True:
         filling = _Filling(units, texts, budget)
         for key in (key for key in texts if key not in without):
             if filling.left >= _LEAST or not filling.taken:
@@ -289,24 +312,28 @@ def take_readable(
         rest = next((key for key in filling.beyond if key not in filling.taken), None)
         if rest is not None and (filling.left >= _ALONE or not filling.taken):
             filling.take(rest, head=True)
-        bare = _strays(units, texts, filling.taken, apart or {}) - named
+        bare = _strays(units, texts, filling.taken, apart) - named
+        bare |= _wordless(units, texts, filling.taken, apart)
         bare |= _half_rows(units, found, filling.taken, keys[0], named) if found else set()
-        if not bare or not filling.taken.keys() - bare:
+        if not bare:
             return filling.taken, filling.opened
         without |= bare
-    return {key: span for key, span in filling.taken.items() if key not in bare}, filling.opened
 
-# %% ../../nbs/40_retrieval/07_multiscale.ipynb #2601eea7
-def _runs(units: Units, taken: Mapping[int, Span], apart: Mapping[int, int] | None = None) -> list[list[int]]:
-    "Units side by side, in document order; `apart` (key -> number) keeps those of different numbers apart."
-    out, apart = list[list[int]](), apart or {}
-    for key in sorted(taken):
-        follows = taken[key].start == units.span(key).start and _gaps(units, key, taken)[0] is not None
-        if follows and apart.get(key) == apart.get(key - 1):
-            out[-1].append(key)
-        else:
-            out.append([key])
-    return out
+
+def take_readable(
+    reader: UnitReader,
+    pieces: Sequence[Piece],          # Best first
+    budget: int,                      # Characters, white space between neighbors included
+    apart: Mapping[int, int] | None = None,  # Of units in a place that is read by itself: its number
+) -> tuple[dict[int, Span], set[int]]:  # Key -> span, in the order taken; those whose last sentence goes on
+    "Take units until the budget is full, and begin and end them where a reader can follow; mostly two keyed reads."
+    n_ahead = len(take_units(reader.units, pieces, budget)) + _MORE
+    while budget > 0 and pieces:
+        taken, opened = _readable_units(reader, pieces[:n_ahead], budget, apart or {})
+        if taken or n_ahead >= len(pieces):
+            return taken, opened
+        n_ahead *= 4     # nothing but headings so far
+    return {}, set()
 
 # %% ../../nbs/40_retrieval/07_multiscale.ipynb #0d25fdbe
 _CLOSED = re.compile(r"[.!?…。！？:;|]['\"”’»)\]〉》」』]*\Z")
