@@ -108,7 +108,7 @@ def is_earlier(
     return any(why.role == "history" for why in passage.why.values() if isinstance(why, Why))
 
 # %% ../../nbs/80_pipeline/03_pipeline.ipynb #d0c5a002
-CLOSE: float = 0.75   # Share of the words of the question that the first document has, by weight
+CLOSE: float = 0.6   # Share of the words of the question that the first document has, by weight
 
 
 def close_documents(

@@ -443,6 +443,11 @@ class MultiScaleRanking(Hits):
         "Reasons of the units that were looked at; each budget that is tried asks for the same ones."
         return {}
 
+    @cached_property
+    def _made(self) -> dict[tuple, Passage]:
+        "Passages by rank, units and spans; most budgets that are tried have the same ones."
+        return {}
+
     @property
     def doc_ids(self) -> list[str]:
         "Documents by their best unit, each once; nothing is read."
@@ -498,10 +503,13 @@ class MultiScaleRanking(Hits):
         runs = [sorted(run, key=order.__getitem__) for run in _runs(units, taken, apart)]
         passages = []
         for rank, run in enumerate(sorted(runs, key=lambda run: order[run[0]]), 1):
-            scores = tuple(self.pieces[self.ranks[key] - 1].score if key in self.ranks else 0.0 for key in run)
-            why = {units.address(key): self._why(key, taken[key]) for key in run}
-            evidence = {"rank": rank, "score": scores[0], "scores": scores, "why": why}
-            passages.append(_passage(reader, run, taken, opened, **evidence))
+            made = rank, tuple(run), tuple(taken[key] for key in run), max(run) in opened
+            if made not in self._made:
+                scores = tuple(self.pieces[self.ranks[key] - 1].score if key in self.ranks else 0.0 for key in run)
+                why = {units.address(key): self._why(key, taken[key]) for key in run}
+                evidence = {"rank": rank, "score": scores[0], "scores": scores, "why": why}
+                self._made[made] = _passage(reader, run, taken, opened, **evidence)
+            passages.append(self._made[made])
         return passages
 
     def explain(
