@@ -24,7 +24,7 @@ from ..documents.markdown import find_tables
 from ..documents.markup import counted, one_line, short
 from ..documents.messages import say, warn_caller
 from ..documents.span import check_fields, covering, InputError, Passage, Span
-from ..documents.text import first_part, last_fit, last_fit_near, readable_cut, sentence_spans, tokenizer, word_cut
+from ..documents.text import first_part, is_heading, last_fit, last_fit_near, readable_cut, sentence_spans, tokenizer, word_cut
 from ..models.guards import guard_numbers
 from ..models.llm import shorten
 from ..chunking.units import table_headers
@@ -294,6 +294,9 @@ def _unsaid_prefix(passage: Passage, header: str = "") -> str:
     return "\n".join(line for line in out if line)
 
 # %% ../../nbs/60_context/02_builders.ipynb #a9fb1ed6
+_WORD = re.compile(r"\w")
+
+
 @dataclass(frozen=True)
 class ContextBuilder:
     "Base of the builders: number, header, text. A subclass changes the layout, never the texts."
@@ -370,9 +373,10 @@ class ContextBuilder:
             if not isinstance(p, Passage):
                 raise InputError(f"passage {n} must be a Passage, or all of them dicts of hits, got {type(p).__name__}")
         kept = [self.shorten(p) for p in given]
-        used = dict(enumerate(kept))
-        if self.budget is not None and self._size(kept) > self.budget:
-            used = _fit(self, kept)
+        used = {n: p for n, p in enumerate(kept) if _WORD.search(p.text)}     # not the empty cells of a table
+        if self.budget is not None and self._size([*used.values()]) > self.budget:
+            numbers = list(used)
+            used = {numbers[n]: p for n, p in _fit(self, [*used.values()]).items()}
         text, sources = self._lay_out([*used.values()], self.budget)     # with longer titles, if they fit
         if self.budget is not None and tokenizer(self.tokenizer).count(text) > self.budget:
             text, sources = self._lay_out([*used.values()])
@@ -419,6 +423,11 @@ class ContextBuilder:
         return guard_numbers(text, ours), sources
 
 # %% ../../nbs/60_context/02_builders.ipynb #a9fb1ed8
+def _says_nothing(cut: Passage, whole: Passage) -> bool:
+    "Check for a part of a passage without a word, or of headings whose text was cut off."
+    return not _WORD.search(cut.text) or is_heading(cut.text) and not is_heading(whole.text)
+
+
 def _ends_in_row(passage: Passage) -> bool:
     "Check for a passage that was cut inside a table row."
     return passage.goes_on and passage.text[passage.text.rfind("\n") + 1:].lstrip().startswith("|")
@@ -438,7 +447,7 @@ def _fit(builder: ContextBuilder, passages: Sequence[Passage]) -> dict[int, Pass
     near = max(1, longest - max(0, builder._size([*used.values(), best]) - budget))
     size = last_fit_near(near, 1, longest, lambda size: fits(cut_passage(best, size)))
     cut = cut_passage(best, size) if size else None
-    if cut and (not used or len(cut.text) >= builder.least and not _ends_in_row(cut)):
+    if cut and not _says_nothing(cut, best) and (not used or len(cut.text) >= builder.least and not _ends_in_row(cut)):
         used[whole] = cut
     said = {n: p for n, p in enumerate(passages) if n not in used and any(_is_said(p, u) for u in used.values())}
     return used | {n: p for n, p in said.items() if fits(p)}
@@ -480,9 +489,9 @@ def passage_labels(
 
 # %% ../../nbs/60_context/02_builders.ipynb #b1a0c017
 def _rooms(most: int) -> Iterator[int]:
-    "Numbers of characters to try, falling: at every budget the same ones, 32 from one power of two to the next."
+    "Numbers of characters to try, falling: at every budget the same ones, 64 from one power of two to the next."
     while most > 0:
-        most -= most % (1 << max(0, most.bit_length() - 6))
+        most -= most % (1 << max(0, most.bit_length() - 7))
         yield most
         most -= 1
 

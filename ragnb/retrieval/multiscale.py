@@ -301,9 +301,10 @@ def _readable_units(reader: UnitReader, ahead: Sequence[Piece], budget: int, apa
     found = _lines(reader, [p.key for p in ahead], budget)
     keys = [*dict.fromkeys(key for p in ahead for key in (p.key, *found.get(p.key, ())))]
     texts = {key: n.text for key, n in zip(keys, reader.read_units(keys))}
-    named = {p.key for p in ahead if p.why}
-    every = {key: units.span(key) for key in texts}
-    without = {key for key in _strays(units, texts, every, apart) - named if is_heading(texts[key])}
+    named, without = {p.key for p in ahead if p.why}, set[int]()
+    for key in sorted(texts, reverse=True):     # headings whose text is not among the best
+        if is_heading(texts[key]) and key not in named and key + 1 in units.row_by_key:
+            without |= {key} if key + 1 not in texts or key + 1 in without else set()
     while True:
         filling = _Filling(units, texts, budget)
         for key in (key for key in texts if key not in without):
