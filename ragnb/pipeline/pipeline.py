@@ -107,7 +107,7 @@ def is_earlier(
     "Check whether a passage comes from the turn before."
     return any(why.role == "history" for why in passage.why.values() if isinstance(why, Why))
 
-# %% ../../nbs/80_pipeline/03_pipeline.ipynb #d0c5a002
+# %% ../../nbs/80_pipeline/03_pipeline.ipynb #d0c5a012
 CLOSE: float = 0.6   # Share of the words of the question that the first document has, by weight
 
 
@@ -127,7 +127,7 @@ def close_documents(
     first = worth[passages[0].doc_id]
     return {doc_id for doc_id, value in worth.items() if value >= CLOSE * first}
 
-
+# %% ../../nbs/80_pipeline/03_pipeline.ipynb #d0c5a002
 def _allowances(sizes: Sequence[tuple[str, int]], room: int, share: float, close: Collection[str]) -> dict[str, int]:
     "Map each document to its characters: a close one at most its share, then what is left, best first."
     wanted: dict[str, int] = {}
