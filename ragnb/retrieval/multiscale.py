@@ -504,7 +504,8 @@ class MultiScaleRanking(Hits):
         runs = [sorted(run, key=order.__getitem__) for run in _runs(units, taken, apart)]
         passages = []
         for rank, run in enumerate(sorted(runs, key=lambda run: order[run[0]]), 1):
-            made = rank, tuple(run), tuple(taken[key] for key in run), max(run) in opened
+            ends = taken[min(run)].start, taken[max(run)].end
+            made = rank, tuple(run), ends, max(run) in opened
             if made not in self._made:
                 scores = tuple(self.pieces[self.ranks[key] - 1].score if key in self.ranks else 0.0 for key in run)
                 why = {units.address(key): self._why(key, taken[key]) for key in run}
