@@ -46,7 +46,8 @@ _ASKING = frozenset((      # Ask, help a verb or replace a noun
 ).split())
 _NOUNS = frozenset(("NNG", "NNP", "NNB"))
 _QUESTION_NOUNS = frozenset("경우 때 것 수 무엇 누구 언제 어디 얼마 얼마나 이유 방법 내용 설명 정도 관련 대하 어떻 여부 며칠 비교 차이 차이점 요약".split())
-_LATIN = re.compile(r"(?:(?<![A-Za-z0-9])[0-9]+)?[A-Za-z][A-Za-z0-9'’+#-]*")   # Also 42nd and 3M
+_LATIN = re.compile(r"(?:(?<![A-Za-z0-9])[0-9]+)?[A-Za-z][A-Za-z0-9'’+#-]*")   # Also 3M and 10pm
+_ORDINAL = re.compile(r"\d+(?:st|nd|rd|th)", re.IGNORECASE)   # A number, which is no word of content either
 _HANGUL = re.compile("[가-힣]")
 _RUN = re.compile(r"[a-z]+|[0-9]+")
 _CODE = re.compile(r"[A-Za-z0-9]+(?:-[A-Za-z0-9]+)*")  # E-03, with a letter and a digit
@@ -81,7 +82,8 @@ def content_words(
     question = _MEANING.sub(" ", plain_text(question))
     if not _HANGUL.search(question):
         found = [m[0] for m in _LATIN.finditer(question) if re.split("['’]", m[0].lower())[0] not in _FUNCTION]
-        return list(dict.fromkeys(_sections(question) + [word for word in found if len(word) > 1]))
+        words = [word for word in found if len(word) > 1 and not _ORDINAL.fullmatch(word)]
+        return list(dict.fromkeys(_sections(question) + words))
     out = codes_in(question) if CODED.search(question) else []
     morphemes = load_kiwi().tokenize(question)
     for a, b in pairwise(morphemes):    # 일비, read as 일 and 비 in some sentences
