@@ -68,6 +68,7 @@ def test_best_at_both_ends_worst_in_the_middle(n):
 @given(passages())
 def test_the_inside_of_a_passage_is_never_touched(items):
     context = RankedContextBuilder().build(items)
+    items = [p for p in items if re.search(r"\w", p.text)]     # what has no word is not delivered
     assert [c.passage for c in context.sources] == reorder_for_attention(items)
     assert context.passages == [c.passage for c in context.sources]
     plain = RankedContextBuilder(reorder=False).build(items)
