@@ -21,7 +21,7 @@ from ragnb.documents.text import word_tokens_batch
 from ragnb.evaluation.datasets import load_dataset
 from ragnb.indexing.update import fit_pieces
 from ragnb.models.embedding import NgramEmbedding
-from ragnb.retrieval.multiscale import QUESTION_WORDS
+from ragnb.retrieval.missing_words import QUESTION_WORDS
 from ragnb.retrieval.scoring import question_vector, score_units
 from ragnb.retrieval.sqlite_units import SqliteUnits, UnitWriter
 

@@ -18,7 +18,8 @@ from ragnb.chunking.units import UnitNodeParser
 from ragnb.documents.span import Span
 from ragnb.documents.text import sentence_spans, trim_span, word_tokens_batch
 from ragnb.evaluation.datasets import Dataset, load_dataset
-from ragnb.retrieval.multiscale import QUESTION_WORDS, MultiScaleRanking, UnitReader, pieces_by_score, take_readable, take_units, with_headers
+from ragnb.retrieval.missing_words import QUESTION_WORDS
+from ragnb.retrieval.multiscale import MultiScaleRanking, UnitReader, pieces_by_score, take_readable, take_units, with_headers
 from ragnb.retrieval.unit_source import SHIFT
 from scored_set import build, drawn, recall
 

@@ -32,7 +32,7 @@ from ragnb.evaluation.measures import evaluate
 from ragnb.indexing.folder_index import Index
 from ragnb.indexing.update import index_documents
 from ragnb.pipeline.pipeline import Pipeline
-from ragnb.retrieval.multiscale import QUESTION_WORDS
+from ragnb.retrieval.missing_words import QUESTION_WORDS
 
 Wish = tuple[Address, str]     # A chunk that was read, and the direction beyond it
 Choose = Callable[[ReadingTools, list[Wish]], "Wish | None"]   # Of the edges that were not tried yet; None: search again

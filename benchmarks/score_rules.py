@@ -22,7 +22,8 @@ import numpy as np
 from common import MINILM, ROOT, arguments, store
 from ragnb.documents.text import word_tokens_batch
 from ragnb.evaluation.datasets import Question, load_dataset
-from ragnb.retrieval.multiscale import QUESTION_WORDS, pieces_by_score, take_units, with_headers
+from ragnb.retrieval.missing_words import QUESTION_WORDS
+from ragnb.retrieval.multiscale import pieces_by_score, take_units, with_headers
 from ragnb.retrieval.scoring import adjusted_totals, B, clipped_z_scores, lucene_idf, occurrences, PHRASE, steps_to, UnitScores, word_windows
 from ragnb.retrieval.unit_source import REPEATS, SCALES, SHIFT, UnitSource
 from scored_set import build, drawn, FIVE, KOREAN, recall

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
 from itertools import accumulate
@@ -24,7 +24,7 @@ from ..documents.markdown import find_tables
 from ..documents.markup import counted, one_line, short
 from ..documents.messages import say, warn_caller
 from ..documents.span import check_fields, covering, InputError, Passage, Span
-from ..documents.text import first_part, last_fit, last_fit_near, readable_cut, sentence_spans, tokenizer, word_cut
+from ..documents.text import first_part, is_heading, last_fit, last_fit_near, readable_cut, sentence_spans, tokenizer, word_cut
 from ..models.guards import guard_numbers
 from ..models.llm import shorten
 from ..chunking.units import table_headers
@@ -294,6 +294,9 @@ def _unsaid_prefix(passage: Passage, header: str = "") -> str:
     return "\n".join(line for line in out if line)
 
 # %% ../../nbs/60_context/02_builders.ipynb #a9fb1ed6
+_WORD = re.compile(r"\w")
+
+
 @dataclass(frozen=True)
 class ContextBuilder:
     "Base of the builders: number, header, text. A subclass changes the layout, never the texts."
@@ -370,9 +373,12 @@ class ContextBuilder:
             if not isinstance(p, Passage):
                 raise InputError(f"passage {n} must be a Passage, or all of them dicts of hits, got {type(p).__name__}")
         kept = [self.shorten(p) for p in given]
-        used, (text, sources) = dict(enumerate(kept)), self._lay_out(kept)
+        used = {n: p for n, p in enumerate(kept) if _WORD.search(p.text)}     # not the empty cells of a table
+        if self.budget is not None and self._size([*used.values()]) > self.budget:
+            numbers = list(used)
+            used = {numbers[n]: p for n, p in _fit(self, [*used.values()]).items()}
+        text, sources = self._lay_out([*used.values()], self.budget)     # with longer titles, if they fit
         if self.budget is not None and tokenizer(self.tokenizer).count(text) > self.budget:
-            used = _fit(self, kept)
             text, sources = self._lay_out([*used.values()])
         dropped, notes = tuple(p.id for n, p in enumerate(given) if n not in used), ()
         if given and not used:
@@ -386,14 +392,14 @@ class ContextBuilder:
         "The size of a context with all of some passages."
         return tokenizer(self.tokenizer).count(self._lay_out(passages)[0])
 
-    def _lay_out(self, passages: Sequence[Passage]) -> tuple[str, list[Source]]:
-        "The context text of some passages, and where each is in it."
+    def _lay_out(self, passages: Sequence[Passage], room: int | None = None) -> tuple[str, list[Source]]:
+        "The context text of some passages, and where each is in it; titles have a share of `room`, or of the texts."
         groups = {id(group[0]): group for group in passage_groups(passages)}
         heads = [group[0] for group in groups.values()]
         numbers = {id(head): n for n, head in enumerate(heads, 1)}
         joint = [g[0] if len(g) == 1 else replace(g[0], pages=tuple(sorted({n for p in g for n in p.pages})))
                  for g in groups.values()]    # the pages of all that get one number
-        above = dict(zip(numbers.values(), _labels(self, joint)))
+        above = dict(zip(numbers.values(), _labels(self, joint, room or sum(len(p.text) for p in passages))))
         sources, ours = list[Source](), list[int]()
         text = self.top if heads else ""
         for head in self.order(heads):
@@ -417,6 +423,11 @@ class ContextBuilder:
         return guard_numbers(text, ours), sources
 
 # %% ../../nbs/60_context/02_builders.ipynb #a9fb1ed8
+def _says_nothing(cut: Passage, whole: Passage) -> bool:
+    "Check for a part of a passage without a word, or of headings whose text was cut off."
+    return not _WORD.search(cut.text) or is_heading(cut.text) and not is_heading(whole.text)
+
+
 def _ends_in_row(passage: Passage) -> bool:
     "Check for a passage that was cut inside a table row."
     return passage.goes_on and passage.text[passage.text.rfind("\n") + 1:].lstrip().startswith("|")
@@ -436,21 +447,22 @@ def _fit(builder: ContextBuilder, passages: Sequence[Passage]) -> dict[int, Pass
     near = max(1, longest - max(0, builder._size([*used.values(), best]) - budget))
     size = last_fit_near(near, 1, longest, lambda size: fits(cut_passage(best, size)))
     cut = cut_passage(best, size) if size else None
-    if cut and (not used or len(cut.text) >= builder.least and not _ends_in_row(cut)):
+    if cut and not _says_nothing(cut, best) and (not used or len(cut.text) >= builder.least and not _ends_in_row(cut)):
         used[whole] = cut
     said = {n: p for n, p in enumerate(passages) if n not in used and any(_is_said(p, u) for u in used.values())}
     return used | {n: p for n, p in said.items() if fits(p)}
 
 # %% ../../nbs/60_context/02_builders.ipynb #b1a0c014
-_TITLE_SHARE = 40   # A title has at most one in so many characters of the budget, and 8 in any case
+_TITLE_SHARE = 40   # A title has at most one in so many characters of a room, and 8 in any case
 
 
-def _labels(builder: ContextBuilder, passages: Sequence[Passage]) -> list[tuple[str, str]]:
+def _labels(builder: ContextBuilder, passages: Sequence[Passage], room: int) -> list[tuple[str, str]]:
     "What comes before each text, and what would if it stood alone where that is something else."
     numbers = {id(p): n for n, p in enumerate(passages, 1)}
     titles = {p.doc_id: str(p.metadata.get("title") or "") for p in passages}
     if builder.budget is not None:
-        titles = {i: shorten(title, max(8, builder.budget // _TITLE_SHARE)) for i, title in titles.items()}
+        most = max(8, min(room, builder.budget) // _TITLE_SHARE)
+        titles = {i: shorten(title, most) for i, title in titles.items()}
     given = Counter(titles.values())
     out, seen, above = [("", "")] * len(passages), set(), None
     for p in builder.order(passages):
@@ -473,29 +485,38 @@ def passage_labels(
     passages: Sequence[Passage],  # Best first, numbered from 1
 ) -> list[str]:
     "What comes before each text: one label for passages of a document that follow each other."
-    return [label for label, _ in _labels(builder, passages)]
+    return [label for label, _ in _labels(builder, passages, builder.budget or 0)]
 
 # %% ../../nbs/60_context/02_builders.ipynb #b1a0c017
+def _rooms(most: int) -> Iterator[int]:
+    "Numbers of characters to try, falling: at every budget the same ones, 64 from one power of two to the next."
+    while most > 0:
+        most -= most % (1 << max(0, most.bit_length() - 7))
+        yield most
+        most -= 1
+
+
 def fill_context(
     builder: ContextBuilder,
     ranking: Ranking,
 ) -> list[Passage]:  # Best first
-    "Choose the passages of a ranking that the budget has room for, labels counted."
+    "Choose the passages of a ranking with the most text that the budget has room for, labels counted."
     if builder.budget is None:
         return ranking.at(10**9)
-    most = builder.budget * (1 if builder.tokenizer == "characters" else 8)
-    low, high, room, found, filled = 0, most + 1, most, None, 0
-    while high - low > max(4, most // 100) or found is None and high - low > 1:
-        some = ranking.at(room)
-        size = builder._size(some)
-        over = size - builder.budget
-        low, high, found, filled = (room, high, some, size) if over <= 0 else (low, room, found, filled)
-        room = room - over if low < room - over < high else (low + high) // 2    # next, or by halving
-    if found is None or low == most or filled > 0.9 * builder.budget:
-        return ranking.at(most) if found is None else found
-    cut = ranking.at(most)   # a row or a sentence has no room as a whole: its passage is cut
-    held = sum(len(p.text) for p in _fit(builder, cut).values())
-    return cut if held > sum(len(p.text) for p in found) else found
+    most = builder.budget
+    if builder.tokenizer != "characters":
+        sample = "".join(p.text for p in ranking.at(most))
+        most = min(8 * most, 2 + int(1.2 * most * len(sample) / max(1, tokenizer(builder.tokenizer).count(sample))))
+    best: list[Passage] | None = None
+    n_best = 0
+    for room in _rooms(most):
+        if room <= n_best:    # no more text than the best one has
+            break
+        passages = ranking.at(room)
+        n = sum(len(p.text) for p in passages)
+        if n > n_best and builder._size(passages) <= builder.budget:
+            best, n_best = passages, n
+    return ranking.at(most) if best is None else best
 
 
 # %% ../../nbs/60_context/02_builders.ipynb #672d802d

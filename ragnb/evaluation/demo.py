@@ -23,7 +23,7 @@ from ..documents.text import word_tokens
 from ..chunking.parsers import resolve_parser
 from ..storage.store import MemoryStore
 from ..retrieval.hybrid import VectorRetriever
-from ..retrieval.multiscale import query_terms
+from ..retrieval.missing_words import query_terms
 from ..expansion.expander import Expander
 from ..expansion.policy import neighbors
 from ..context.builders import Context, RankedContextBuilder

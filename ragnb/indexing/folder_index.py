@@ -272,7 +272,8 @@ def asked_skipped(
         for name in problem.names or (problem.where,):
             file = PurePosixPath(composed(name).casefold())
             stem = rf"(?<!\w){re.escape(file.stem)}(?![a-z0-9_])"     # a Korean particle may follow
-            if file.suffix and (file.name in asked or len(file.stem) > 3 and re.search(stem, asked)):
+            is_name = len(file.stem) > 3 and re.search(r"[^\W\d_]", file.stem)     # 2022 is a year
+            if file.suffix and (file.name in asked or is_name and re.search(stem, asked)):
                 found.append((name, problem.what.partition(":")[0]))
     return found
 

@@ -5,8 +5,10 @@
 # %% ../../nbs/80_pipeline/03_pipeline.ipynb #b965245f
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TYPE_CHECKING
@@ -18,8 +20,8 @@ if TYPE_CHECKING:
     from llama_index.core.llms import LLM
 
 # %% auto #0
-__all__ = ['fills', 'read_hits', 'with_earlier', 'is_earlier', 'within_share', 'with_edition', 'marked', 'noted', 'for_window',
-           'Pipeline']
+__all__ = ['CLOSE', 'fills', 'read_hits', 'with_earlier', 'is_earlier', 'close_documents', 'within_share', 'with_edition',
+           'marked', 'noted', 'for_window', 'Pipeline']
 
 # %% ../../nbs/80_pipeline/03_pipeline.ipynb #75241910
 from ..documents.catalogue import Catalogue
@@ -34,7 +36,7 @@ from ..models.threads import in_thread
 from ..storage.filtered import filtered_store, FilteredStore, located, warned
 from ..storage.filters import Where
 from ..storage.store import ChunkReader
-from ..retrieval.missing_words import index_words, missing_words, Note
+from ..retrieval.missing_words import content_words, index_words, missing_words, Note
 from ..retrieval.hybrid import check_question, find_hits, Hits, question_bundle
 from ..expansion.expander import Expander, Expansion, ExpansionStats
 from ..expansion.policy import no_expansion, Policy, policy_name
@@ -105,13 +107,33 @@ def is_earlier(
     "Check whether a passage comes from the turn before."
     return any(why.role == "history" for why in passage.why.values() if isinstance(why, Why))
 
+# %% ../../nbs/80_pipeline/03_pipeline.ipynb #d0c5a012
+CLOSE: float = 0.6   # Share of the words of the question that the first document has, by weight
+
+
+def close_documents(
+    question: str,
+    passages: Sequence[Passage],   # Best first
+) -> set[str]:                     # Ids; all of them for a question without words of content
+    "Find the documents that have nearly as many words of the question as the first one; rare words weigh more."
+    texts: dict[str, str] = {}
+    for p in passages:
+        texts.setdefault(p.doc_id, str(p.metadata.get("title", "")))
+        texts[p.doc_id] += f"\n{p.prefix}\n{p.text}"
+    words = [word.lower() for word in content_words(question)]
+    shared = {doc_id: [word for word in words if word in text.lower()] for doc_id, text in texts.items()}
+    n_with = Counter(word for found in shared.values() for word in found)
+    worth = {doc_id: sum(math.log1p(len(texts) / n_with[word]) for word in found) for doc_id, found in shared.items()}
+    first = worth[passages[0].doc_id]
+    return {doc_id for doc_id, value in worth.items() if value >= CLOSE * first}
+
 # %% ../../nbs/80_pipeline/03_pipeline.ipynb #d0c5a002
-def _allowances(sizes: Sequence[tuple[str, int]], room: int, share: float) -> dict[str, int]:
-    "Map each document to its characters: at most its share, plus what the others leave, best first."
+def _allowances(sizes: Sequence[tuple[str, int]], room: int, share: float, close: Collection[str]) -> dict[str, int]:
+    "Map each document to its characters: a close one at most its share, then what is left, best first."
     wanted: dict[str, int] = {}
     for doc_id, size in sizes:
         wanted[doc_id] = wanted.get(doc_id, 0) + size
-    given = {doc_id: min(n, int(room * share)) for doc_id, n in wanted.items()}
+    given = {doc_id: min(n, int(room * share)) if doc_id in close else 0 for doc_id, n in wanted.items()}
     left = max(0, room - sum(given.values()))
     for doc_id, n in wanted.items():
         more = min(n - given[doc_id], left)
@@ -123,15 +145,17 @@ def _allowances(sizes: Sequence[tuple[str, int]], room: int, share: float) -> di
 def within_share(
     passages: Sequence[Passage],  # Best first
     builder: ContextBuilder,      # Its budget is shared
-    share: float,                 # Share of the context for one document while others wait, in (0, 1]
+    share: float,                 # Share of the context for one document while close ones wait, in (0, 1]
+    question: str = "",           # Decides which documents are close; without one, all are
 ) -> list[Passage]:               # Passages beyond the share of their document come last
-    "Limit one document to its share of a context."
-    if builder.budget is None or len({p.doc_id for p in passages}) < 2:
+    "Limit one document to its share of a context, as long as documents that match as well wait."
+    close = close_documents(question, passages) if passages else set()
+    if builder.budget is None or len(close) < 2:
         return list(passages)
     own, texts = [builder.shorten(p) for p in passages], "".join(p.text for p in passages)
     room = int(builder.budget * len(texts) / max(1, tokenizer_of(builder.tokenizer).count(texts)))
     heads = [len(label) + len(builder.between) for label in passage_labels(builder, own)]
-    left = _allowances([(p.doc_id, len(p.span) + head) for p, head in zip(own, heads)], room, share)
+    left = _allowances([(p.doc_id, len(p.span) + head) for p, head in zip(own, heads)], room, share, close)
     kept, behind = [], []
     for p, head in zip(own, heads):
         size, is_named = left[p.doc_id] - head, any(w.is_by_name for w in p.why.values() if isinstance(w, Why))
@@ -271,7 +295,7 @@ def _laid_out(pipeline: Pipeline, question: str, found: Hits, history: Conversat
         compression = pipeline.compressor(passages, question, expansion.outlines)
         passages = compression.passages
     if pipeline.document_share:
-        passages = within_share(passages, builder, pipeline.document_share)
+        passages = within_share(passages, builder, pipeline.document_share, question)
     kept = passages if expansion.fitted else with_focus(question, passages, builder)
     answer = Answer(question, "", builder.build(kept, question), expansion, found, compression=compression)
     return replace(answer, text=numbered_passages(answer.passages))

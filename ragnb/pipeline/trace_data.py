@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from llama_index.core.base.base_retriever import BaseRetriever
 
 # %% auto #0
-__all__ = ['Rankers', 'cell_text', 'rank_label', 'signal_names', 'Chunk', 'chunks_of', 'GoldSpan', 'uncovered', 'passage_numbers',
-           'Trace', 'is_strong', 'trace']
+__all__ = ['Rankers', 'cell_text', 'rank_label', 'signal_names', 'read_label', 'Chunk', 'chunks_of', 'GoldSpan', 'uncovered',
+           'passage_numbers', 'Trace', 'is_strong', 'trace']
 
 # %% ../../nbs/80_pipeline/08_trace_data.ipynb #db9c0cfd
 from ..documents.atomic import write_page
@@ -59,13 +59,22 @@ def signal_names(
     return re.sub(rf"\b({names})(?= -?\d|$)", lambda found: say(found[1]), text)
 
 # %% ../../nbs/80_pipeline/08_trace_data.ipynb #9628ab59
+def read_label(
+    row: Mapping[str, Any],   # Of `Trace.rows`
+) -> str:                     # yes, no, or the number of characters that were read of a chunk
+    "Write how much of a chunk is in the context."
+    if row["in_context"] and row.get("read", 0) < (row.get("characters") or 0):
+        return f"{row['read']:,}"
+    return say("yes" if row["in_context"] else "no")
+
+
 def _cells(row: Mapping[str, Any], rankers: Iterable[str]) -> list[str]:
     "Return the cells of a row."
     number, score = row["passage"], row.get("score")
     return ["–" if number is None else str(number), cell_text(row["chunk"]), translated(row["role"]),
             *(rank_label(row[name], row[f"{name} score"]) for name in rankers),
             "" if score is None else f"{score:.4f}", str(row.get("characters") or ""),
-            say("yes" if row["in_context"] else "no"), cell_text(signal_names(translated(row["why"])))]
+            read_label(row), cell_text(signal_names(translated(row["why"])))]
 
 
 def _head(rankers: Iterable[str]) -> list[str]:
@@ -224,12 +233,13 @@ class Trace:
 
     def _row(self, p: Passage, c: Chunk) -> dict[str, Any]:
         "Return everything known about a chunk of a passage."
-        inside = any(s.overlap(c.span) for s in self.read_of(p.doc_id))
+        n_read = n_characters(shared(shared([c.span], [p.span]), self.read_of(p.doc_id)))
         score = None if c.id in p.why and p.why[c.id].is_put_first else dict(zip(p.hits, p.scores)).get(c.id)
         return {"passage": self.numbers[p.id], "chunk": c.id, "role": c.role, **_ranked(self.rankers, c.id),
                 "score": score, "start": c.span.start, "end": c.span.end,
-                "characters": c.span.overlap(p.span), "pages": passage_pages(p), "in_context": inside,
-                "policy": c.policy, "why": self._why(p, c), "dropped": "" if inside else self.unread}
+                "characters": c.span.overlap(p.span), "read": n_read, "pages": passage_pages(p),
+                "in_context": n_read > 0, "policy": c.policy, "why": self._why(p, c),
+                "dropped": "" if n_read else self.unread}
 
     def _why(self, p: Passage, c: Chunk) -> str:
         "Return the reason of a chunk in words."

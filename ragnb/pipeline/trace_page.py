@@ -19,7 +19,7 @@ from ..documents.messages import say, translated
 from ..documents.span import Passage, Span, union
 from ..context.labels import passage_pages
 from .answer import STRONG
-from .trace_data import Chunk, is_strong, rank_label, signal_names, Trace, uncovered
+from .trace_data import Chunk, is_strong, rank_label, read_label, signal_names, Trace, uncovered
 
 # %% ../../nbs/80_pipeline/09_trace_page.ipynb #e280c189
 _KINDS = {"hit": "hit", "cited": "cited", "beside": "cited", "parent": "parent", "neighbor": "near",
@@ -207,7 +207,7 @@ def _row(trace: Trace, row: Mapping[str, Any]) -> dict[str, Any]:
     ranks = [rank_label(row[name], row[f"{name} score"]) for name in trace.rankers]
     cells = [translated(row["role"]), row.get("policy") or "", *ranks,
              "" if score is None else f"{score:.4f}",
-             row.get("characters") or "", row.get("pages") or "", say("yes" if row["in_context"] else "no")]
+             row.get("characters") or "", row.get("pages") or "", read_label(row)]
     signals = ", ".join(f"{name} {z:.2f}" for name, z in trace.signals.get(row["chunk"], {}).items())
     return {"number": row["passage"] or "–", "chunk": row["chunk"], "why": signal_names(translated(row["why"])),
             "signals": signal_names(signals), "cells": cells}

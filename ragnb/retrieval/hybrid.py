@@ -30,7 +30,7 @@ from ..models.threads import in_thread
 from ..storage.filtered import filtered_store, FilteredStore
 from ..storage.store import ChunkReader
 from ..storage.filters import Where
-from .missing_words import IndexWords, question_for
+from .missing_words import code_terms, CODED, IndexWords, query_terms, question_for
 from .arguments import check_counts, check_weights, filtered_retriever, is_number, StoreRetriever
 
 # %% ../../nbs/40_retrieval/02_hybrid.ipynb #b3c30be7
@@ -166,7 +166,9 @@ class WordRetriever(StoreRetriever):
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         question = check_question(query_bundle.query_str)
         with self.store.snapshot():
-            return self.store.search_words(list(self._held.units.tokenizer([question]))[0], self.top_k)
+            terms = query_terms(question, self._held.units.tokenizer)
+            terms = code_terms(terms, question, self.words_within().counts) if CODED.search(question) else terms
+            return self.store.search_words(terms, self.top_k)
 
     @property
     def _held(self) -> Any:

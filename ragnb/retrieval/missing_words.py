@@ -18,9 +18,9 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 # %% auto #0
-__all__ = ['CODED', 'SMALL', 'codes_in', 'content_words', 'code_forms', 'without_asking', 'spelled_alike', 'IndexWords',
-           'index_words', 'Note', 'QuestionWords', 'missing_words', 'code_match', 'readable_question',
-           'words_as_written', 'question_for', 'Common', 'common_words']
+__all__ = ['CODED', 'QUESTION_WORDS', 'SMALL', 'codes_in', 'content_words', 'code_forms', 'without_asking', 'query_terms',
+           'code_terms', 'spelled_alike', 'IndexWords', 'index_words', 'Note', 'QuestionWords', 'missing_words',
+           'code_match', 'readable_question', 'words_as_written', 'question_for', 'Common', 'common_words']
 
 # %% ../../nbs/40_retrieval/16_missing_words.ipynb #28e7d990
 from ..documents.forms import plain_text
@@ -46,7 +46,8 @@ _ASKING = frozenset((      # Ask, help a verb or replace a noun
 ).split())
 _NOUNS = frozenset(("NNG", "NNP", "NNB"))
 _QUESTION_NOUNS = frozenset("경우 때 것 수 무엇 누구 언제 어디 얼마 얼마나 이유 방법 내용 설명 정도 관련 대하 어떻 여부 며칠 비교 차이 차이점 요약".split())
-_LATIN = re.compile(r"[A-Za-z][A-Za-z0-9'’+#-]*")
+_LATIN = re.compile(r"(?:(?<![A-Za-z0-9])[0-9]+)?[A-Za-z][A-Za-z0-9'’+#-]*")   # Also 3M and 10pm
+_ORDINAL = re.compile(r"\d+(?:st|nd|rd|th)", re.IGNORECASE)   # A number, which is no word of content either
 _HANGUL = re.compile("[가-힣]")
 _RUN = re.compile(r"[a-z]+|[0-9]+")
 _CODE = re.compile(r"[A-Za-z0-9]+(?:-[A-Za-z0-9]+)*")  # E-03, with a letter and a digit
@@ -54,6 +55,10 @@ _CODE = re.compile(r"[A-Za-z0-9]+(?:-[A-Za-z0-9]+)*")  # E-03, with a letter and
 _SECTION = re.compile(r"(?:\b(?:section|sec\.|clause|article|paragraph|chapter)|§)\s{0,2}(\d+(?:\.\d+)+)"
                       r"|(?<![\d.])(\d+(?:\.\d+)+)\s?[절항장]", re.IGNORECASE)
 
+_MEANING = re.compile(r"(?<=\w)\s+(?:mean|means|stand for|stands for)(?=\W*\Z)"         # What does E13 mean?
+                      r"|\A\W*(?:what(?:['’]s|\s+is|\s+are)\s+)?(?:the\s+)?meanings?\s+of\b"
+                      r"|무슨\s*(?:뜻|의미)|(?:의|(?<=\w))\s*(?<!\w)(?:뜻|의미)(?:[이은는을를]|\s)*"    # E13 뜻, E13의 뜻은 뭐야
+                      r"(?=\W*\Z|뭐|뭔|무엇|알려|설명|가르쳐|말해)", re.IGNORECASE)
 CODED = re.compile(r"[A-Za-z]-?\d|\d-?[A-Za-z]|\d\.\d")   # A text that may have a code
 
 
@@ -74,10 +79,11 @@ def content_words(
     question: str,
 ) -> list[str]:  # As they are written, Korean ones without endings; each once
     "Find the words of content: no question words, particles or function words."
-    question = plain_text(question)
+    question = _MEANING.sub(" ", plain_text(question))
     if not _HANGUL.search(question):
         found = [m[0] for m in _LATIN.finditer(question) if re.split("['’]", m[0].lower())[0] not in _FUNCTION]
-        return list(dict.fromkeys(_sections(question) + [word for word in found if len(word) > 1]))
+        words = [word for word in found if len(word) > 1 and not _ORDINAL.fullmatch(word)]
+        return list(dict.fromkeys(_sections(question) + words))
     out = codes_in(question) if CODED.search(question) else []
     morphemes = load_kiwi().tokenize(question)
     for a, b in pairwise(morphemes):    # 일비, read as 일 and 비 in some sentences
@@ -109,12 +115,45 @@ def code_forms(
 def without_asking(
     question: str,
 ) -> str:   # The question itself where nothing else is left
-    "Remove English words that only ask, help a verb or replace a noun."
+    "Remove English words that only ask, help a verb or replace a noun, and words that ask for a meaning."
     def kept(found: re.Match) -> str:
         is_name = len(found[0]) > 1 and found[0].isupper()
         return found[0] if is_name or re.split("['’]", found[0].lower())[0] not in _ASKING else " "
-    left = " ".join(_LATIN.sub(kept, question).split())
+    left = " ".join(_LATIN.sub(kept, _MEANING.sub(" ", question)).split())
     return left if re.search(r"\w", left) else question
+
+# %% ../../nbs/40_retrieval/16_missing_words.ipynb #df8bbe25
+QUESTION_WORDS: frozenset[str] = frozenset((  # As tokens
+    "what which who whom whose when where whi how 무엇 누구 언제 어디 몇 어느 어떻 얼마 왜 뭐").split())
+
+
+def query_terms(
+    question: str,
+    tokenizer: Callable[[Iterable[str]], Iterable[Sequence[str]]] = word_tokens_batch,  # Texts -> token lists
+) -> list[str]:  # All tokens when only question words are there
+    "The tokens of a question that say what it is about."
+    tokens = list(next(iter(tokenizer([without_asking(question)])), ()))
+    return [t for t in tokens if t not in QUESTION_WORDS] or tokens
+
+# %% ../../nbs/40_retrieval/16_missing_words.ipynb #221c39c0
+def code_terms(
+    terms: Sequence[str],    # Of `query_terms`
+    question: str,
+    known: Collection[str],  # Words of the documents
+) -> list[str]:
+    "Write the codes of a question as the documents do."
+    out = list(terms)
+    for *joined, parts in map(code_forms, codes_in(question)):
+        if not joined:
+            continue
+        word = joined[0][0]
+        in_parts = [at for at in range(len(out)) if out[at:at + len(parts)] == parts]
+        if word in out and word not in known:
+            at = out.index(word)
+            out[at:at + 1] = parts
+        elif word in known and word not in out and in_parts:
+            out.insert(in_parts[0], word)
+    return out
 
 # %% ../../nbs/40_retrieval/16_missing_words.ipynb #07b72591
 def _pairs(word: str) -> set[str]:
@@ -203,6 +242,8 @@ class IndexWords:
         "Check that a text contains a word, alone or inside a longer one."
         if not (tokens := self.tokens(word)):
             return True
+        if len(tokens) == 1 and tokens[0] in self.counts:
+            return True
         if forms := code_forms(word, tokens):
             rows, is_word = [f for f in forms if len(f) > 1], len(forms) > 1
             return (is_word and forms[0][0] in self.counts or any(map(self.in_a_row, rows))
@@ -275,7 +316,7 @@ def missing_words(
     unread = [w for w in asked if texts and not other and w not in missing and not _is_in(w, read)
               and words.is_rare(w) and words.occurs(w, surely=True)]
     tokens = set(word_tokens(read)) if unread else set()   # of whole passages: analyzed only for these
-    unread = [w for w in unread if code_forms(w) or not tokens.issuperset(words.tokens(w))]
+    unread = [w for w in unread if len(own := words.tokens(w)) > 1 and code_forms(w) or not tokens.issuperset(own)]
     return QuestionWords(asked, missing, unread, _notes(asked, missing, unread, words, other, filtered))
 
 

@@ -17,10 +17,9 @@ from llama_index.core.callbacks import CallbackManager
 from llama_index.core.schema import NodeRelationship, NodeWithScore, QueryBundle, RelatedNodeInfo, TextNode
 
 # %% auto #0
-__all__ = ['QUESTION_WORDS', 'HEADER', 'SAME_LINE', 'BY_NAME', 'BY_ID', 'WITH_FIRST', 'query_terms', 'code_terms', 'Piece',
-           'pieces_by_score', 'cut_pieces', 'take_units', 'with_headers', 'UnitReader', 'take_readable', 'KnownPlace',
-           'places_apart', 'MultiScaleRanking', 'put_first', 'known_places', 'own_code_first', 'extended',
-           'MultiScaleRetriever']
+__all__ = ['HEADER', 'SAME_LINE', 'BY_NAME', 'BY_ID', 'WITH_FIRST', 'Piece', 'pieces_by_score', 'cut_pieces', 'take_units',
+           'with_headers', 'UnitReader', 'take_readable', 'KnownPlace', 'places_apart', 'MultiScaleRanking',
+           'put_first', 'known_places', 'own_code_first', 'extended', 'MultiScaleRetriever']
 
 # %% ../../nbs/40_retrieval/07_multiscale.ipynb #d1e85e12
 from ..documents.arguments import checked
@@ -29,7 +28,7 @@ from ..documents.provisions import ANYWHERE
 from ragnb.documents.span import (
     InputError, MissingChunkError, Outline, Passage, Span, stitch, try_address, Why
 )
-from ..documents.text import is_heading, readable_cut, trim_span, word_cut, word_tokens_batch
+from ..documents.text import is_heading, readable_cut, trim_span, word_cut
 from ..models.embedding import NgramEmbedding
 from ..chunking.base import set_prefix, shown_prefix
 from ..chunking.units import same_line
@@ -37,39 +36,12 @@ from ..storage.filtered import filtered_store, FilteredStore
 from ..storage.store import ChunkReader
 from .arguments import check_counts, is_number, StoreRetriever
 from ragnb.retrieval.missing_words import (
-    code_forms, code_match, CODED, codes_in, Common, common_words, IndexWords, missing_words, question_for,
-    without_asking
+    code_match, code_terms, CODED, codes_in, Common, common_words, IndexWords, missing_words, query_terms,
+    question_for
 )
 from .hybrid import check_question, Hits, HitsRetriever, question_bundle
 from .scoring import question_vector, score_units, Signs, UnitScores
 from .unit_source import GROW, in_short_records, SHIFT, Units, UnitSource, WHOLE
-
-# %% ../../nbs/40_retrieval/07_multiscale.ipynb #df8bbe25
-QUESTION_WORDS: frozenset[str] = frozenset((  # As tokens
-    "what which who whom whose when where whi how 무엇 누구 언제 어디 몇 어느 어떻 얼마 왜 뭐").split())
-
-
-def query_terms(
-    question: str,
-    tokenizer: Callable[[Iterable[str]], Iterable[Sequence[str]]] = word_tokens_batch,  # Texts -> token lists
-) -> list[str]:  # All tokens when only question words are there
-    "The tokens of a question that say what it is about."
-    tokens = list(next(iter(tokenizer([without_asking(question)])), ()))
-    return [t for t in tokens if t not in QUESTION_WORDS] or tokens
-
-# %% ../../nbs/40_retrieval/07_multiscale.ipynb #221c39c0
-def code_terms(
-    terms: Sequence[str],    # Of `query_terms`
-    question: str,
-    known: Collection[str],  # Words of the documents
-) -> list[str]:
-    "Write the codes of a question as the documents do."
-    out = list(terms)
-    for *joined, parts in map(code_forms, codes_in(question)):
-        if joined and (word := joined[0][0]) in out and word not in known:
-            at = out.index(word)
-            out[at:at + 1] = parts
-    return out
 
 # %% ../../nbs/40_retrieval/07_multiscale.ipynb #f35fb1ff
 class Piece(NamedTuple):
@@ -237,6 +209,18 @@ class _Filling:
             if goes_on:
                 self.opened.add(key)
 
+# %% ../../nbs/40_retrieval/07_multiscale.ipynb #2601eea7
+def _runs(units: Units, taken: Mapping[int, Span], apart: Mapping[int, int] | None = None) -> list[list[int]]:
+    "Units side by side, in document order; `apart` (key -> number) keeps those of different numbers apart."
+    out, apart = list[list[int]](), apart or {}
+    for key in sorted(taken):
+        follows = taken[key].start == units.span(key).start and _gaps(units, key, taken)[0] is not None
+        if follows and apart.get(key) == apart.get(key - 1):
+            out[-1].append(key)
+        else:
+            out.append([key])
+    return out
+
 # %% ../../nbs/40_retrieval/07_multiscale.ipynb #69fc32e7
 _MORE = 12   # Units looked at beyond those that fit
 
@@ -256,6 +240,20 @@ def _strays(units: Units, texts: Mapping[int, str], taken: Mapping[int, Span], a
             stray = last and rank[after] < rank[key]
         if stray:
             out.add(key)
+    return out
+
+
+_WORD = re.compile(r"\w")
+
+
+def _wordless(units: Units, texts: Mapping[int, str], taken: Mapping[int, Span], apart: Mapping[int, int]) -> set[int]:
+    "Units side by side that have no word, such as empty cells."
+    out = set[int]()
+    for run in _runs(units, taken, apart):
+        starts = {key: units.span(key).start for key in run}
+        parts = (texts[key][taken[key].start - starts[key]:taken[key].end - starts[key]] for key in run)
+        if not any(map(_WORD.search, parts)):
+            out.update(run)
     return out
 
 # %% ../../nbs/40_retrieval/07_multiscale.ipynb #dce75b0f
@@ -290,16 +288,11 @@ def _half_rows(units: Units, found: Mapping[int, tuple[int, ...]], taken: Mappin
     return out | {header[key] for key in out if header[key] in taken and header[key] in named} - kept
 
 # %% ../../nbs/40_retrieval/07_multiscale.ipynb #b0a0eaa2
-def take_readable(
-    reader: UnitReader,
-    pieces: Sequence[Piece],          # Best first
-    budget: int,                      # Characters, white space between neighbors included
-    apart: Mapping[int, int] | None = None,  # Of units in a place that is read by itself: its number
-) -> tuple[dict[int, Span], set[int]]:  # Key -> span, in the order taken; those whose last sentence goes on
-    "Take units until the budget is full, and begin and end them where a reader can follow; two keyed reads."
+def _readable_units(reader: UnitReader, ahead: Sequence[Piece], budget: int, apart: Mapping[int, int]
+                    ) -> tuple[dict[int, Span], set[int]]:
+    "Take units of the best pieces; none where all that fits are headings."
     units = reader.units
-    ahead = pieces[:len(take_units(units, pieces, budget)) + _MORE] if budget > 0 else []
-    if reader.fill and ahead:     # and all that may be on the line of the best one
+    if reader.fill:     # and all that may be on the line of the best one
         reader.fill(ahead[0].key)
         best = units.span(ahead[0].key)
         near = Span(max(0, best.end - _LINE), best.start + _LINE)
@@ -309,7 +302,10 @@ def take_readable(
     keys = [*dict.fromkeys(key for p in ahead for key in (p.key, *found.get(p.key, ())))]
     texts = {key: n.text for key, n in zip(keys, reader.read_units(keys))}
     named, without = {p.key for p in ahead if p.why}, set[int]()
-    for _ in range(4):
+    for key in sorted(texts, reverse=True):     # headings whose text is not among the best
+        if is_heading(texts[key]) and key not in named and key + 1 in units.row_by_key:
+            without |= {key} if key + 1 not in texts or key + 1 in without else set()
+    while True:
         filling = _Filling(units, texts, budget)
         for key in (key for key in texts if key not in without):
             if filling.left >= _LEAST or not filling.taken:
@@ -317,24 +313,28 @@ def take_readable(
         rest = next((key for key in filling.beyond if key not in filling.taken), None)
         if rest is not None and (filling.left >= _ALONE or not filling.taken):
             filling.take(rest, head=True)
-        bare = _strays(units, texts, filling.taken, apart or {}) - named
+        bare = _strays(units, texts, filling.taken, apart) - named
+        bare |= _wordless(units, texts, filling.taken, apart)
         bare |= _half_rows(units, found, filling.taken, keys[0], named) if found else set()
-        if not bare or not filling.taken.keys() - bare:
+        if not bare:
             return filling.taken, filling.opened
         without |= bare
-    return {key: span for key, span in filling.taken.items() if key not in bare}, filling.opened
 
-# %% ../../nbs/40_retrieval/07_multiscale.ipynb #2601eea7
-def _runs(units: Units, taken: Mapping[int, Span], apart: Mapping[int, int] | None = None) -> list[list[int]]:
-    "Units side by side, in document order; `apart` (key -> number) keeps those of different numbers apart."
-    out, apart = list[list[int]](), apart or {}
-    for key in sorted(taken):
-        follows = taken[key].start == units.span(key).start and _gaps(units, key, taken)[0] is not None
-        if follows and apart.get(key) == apart.get(key - 1):
-            out[-1].append(key)
-        else:
-            out.append([key])
-    return out
+
+def take_readable(
+    reader: UnitReader,
+    pieces: Sequence[Piece],          # Best first
+    budget: int,                      # Characters, white space between neighbors included
+    apart: Mapping[int, int] | None = None,  # Of units in a place that is read by itself: its number
+) -> tuple[dict[int, Span], set[int]]:  # Key -> span, in the order taken; those whose last sentence goes on
+    "Take units until the budget is full, and begin and end them where a reader can follow; mostly two keyed reads."
+    n_ahead = len(take_units(reader.units, pieces, budget)) + _MORE
+    while budget > 0 and pieces:
+        taken, opened = _readable_units(reader, pieces[:n_ahead], budget, apart or {})
+        if taken or n_ahead >= len(pieces):
+            return taken, opened
+        n_ahead *= 4     # nothing but headings so far
+    return {}, set()
 
 # %% ../../nbs/40_retrieval/07_multiscale.ipynb #0d25fdbe
 _CLOSED = re.compile(r"[.!?…。！？:;|]['\"”’»)\]〉》」』]*\Z")
@@ -444,6 +444,11 @@ class MultiScaleRanking(Hits):
         "Reasons of the units that were looked at; each budget that is tried asks for the same ones."
         return {}
 
+    @cached_property
+    def _made(self) -> dict[tuple, Passage]:
+        "Passages by rank, units and spans; most budgets that are tried have the same ones."
+        return {}
+
     @property
     def doc_ids(self) -> list[str]:
         "Documents by their best unit, each once; nothing is read."
@@ -499,10 +504,14 @@ class MultiScaleRanking(Hits):
         runs = [sorted(run, key=order.__getitem__) for run in _runs(units, taken, apart)]
         passages = []
         for rank, run in enumerate(sorted(runs, key=lambda run: order[run[0]]), 1):
-            scores = tuple(self.pieces[self.ranks[key] - 1].score if key in self.ranks else 0.0 for key in run)
-            why = {units.address(key): self._why(key, taken[key]) for key in run}
-            evidence = {"rank": rank, "score": scores[0], "scores": scores, "why": why}
-            passages.append(_passage(reader, run, taken, opened, **evidence))
+            ends = taken[min(run)].start, taken[max(run)].end
+            made = rank, tuple(run), ends, max(run) in opened
+            if made not in self._made:
+                scores = tuple(self.pieces[self.ranks[key] - 1].score if key in self.ranks else 0.0 for key in run)
+                why = {units.address(key): self._why(key, taken[key]) for key in run}
+                evidence = {"rank": rank, "score": scores[0], "scores": scores, "why": why}
+                self._made[made] = _passage(reader, run, taken, opened, **evidence)
+            passages.append(self._made[made])
         return passages
 
     def explain(

@@ -1,0 +1,66 @@
+"""A larger budget never delivers less text, and no passage is without a word or a text of its own."""
+from __future__ import annotations
+
+import re
+
+from hypothesis import given, strategies as st
+from llama_index.core.schema import Document
+from strategies import examples
+
+from ragnb.chunking.units import UnitNodeParser
+from ragnb.context.builders import cut_passage, fill_context, RankedContextBuilder, SimpleContextBuilder
+from ragnb.documents.span import Passage, Span
+from ragnb.documents.text import is_heading
+from ragnb.models.embedding import NgramEmbedding
+from ragnb.retrieval.multiscale import MultiScaleRetriever
+from ragnb.retrieval.sqlite_store import SqliteStore
+
+HEADINGS = ["# 대여 규정 ({n}년)", "## 보증금", "## 반납", "### Late return", "## 보증금과 반납"]
+SENTENCES = ["보증금은 하루 {n}천 원이다.", "반납은 {n}시까지 한다. 늦으면 하루치를 더 낸다.", "A late return costs {n} won a day.", "장비는 창구에서 받는다.",
+             "보증금은 장비를 반납한 날부터 {n}일 안에, 빌린 사람이 적어 낸 계좌로 돌려주며, 부서진 곳이 있으면 고치는 값을 뺀 나머지를 돌려준다."]
+TABLES = ["| 장비 | 보증금 |\n|---|---|\n| 사다리 {n} | {n}천 원 |\n|  |  |\n| 드릴 | 2만 원 |", "|  |  |  |\n|---|---|---|\n|  |  |  |"]
+MODEL = NgramEmbedding(dims=8).fit([*HEADINGS, *SENTENCES, *TABLES])
+parts = st.lists(st.sampled_from([*HEADINGS, *SENTENCES, *TABLES]), min_size=1, max_size=8)
+
+
+def rankings(documents: list[list[str]], question: str):
+    """The ranking of a question over documents made of parts."""
+    store = SqliteStore()
+    made = [Document(id_=f"d{n}.md", text="\n\n".join(parts).replace("{n}", str(n + 3)), metadata={"title": f"대여 규정 {n}"}) for n, parts in enumerate(documents)]
+    store.add_documents(made, UnitNodeParser(), MODEL)
+    return MultiScaleRetriever(store.units, store, MODEL).rank(question), {d.id_: d.text for d in made}
+
+
+QUESTIONS = st.sampled_from(["보증금은 얼마인가?", "대여 규정", "반납", "late return", "사다리 보증금"])
+
+
+@given(st.lists(parts, min_size=1, max_size=9), QUESTIONS, st.sampled_from([RankedContextBuilder, SimpleContextBuilder]), st.integers(20, 900), st.integers(1, 300))
+@examples(120)
+def test_a_larger_budget_never_delivers_less_text(documents, question, builder, budget, more):
+    ranking, _ = rankings(documents, question)
+    n_before = 0
+    for size in (budget, budget + 1, budget + more):
+        room = builder(budget=size)
+        context = room.build(fill_context(room, ranking))
+        n = sum(len(p.text) for p in context.passages)
+        assert context.size <= size and n >= n_before, (size, n_before, n)
+        n_before = n
+
+
+@given(st.lists(parts, min_size=1, max_size=9), QUESTIONS, st.integers(1, 900))
+@examples(120)
+def test_no_passage_is_only_headings_or_empty_cells(documents, question, budget):
+    ranking, texts = rankings(documents, question)
+    for p in ranking.at(budget):
+        assert re.search(r"\w", p.text), p.text
+        below = texts[p.doc_id][p.span.end:]
+        assert not is_heading(p.text) or not below.strip() or not re.search(r"\w", re.sub(r"(?m)^#.*", "", below)), p.text
+
+
+def test_a_cut_keeps_no_heading_without_its_text():
+    text = "## 보증금과 반납\n\n" + "보증금은장비를반납한날부터" * 8
+    whole = Passage("d.md", Span(0, len(text)), text, hits=("d.md#c0",))
+    assert is_heading(cut_passage(whole, 14).text)
+    assert all(not is_heading(p.text) for size in range(5, 40) for p in SimpleContextBuilder(budget=size).build([whole]).passages)
+    empty = Passage("e.md", Span(0, 13), "|  |  |  |  |", hits=("e.md#c0",))
+    assert SimpleContextBuilder().build([empty, whole]).passages == [whole]
