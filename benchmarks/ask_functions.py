@@ -40,7 +40,7 @@ def entered(call: Any) -> set[tuple[str, str]]:
 
 def main() -> int:
     """Count, and say whether there are too many."""
-    args = arguments(__doc__, most=259, list=False)
+    args = arguments(__doc__, most=265, list=False)
     with tempfile.TemporaryDirectory() as folder:
         update_index(ROOT / "data" / "corpus" / "hr_labor", folder, show_progress=False)
         pipeline = Pipeline.from_index(Index.open(folder))
