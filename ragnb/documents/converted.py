@@ -9,7 +9,6 @@ import csv
 import io
 import re
 import struct
-import warnings
 import zipfile
 import zlib
 from collections import Counter
@@ -19,16 +18,15 @@ from pathlib import Path
 from typing import Any, TYPE_CHECKING
 
 from .halves import read_text
-from .markup import counted
-from .span import InputError, install_command
+from .readers import MOST_TEXT, most_text
+from .span import InputError
 
 if TYPE_CHECKING:
     from bs4 import Tag
-    from pypdfium2 import PdfDocument
+
 
 # %% auto #0
-__all__ = ['MOST_UNPACKED', 'MOST_EMPTY', 'MOST_RATIO', 'MOST_TEXT', 'MOST_CELLS', 'CONVERTERS', 'without_empty_cells',
-           'without_navigation', 'pdf_text', 'read_converted']
+__all__ = ['MOST_UNPACKED', 'MOST_EMPTY', 'MOST_RATIO', 'MOST_CELLS', 'without_empty_cells', 'without_navigation']
 
 # %% ../../nbs/00_documents/07_converted.ipynb #6d28be57
 MOST_UNPACKED: int = 500 * 2**20   # Bytes of all parts of an archive, as its table of contents states them
@@ -70,13 +68,6 @@ def _check_archive(path: Path, elements: bool = True) -> None:
                          "tags of empty elements")
 
 # %% ../../nbs/00_documents/07_converted.ipynb #acfe0bbc
-MOST_TEXT: int = 2_000_000   # Characters that any file may become; a larger one 50 for each of its bytes
-
-
-def _most_text(path: Path) -> int:
-    "How many characters a file may become."
-    return max(MOST_TEXT, 50 * path.stat().st_size)
-
 def _cell(value: object) -> str:
     "A value as the text of a cell."
     value = f"{value:.15g}" if isinstance(value, float) else value
@@ -140,7 +131,7 @@ def _csv(path: Path) -> dict[str, Any]:
     first = text.lstrip().split("\n", 1)[0]
     between = max((",", ";", "\t"), key=first.count)
     rows = csv.reader(io.StringIO(text, newline=""), delimiter=between)
-    return {"text": _table(rows, _most_text(path), path.name), "notes": notes}
+    return {"text": _table(rows, most_text(path), path.name), "notes": notes}
 
 MOST_CELLS: int = 20_000_000   # Rows and cells of a workbook, the empty ones counted
 
@@ -160,7 +151,7 @@ def _xlsx(path: Path) -> dict[str, Any]:
     try:
         for sheet in book.worksheets:
             sheet.reset_dimensions()          # the size that a sheet states is not believed
-            tables[sheet.title] = _table(rows(sheet), _most_text(path), path.name)
+            tables[sheet.title] = _table(rows(sheet), most_text(path), path.name)
     finally:
         book.close()
     text = "\n\n".join(f"## {name}\n\n{table}" for name, table in tables.items() if table)
@@ -327,89 +318,3 @@ def _hwp(path: Path) -> dict[str, Any]:
     notes = [f"[^{prefix}{note.number}]: {' '.join(note.text.split())}"
              for prefix, kind in (("", found.footnotes), ("e", found.endnotes)) for note in kind]
     return {"text": "\n".join([without_empty_cells(found.text), *([""] if notes else []), *notes])}
-
-# %% ../../nbs/00_documents/07_converted.ipynb #3598a43e
-def _open(path: Path, password: str | None) -> Any:
-    "A PDF that can be read; `InputError` says why not."
-    import pypdfium2
-    try:
-        return pypdfium2.PdfDocument(path, password=password)
-    except pypdfium2.PdfiumError as error:
-        reason = " ".join(str(error).split())
-    if "password" in reason.lower():
-        given = "another password than the one given" if password else "a password"
-        raise InputError(f"{path.name} is encrypted and needs {given}: save it without one, or read it with `pdf_text`")
-    raise InputError(f"{path.name} cannot be read as a PDF ({reason})")
-
-def _page(pdf: PdfDocument, number: int) -> tuple[str, bool]:
-    "The text of a page, and whether it is a picture without text."
-    from pypdfium2.raw import FPDF_PAGEOBJ_IMAGE
-    page = pdf[number]
-    try:
-        textpage = page.get_textpage()
-        text = textpage.get_text_bounded().replace("\r\n", "\n").replace("\r", "\n")
-        textpage.close()
-        text = text.replace("\ufffe\n", "").replace("\ufffe", "").replace("\x00", "")     # soft hyphens
-        text = re.sub(r"(?<![^\S\n])[^\S\n]+$", "", text, flags=re.M).strip("\n")
-        return text, not text.strip() and any(page.get_objects(filter=[FPDF_PAGEOBJ_IMAGE], max_depth=3))
-    finally:
-        page.close()
-
-# %% ../../nbs/00_documents/07_converted.ipynb #1dc723f2
-def pdf_text(
-    path: str | Path,              # `InputError` when it is no PDF, is encrypted, or has no text
-    password: str | None = None,   # Of an encrypted file
-) -> dict[str, Any]:                # "pages", '' for one without text, and "notes" on pages that could not be read
-    "Read the pages of a PDF, and say which could not be read."
-    import pypdfium2
-    path = Path(path)
-    pdf, pages, scanned, damaged = _open(path, password), [], [], []
-    try:
-        for number in range(len(pdf)):
-            try:
-                text, is_picture = _page(pdf, number)
-            except pypdfium2.PdfiumError:
-                text, is_picture = "", False
-                damaged.append(number + 1)
-            pages.append(text)
-            scanned += [number + 1] if is_picture else []
-    finally:
-        pdf.close()
-    notes = []
-    for what, numbers in (("are pictures without text and need OCR", scanned), ("are damaged", damaged)):
-        more = f" … (+{len(numbers) - 10})" if len(numbers) > 10 else ""
-        notes += [f"pages that {what}: {', '.join(map(str, numbers[:10]))}{more}"] if numbers else []
-    if not any(page.strip() for page in pages):
-        reason = "; ".join(notes) or "it is probably scanned and needs OCR"
-        raise InputError(f"{path.name} has {counted(len(pages), 'page')} but no text: {reason}")
-    return {"pages": pages, "notes": notes}
-
-# %% ../../nbs/00_documents/07_converted.ipynb #31167d27
-CONVERTERS: dict[str, Callable[[Path], dict[str, Any]]] = {
-    ".pdf": pdf_text, ".html": _html, ".htm": _html, ".docx": _docx, ".pptx": _pptx, ".xlsx": _xlsx, ".csv": _csv,
-    ".hwp": _hwp, ".hwpx": _hwp,
-}
-
-
-def read_converted(
-    path: Path,          # A file with one of the suffixes of `CONVERTERS`
-) -> dict[str, Any]:     # "text" or "pages", "title" and "notes" where there are some; `InputError` says what is wrong
-    "Convert a file to a record."
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")   # of a deeply nested page, read as plain text then
-            record = CONVERTERS[path.suffix.lower()](path)
-    except InputError:
-        raise
-    except Exception as error:
-        if isinstance(error, ImportError) or type(error).__name__ == "MissingDependencyException":
-            raise InputError(f"reading {path.name} needs the extra 'files': {install_command('files')}") from error
-        reason = " ".join(str(error).split())[:120]
-        raise InputError(f"{path.name} cannot be read as {path.suffix.lower()} "
-                         f"({type(error).__name__}{': ' if reason else ''}{reason})") from error
-    pages = record.get("pages", [record.get("text", "")])
-    if not any(page.strip() for page in pages):
-        raise InputError(f"{path.name} contains no text")
-    if (n := sum(map(len, pages))) > (most := _most_text(path)):
-        raise InputError(f"{path.name} becomes {n:,} characters, more than {most:,}")
-    return record

@@ -20,24 +20,27 @@ from typing import Any
 
 from llama_index.core.schema import Document
 
-from .converted import CONVERTERS, read_converted
 from .forms import plain_text, reading_form
 from .halves import composed, decode_lines, read_text, replace_halves, replace_halves_in
+from .readers import READERS, read_file
 from .span import InputError
 
 # %% auto #0
-__all__ = ['IGNORE_FILE', 'LEFT', 'HIDDEN', 'Rules', 'SUFFIXES', 'TEXT_KEYS', 'ID_KEYS', 'SCALARS', 'PAGE_BREAK', 'FILE_KEYS',
-           'LONGEST_HEADER', 'Problem', 'n_skipped', 'path_rules', 'find_files', 'record_id', 'keep_metadata',
-           'record_to_document', 'read_yaml_header', 'read_documents', 'sample_data']
+__all__ = ['LOST', 'IGNORE_FILE', 'LEFT', 'HIDDEN', 'Rules', 'SUFFIXES', 'TEXT_KEYS', 'ID_KEYS', 'SCALARS', 'PAGE_BREAK',
+           'FILE_KEYS', 'LONGEST_HEADER', 'Problem', 'n_skipped', 'path_rules', 'find_files', 'record_id',
+           'keep_metadata', 'record_to_document', 'read_yaml_header', 'read_documents', 'sample_data']
 
 # %% ../../nbs/00_documents/06_files.ipynb #d6536b7f
+LOST: str = "lost"   # The kind of a remark on what a file shows and its text lacks
+
+
 @dataclass(frozen=True)
 class Problem:
     "Something that was skipped."
     where: str  # File, with `:line` for a record; `*.png` for several of a kind
     what: str   # What is wrong with it
     n: int = 1  # Files or records
-    kind: str = field(default="", repr=False)  # "taken": the document id belongs to a document of another folder
+    kind: str = field(default="", repr=False)  # "taken": the id belongs to a document of another folder; `LOST`
     names: tuple[str, ...] = field(default=(), repr=False)   # Of several files
 
     def __str__(self) -> str:
@@ -81,7 +84,7 @@ def _some(names: Sequence[str]) -> str:
     return ", ".join(names[:5]) + (f" … (+{len(names) - 5:,})" if len(names) > 5 else "")
 
 # %% ../../nbs/00_documents/06_files.ipynb #619f1420
-SUFFIXES: tuple[str, ...] = (".md", ".markdown", ".txt", ".jsonl", *CONVERTERS)
+SUFFIXES: tuple[str, ...] = (".md", ".markdown", ".txt", ".jsonl", *READERS)
 
 
 def _refused(file: Path, root: Path) -> str:
@@ -366,11 +369,12 @@ def _title_below(text: str, default: str) -> str:
     found = _HEADING.search(text, _header(text)[1])
     return found[1].strip() if found else default
 
-def _file_record(path: Path, notes: list[str]) -> dict[str, Any]:
+def _file_record(path: Path, notes: list[str], lost: list[str]) -> dict[str, Any]:
     "What one file holds, as a record."
-    if path.suffix.lower() in CONVERTERS:
-        record = read_converted(path)
+    if path.suffix.lower() in READERS:
+        record = read_file(path)
         notes += record.pop("notes", [])
+        lost += record.pop("lost", [])
         return record | {"title": record.get("title") or _title(record.get("text", ""), path.stem)}
     if path.suffix.lower() not in SUFFIXES:   # asked for: code, tables, logs
         return {"text": read_text(path, notes), "title": path.name}
@@ -394,14 +398,16 @@ def _file_record(path: Path, notes: list[str]) -> dict[str, Any]:
 def _file_documents(path: Path, name: str) -> Iterator[tuple[str, Document | str | Problem]]:
     "Place and document (or what is wrong with it, or a remark) of everything in one file."
     notes: list[str] = []
+    lost: list[str] = []
     try:
         if path.suffix.lower() == ".jsonl":
             yield from _jsonl_documents(path, name, notes)
         else:
-            yield name, record_to_document(_file_record(path, notes), name, name)
+            yield name, record_to_document(_file_record(path, notes, lost), name, name)
     except (InputError, OSError) as error:
         yield name, (getattr(error, "strerror", None) or str(error)).removeprefix(f"{path.name} ")
     yield from ((name, Problem(name, note, 0)) for note in notes)
+    yield from ((name, Problem(name, told, 0, LOST)) for told in lost)
 
 # %% ../../nbs/00_documents/06_files.ipynb #02fd803b
 _COPIED = re.compile(r"사본|복사본|백업|\bcopy\b|backup|\(\d+\)", re.I)

@@ -13,7 +13,7 @@ import pytest
 from helpers_ingest import read, write
 
 from ragnb import InputError, read_documents
-from ragnb.documents.converted import pdf_text, read_converted
+from ragnb.documents.readers import read_file as read_converted
 from ragnb.documents.values import install_command
 
 
@@ -287,53 +287,3 @@ def test_empty_paragraphs_do_not_hide_the_text_around_them(tmp_path: Path, empty
             data = old.read(part)
             new.writestr(part.filename, data.replace(b"</w:p>", b"</w:p>" + empty.encode() * 1_500, 2) if part.filename == "word/document.xml" else data)
     assert read_converted(tmp_path / "a.docx")["text"] == read_converted(tmp_path / "plain.docx")["text"] == "앞의 글\n\n가운데\n\n뒤의 글"
-
-
-def print_pdf(path: Path, pages: list[str | None], encrypt: str | None = None) -> Path:
-    """Pages of text; None is a page that is a picture."""
-    from PIL import Image
-    from reportlab.lib.utils import ImageReader
-    from reportlab.pdfgen import canvas
-
-    out = canvas.Canvas(str(path), invariant=1, encrypt=encrypt)
-    for text in pages:
-        if text is None:
-            out.drawImage(ImageReader(Image.new("RGB", (8, 8), "red")), 50, 50, 400, 600)
-        else:
-            out.drawString(50, 700, text)
-        out.showPage()
-    out.save()
-    return path
-
-
-def test_what_cannot_be_read_says_why_and_the_rest_is_indexed(tmp_path: Path):
-    print_pdf(tmp_path / "locked.pdf", ["secret"], encrypt="key")
-    print_pdf(tmp_path / "scan.pdf", [None, None])
-    print_pdf(tmp_path / "one.pdf", [None])
-    print_pdf(tmp_path / "blank.pdf", ["", ""])
-    print_pdf(tmp_path / "part.pdf", ["first", None, "", "fourth"])
-    write(tmp_path, {"not.pdf": b"%PDF-1.7 nothing", "good.md": "good"})
-    problems = []
-    found = {d.id_: d for d in read_documents(tmp_path, problems)}
-    assert [*found] == ["good.md", "part.pdf"] and len(found["part.pdf"].metadata["page_starts"]) == 4
-    told = {p.where: (p.what, p.n) for p in problems}
-    assert set(told) == {"locked.pdf", "scan.pdf", "one.pdf", "blank.pdf", "part.pdf", "not.pdf"}
-    assert "is encrypted and needs a password" in told["locked.pdf"][0] and "cannot be read as a PDF" in told["not.pdf"][0]
-    assert "2 pages but no text: pages that are pictures without text and need OCR: 1, 2" in told["scan.pdf"][0]
-    assert told["one.pdf"][0].startswith("has 1 page but no text")
-    assert "probably scanned" in told["blank.pdf"][0]
-    assert told["part.pdf"] == ("pages that are pictures without text and need OCR: 2", 0)
-
-
-def test_a_damaged_page_does_not_cost_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    import pypdfium2
-
-    path, load = print_pdf(tmp_path / "a.pdf", ["one", "two", "three"]), pypdfium2.PdfDocument.get_page
-    def failing(self, index):
-        if index == 1:
-            raise pypdfium2.PdfiumError("Failed to load page.")
-        return load(self, index)
-    monkeypatch.setattr(pypdfium2.PdfDocument, "get_page", failing)
-    monkeypatch.setattr(pypdfium2.PdfDocument, "__getitem__", failing)
-    found = pdf_text(path)
-    assert found == {"pages": ["one", "", "three"], "notes": ["pages that are damaged: 2"]}
