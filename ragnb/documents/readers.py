@@ -25,14 +25,14 @@ class Reader(NamedTuple):
 
 READERS: dict[str, Reader] = {
     ".pdf": Reader("ragnb.files.pdf:pdf_text", "PDF"),
-    ".html": Reader("ragnb.documents.converted:_html", "web page", "files"),
-    ".htm": Reader("ragnb.documents.converted:_html", "web page", "files"),
-    ".docx": Reader("ragnb.documents.converted:_docx", "Word", "files"),
-    ".pptx": Reader("ragnb.documents.converted:_pptx", "PowerPoint", "files"),
-    ".xlsx": Reader("ragnb.documents.converted:_xlsx", "Excel", "files"),
-    ".csv": Reader("ragnb.documents.converted:_csv", "table as text"),
-    ".hwp": Reader("ragnb.documents.converted:_hwp", "Hangul", "files"),
-    ".hwpx": Reader("ragnb.documents.converted:_hwp", "Hangul", "files"),
+    ".html": Reader("ragnb.files.html:read_html", "web page", "files"),
+    ".htm": Reader("ragnb.files.html:read_html", "web page", "files"),
+    ".docx": Reader("ragnb.files.docx:read_docx", "Word", "files"),
+    ".pptx": Reader("ragnb.files.pptx:read_pptx", "PowerPoint", "files"),
+    ".xlsx": Reader("ragnb.files.xlsx:read_xlsx", "Excel", "files"),
+    ".csv": Reader("ragnb.files.csv:read_csv", "table as text"),
+    ".hwp": Reader("ragnb.files.hwp:read_hwp", "Hangul", "files"),
+    ".hwpx": Reader("ragnb.files.hwpx:read_hwpx", "Hangul", "files"),
 }
 
 # %% ../../nbs/00_documents/07_readers.ipynb #b2cbc99a
