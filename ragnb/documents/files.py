@@ -22,7 +22,7 @@ from llama_index.core.schema import Document
 
 from .forms import plain_text, reading_form
 from .halves import composed, decode_lines, read_text, replace_halves, replace_halves_in
-from .readers import READERS, read_file
+from .readers import READERS, read_by_ending
 from .span import InputError
 
 # %% auto #0
@@ -372,7 +372,7 @@ def _title_below(text: str, default: str) -> str:
 def _file_record(path: Path, notes: list[str], lost: list[str]) -> dict[str, Any]:
     "What one file holds, as a record."
     if path.suffix.lower() in READERS:
-        record = read_file(path)
+        record = read_by_ending(path)
         notes += record.pop("notes", [])
         lost += record.pop("lost", [])
         return record | {"title": record.get("title") or _title(record.get("text", ""), path.stem)}

@@ -12,7 +12,7 @@ from typing import Any
 
 from ..documents.halves import read_text
 from ..documents.readers import most_text
-from .grid import Cell, read_cells, render
+from .grid import Cell, read_cells, to_markdown
 
 # %% auto #0
 __all__ = ['DELIMITERS', 'delimiter_of', 'read_csv']
@@ -42,4 +42,4 @@ def read_csv(
     cells = []
     for row, values in enumerate(rows):
         cells += [Cell(row, column, value) for column, value in enumerate(values) if value]
-    return {"text": render(read_cells(cells, most=most_text(path))), "notes": notes}
+    return {"text": to_markdown(read_cells(cells, most=most_text(path))), "notes": notes}
