@@ -419,6 +419,15 @@ def _digest(file: Path) -> str:
     except OSError:
         return str(file)
 
+_HANGUL = {".hwp", ".hwpx"}
+
+def _same_text(file: Path, name: str, text: str, texts: dict[str, str]) -> str:
+    "The name of a Hangul file of the other format with the same text; '' without one."
+    if file.suffix.lower() not in _HANGUL:
+        return ""
+    first = texts.setdefault(hashlib.sha256("".join(text.split()).encode()).hexdigest(), name)
+    return first if Path(first).suffix.lower() != file.suffix.lower() else ""
+
 def _copies(files: Sequence[Path], root: Path) -> dict[Path, list[Path]]:
     "Each file that is read -> the files with the same bytes, which are not."
     sizes = {file: file.stat().st_size for file in files}
@@ -471,12 +480,15 @@ def read_documents(
         return composed(file.relative_to(root).as_posix() if root.is_dir() else file.name)
     files, seen = find_files(path, problems, base, include, exclude), {}
     copies = _copies(files, Path(path)) if once and len(files) > 1 else dict.fromkeys(files, ())
+    texts: dict[str, str] = {}       # Hash of a text -> the file that has it
     for file, others in copies.items():
         name, same = name_of(file), [*map(name_of, others)]
         problems += (Problem(other, f"the same file as {name}, read once", 0) for other in same)
         for where, item in _file_documents(file, name):
             if not isinstance(item, Document):
                 problems.append(item if isinstance(item, Problem) else Problem(where, item))
+            elif once and (first := _same_text(file, name, item.text, texts)):
+                problems.append(Problem(name, f"the same text as {first}, read once", 0))
             elif first := seen.get(item.id_):
                 is_row = where.rpartition(":")[0] == first.rpartition(":")[0] != ""
                 way = '; pages of one document are one line: {"doc_id": …, "pages": ["…", "…"]}' if is_row else ""

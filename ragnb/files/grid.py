@@ -91,8 +91,8 @@ def placed(
             cell.column = column
             cell.rowspan = min(cell.rowspan or left, left)
             cell.colspan = min(max(cell.colspan, 1), MOST_COLUMNS)
-            if cell.rowspan > 1:
-                below.update(dict.fromkeys(range(column, column + cell.colspan), number + cell.rowspan))
+            for covered in range(column, column + cell.colspan) if cell.rowspan > 1 else ():
+                below[covered] = max(below.get(covered, 0), number + cell.rowspan)
             column += cell.colspan
             cells.append(cell)
     return cells
@@ -107,20 +107,22 @@ def filled(
     cells = [cell for cell in cells if cell.text]
     rows = sorted({cell.row for cell in cells})
     columns = sorted({cell.column for cell in cells})
-    shape = f"a table of {len(rows):,} rows and {len(columns):,} columns"
     size = 3 * len(rows) * len(columns) + sum(len(cell.text) for cell in cells)
     if size > most:
-        raise InputError(f"{shape} has more than {most:,} characters")
+        raise InputError(f"a table of {len(rows):,} rows and {len(columns):,} columns has more than "
+                         f"{most:,} characters")
     out: list[Row] = [[None] * len(columns) for _ in rows]
     for cell in cells:
         right = range(bisect_left(columns, cell.column), bisect_left(columns, cell.column + cell.colspan))
         down = range(bisect_left(rows, cell.row), bisect_left(rows, cell.row + cell.rowspan))
         size += len(right) * len(down)
         if size > 2 * most:
-            raise InputError(f"{shape} has cells that overlap")
+            raise InputError(f"a table of {len(rows):,} rows and {len(columns):,} columns has cells that overlap")
         for at in down:
             for column in right:
                 out[at][column] = out[at][column] or cell
+    for cell in cells:              # spans that overlap hide no text
+        out[bisect_left(rows, cell.row)][bisect_left(columns, cell.column)] = cell
     return out
 
 
@@ -283,21 +285,15 @@ def _groups(cells: Iterable[Cell], by_row: bool) -> list[list[Cell]]:
         end = max(end, start + size)
     return groups
 
-def _kinds(cells: list[Cell], row: int) -> dict[int, bool]:
-    "Column -> whether it has a value, for one row."
-    return {cell.column: is_value(cell.text) for cell in cells if cell.row == row}
-
-def _continues(above: list[Cell], below: list[Cell]) -> bool:
-    "True if the first row of a group has the values of the last row above it, or those that its labels announce."
-    rows = {cell.row for cell in above}
-    last = _kinds(above, max(rows))
-    first = _kinds(below, min(cell.row for cell in below))
-    if any(last.values()):
-        return all(first.get(column, False) for column, is_value in last.items() if is_value)
-    values = [column for column, is_value in first.items() if is_value]
-    has_labels = sum(column in last for column in values) >= 0.8 * len(values)
-    is_header = len(rows) <= 3 and len(last) > 1 and not any(is_value(cell.text) for cell in above)
-    return is_header and bool(values) and has_labels
+def _continues(above: list[Cell], n_rows: int, values: set[int], below: list[Cell]) -> bool:
+    "True if the first row of a group has values in columns that have them above, or below labels of a header."
+    row = min(cell.row for cell in below)
+    own = {cell.column for cell in below if cell.row == row and is_value(cell.text)}
+    if values or not own:
+        return bool(own) and own <= values
+    last = max(cell.row for cell in above)
+    labels = {cell.column for cell in above if cell.row == last}
+    return n_rows <= 3 and len(labels) > 1 and len(own & labels) >= 0.8 * len(own)
 
 def _has_labels(group: list[Cell]) -> bool:
     "True if a group can be a table: two rows and columns, and a first column that is not of numbers."
@@ -310,11 +306,18 @@ def _has_labels(group: list[Cell]) -> bool:
 def _areas(cells: list[Cell], depth: int = 4) -> list[list[Cell]]:
     "Divide the cells of a sheet into tables."
     bands: list[list[Cell]] = []
+    above: list[Cell] = []       # The last group of the band
+    n_rows = 0                   # Rows and columns with values of the band
+    values: set[int] = set()
     for group in _groups(cells, by_row=True):
-        if bands and _continues(bands[-1], group):
-            bands[-1] += group
-        else:
-            bands.append(group)
+        if not above or not _continues(above, n_rows, values, group):
+            bands.append([])
+            n_rows = 0
+            values = set()
+        bands[-1] += group
+        above = group
+        n_rows += len({cell.row for cell in group})
+        values |= {cell.column for cell in group if is_value(cell.text)}
     areas = []
     for band in bands:
         top = [cell for cell in band if cell.row == band[0].row]

@@ -279,9 +279,10 @@ class Workbook:
         columns = {*hidden_columns}
         gone_rows = {row for row, _ in found} & rows
         gone_columns = {column for _, column in found} & columns
-        for kind, gone in (("rows", gone_rows), ("columns", gone_columns)):
-            if gone:
-                self.lost.append(f"sheet {name}: hidden {kind} were left out: {len(gone):,}")
+        if gone_rows:
+            self.lost.append(f"sheet {name}: hidden rows were left out: {len(gone_rows):,}")
+        if gone_columns:
+            self.lost.append(f"sheet {name}: hidden columns were left out: {len(gone_columns):,}")
         cells = []
         for (row, column), text in found.items():
             down, right = spans.get((row, column), (row + 1, column + 1))
