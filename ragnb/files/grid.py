@@ -13,9 +13,10 @@ from typing import Union
 
 # %% auto #0
 __all__ = ['Block', 'MOST_COLUMNS', 'Row', 'MOST_DOWN', 'MOST_ACROSS', 'MOST_INNER', 'LONG_CELL', 'Paragraph', 'Title', 'Grid',
-           'Cell', 'on_one_line', 'to_markdown', 'placed', 'filled', 'texts', 'is_value', 'inline', 'read_cells']
+           'Cell', 'on_one_line', 'to_markdown', 'placed', 'filled', 'texts', 'inline', 'read_cells']
 
 # %% ../../nbs/88_files/01_grid.ipynb #ee44214f
+from ..documents.markdown import is_value
 from ..documents.readers import MOST_TEXT
 from ..documents.span import InputError
 
@@ -131,14 +132,6 @@ def texts(row: Row) -> list[str]:
     return [cell.text if cell else "" for cell in row]
 
 # %% ../../nbs/88_files/01_grid.ipynb #b6c8c8a9
-_NUMBER = re.compile(r"[(\[△▲+\-−]?[₩$€£]?\s?\d[\d,.\s]*(?:%|[^\W\d]{1,3})?[)\]]?|[-–—·*]|\d{4}[-./년]\s?\d{1,2}.{0,12}")
-
-
-def is_value(text: str) -> bool:
-    "Check whether a cell is a value: a number with its unit, a date, a dash."
-    return _NUMBER.fullmatch(text) is not None
-
-
 def _cells_of(row: Row) -> list[Cell]:
     "The cells of a row, each once."
     return list(dict.fromkeys(filter(None, row)))
