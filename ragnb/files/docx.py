@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -154,11 +155,8 @@ class Item(Paragraph):
 def join_items(blocks: Iterable[Block]) -> list[Block]:
     "Join the items of a list, one a line."
     out: list[Block] = []
-    for block in blocks:
-        if isinstance(block, Item) and out and isinstance(out[-1], Item):
-            out[-1] = Item(f"{out[-1].text}\n{block.text}")
-        else:
-            out.append(block)
+    for is_item, group in groupby(blocks, lambda block: isinstance(block, Item)):
+        out += [Item("\n".join(block.text for block in group))] if is_item else group
     return out
 
 
