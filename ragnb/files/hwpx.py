@@ -141,7 +141,8 @@ class HwpxReader:
                 size = child(field, "cellSpan")
                 spans = {"rowspan": number(size, "rowSpan", 1), "colspan": number(size, "colSpan", 1)}
                 inside = [block for block in self.body(child(field, "subList")) if block is not EMPTY]
-                cells.append(Cell(number(place, "rowAddr", at), number(place, "colAddr", column), blocks=inside, **spans))
+                row_at = number(place, "rowAddr", at)
+                cells.append(Cell(row_at, number(place, "colAddr", column), blocks=inside, **spans))
             n_header += bool(fields) and all(attribute(field, "header") == "1" for field in fields)
         n_rows = len({cell.row for cell in cells})
         return blocks + read_cells(cells, n_header if n_header < n_rows else 0, most=self._most)
