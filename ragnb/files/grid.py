@@ -211,7 +211,7 @@ def _is_units(row: Row, below: Row) -> bool:
     return bool(pairs) and all(is_value(value) and not is_value(label) for label, value in pairs)
 
 # %% ../../nbs/88_files/01_grid.ipynb #8cce5580
-MOST_DOWN: int = 60     # Characters of a label that is repeated in each of its rows
+MOST_DOWN: int = 200    # Characters of a label that is repeated in each of its rows
 MOST_ACROSS: int = 20   # Characters of a text that is repeated in each of its columns
 
 
