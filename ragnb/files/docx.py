@@ -304,7 +304,7 @@ def read_docx(
     footer = frame_of(reader, "footer")
     lost = []
     if reader.hidden:
-        lost.append(f"hidden text was left out: {reader.hidden:,} characters")
+        lost.append(f"hidden text was left out ({reader.hidden:,} characters)")
     if reader.deleted:
         lost.append(f"tracked changes were read as accepted: {reader.deleted:,} deleted characters were left out")
     return {"text": to_markdown([*blocks[:1], *header, *blocks[1:], *footer]), "lost": lost}

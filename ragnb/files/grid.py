@@ -116,8 +116,8 @@ def filled(
     columns = sorted({cell.column for cell in cells})
     size = 3 * len(rows) * len(columns) + sum(len(cell.text) for cell in cells)
     if size > most:
-        raise InputError(f"a table of {len(rows):,} rows and {len(columns):,} columns has more than "
-                         f"{most:,} characters")
+        raise InputError(f"a table has {len(rows):,} rows and {len(columns):,} columns, and more characters than "
+                         f"{most:,}")
     out: list[Row] = [[None] * len(columns) for _ in rows]
     for cell in cells:
         right = range(bisect_left(columns, cell.column), bisect_left(columns, cell.column + cell.colspan))

@@ -314,7 +314,7 @@ def _read_body(body: Any, most: int, notes: list[str], lost: list[str]) -> list[
         names = ", ".join(name for name, size in sizes.items() if size)
         notes.append(f"left out as no part of the text: {names} ({sizes.total():,} characters)")
     if page.hidden:
-        lost.append(f"hidden or struck text was left out: {page.hidden:,} characters")
+        lost.append(f"hidden or struck text was left out ({page.hidden:,} characters)")
     return page.blocks
 
 

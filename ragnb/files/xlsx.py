@@ -269,7 +269,8 @@ class Workbook:
                 hidden_rows += [row] if attribute(element, "hidden") in ("1", "true") else []
                 n_open += self._read_row(element, row, found)
         if n_open:
-            self.lost.append(f"sheet {name}: {n_open:,} formulas have no stored value; open and save the file in Excel")
+            self.lost.append(f"sheet {name}: {n_open:,} formulas without a stored value "
+                             "(open and save the file in Excel)")
         return self._visible(name, found, spans, hidden_rows, sorted(hidden_columns))
 
     def _visible(self, name: str, found: dict[tuple[int, int], str], spans: dict[tuple[int, int], tuple[int, int]],

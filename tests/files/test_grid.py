@@ -107,7 +107,7 @@ def test_labels(text):
 
 
 def test_a_table_that_would_be_too_large_is_refused_before_it_is_made():
-    with pytest.raises(InputError, match="900 rows and 900 columns has more than 2,000,000 characters"):
+    with pytest.raises(InputError, match="900 rows and 900 columns, and more characters than 2,000,000"):
         filled([Cell(n, n, "x") for n in range(900)])
     with pytest.raises(InputError, match="overlap"):
         filled([Cell(n, n, "x", rowspan=900, colspan=900) for n in range(100)], most=100_000)
