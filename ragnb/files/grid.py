@@ -350,7 +350,7 @@ def _is_layout(cells: Sequence[Cell]) -> bool:
     with_grid = [cell for cell in full if any(isinstance(block, Grid) for block in cell.blocks)]
     if any(len(cell.blocks) > 2 or _n_values(cell.blocks) > MOST_INNER for cell in with_grid):
         return True
-    if any(isinstance(block, Title) for cell in full for block in cell.blocks):
+    if any(isinstance(block, Title) for cell in full if len(cell.blocks) > 1 for block in cell.blocks):
         return True
     n_single = sum(n == 1 for n in rows.values())
     if with_grid and 2 * n_single >= len(rows):

@@ -96,6 +96,12 @@ def test_tables_for_layout_unfold_and_tables_of_data_do_not():
     assert read_cells(data) == [Grid(("시약", "규격"), (("에탄올", "용량: 1L, 값: 9; 용량: 5L, 값: 4"),))]
 
 
+def test_labels_in_the_style_of_headings_make_no_layout():
+    head = [Cell(0, 0, blocks=[Title("품목")]), Cell(0, 1, blocks=[Title("값")])]
+    body = [Cell(1, 0, blocks=[Paragraph("못")]), Cell(1, 1, blocks=[Paragraph("3")])]
+    assert read_cells(head + body) == [Grid(("품목", "값"), (("못", "3"),))]
+
+
 @pytest.mark.parametrize("text", ["1,200원", "-3.5%", "△12", "(4)", "2025-07-01", "2025년 7월 1일", "₩300", "-", "12 kg"])
 def test_values(text):
     assert is_value(text)
