@@ -143,13 +143,13 @@ def boxes_of(
     part: str,             # A sheet
 ) -> list[Block]:
     "Read the text boxes of a sheet."
-    blocks: list[Block] = []
+    texts = []
     for kind, name in archive.related(part).values():
         if kind == "drawing" and name in archive:
             for box in (e for e in archive.xml(name).iter() if tag(e) == "txBody"):
                 lines = ["".join(e.text or "" for e in p.iter() if tag(e) == "t") for p in box if tag(p) == "p"]
-                blocks.append(Paragraph("\n".join(filter(str.strip, lines))))
-    return [block for block in blocks if block.text]
+                texts.append("\n".join(filter(str.strip, lines)))
+    return [Paragraph(text) for text in texts if text]
 
 # %% ../../nbs/88_files/07_xlsx.ipynb #31b8eb49
 MOST_CELLS: int = 20_000_000   # Rows and cells of a workbook, the empty ones counted
