@@ -20,24 +20,27 @@ from typing import Any
 
 from llama_index.core.schema import Document
 
-from .converted import CONVERTERS, read_converted
 from .forms import plain_text, reading_form
 from .halves import composed, decode_lines, read_text, replace_halves, replace_halves_in
+from .readers import READERS, read_by_ending
 from .span import InputError
 
 # %% auto #0
-__all__ = ['IGNORE_FILE', 'LEFT', 'HIDDEN', 'Rules', 'SUFFIXES', 'TEXT_KEYS', 'ID_KEYS', 'SCALARS', 'PAGE_BREAK', 'FILE_KEYS',
-           'LONGEST_HEADER', 'Problem', 'n_skipped', 'path_rules', 'find_files', 'record_id', 'keep_metadata',
-           'record_to_document', 'read_yaml_header', 'read_documents', 'sample_data']
+__all__ = ['LOST', 'IGNORE_FILE', 'LEFT', 'HIDDEN', 'Rules', 'SUFFIXES', 'TEXT_KEYS', 'ID_KEYS', 'SCALARS', 'PAGE_BREAK',
+           'FILE_KEYS', 'LONGEST_HEADER', 'Problem', 'n_skipped', 'path_rules', 'find_files', 'record_id',
+           'keep_metadata', 'record_to_document', 'read_yaml_header', 'read_documents', 'sample_data']
 
 # %% ../../nbs/00_documents/06_files.ipynb #d6536b7f
+LOST: str = "lost"   # The kind of a remark on what a file shows and its text lacks
+
+
 @dataclass(frozen=True)
 class Problem:
     "Something that was skipped."
     where: str  # File, with `:line` for a record; `*.png` for several of a kind
     what: str   # What is wrong with it
     n: int = 1  # Files or records
-    kind: str = field(default="", repr=False)  # "taken": the document id belongs to a document of another folder
+    kind: str = field(default="", repr=False)  # "taken": the id belongs to a document of another folder; `LOST`
     names: tuple[str, ...] = field(default=(), repr=False)   # Of several files
 
     def __str__(self) -> str:
@@ -81,7 +84,7 @@ def _some(names: Sequence[str]) -> str:
     return ", ".join(names[:5]) + (f" … (+{len(names) - 5:,})" if len(names) > 5 else "")
 
 # %% ../../nbs/00_documents/06_files.ipynb #619f1420
-SUFFIXES: tuple[str, ...] = (".md", ".markdown", ".txt", ".jsonl", *CONVERTERS)
+SUFFIXES: tuple[str, ...] = (".md", ".markdown", ".txt", ".jsonl", *READERS)
 
 
 def _refused(file: Path, root: Path) -> str:
@@ -366,11 +369,12 @@ def _title_below(text: str, default: str) -> str:
     found = _HEADING.search(text, _header(text)[1])
     return found[1].strip() if found else default
 
-def _file_record(path: Path, notes: list[str]) -> dict[str, Any]:
+def _file_record(path: Path, notes: list[str], lost: list[str]) -> dict[str, Any]:
     "What one file holds, as a record."
-    if path.suffix.lower() in CONVERTERS:
-        record = read_converted(path)
+    if path.suffix.lower() in READERS:
+        record = read_by_ending(path)
         notes += record.pop("notes", [])
+        lost += record.pop("lost", [])
         return record | {"title": record.get("title") or _title(record.get("text", ""), path.stem)}
     if path.suffix.lower() not in SUFFIXES:   # asked for: code, tables, logs
         return {"text": read_text(path, notes), "title": path.name}
@@ -394,14 +398,16 @@ def _file_record(path: Path, notes: list[str]) -> dict[str, Any]:
 def _file_documents(path: Path, name: str) -> Iterator[tuple[str, Document | str | Problem]]:
     "Place and document (or what is wrong with it, or a remark) of everything in one file."
     notes: list[str] = []
+    lost: list[str] = []
     try:
         if path.suffix.lower() == ".jsonl":
             yield from _jsonl_documents(path, name, notes)
         else:
-            yield name, record_to_document(_file_record(path, notes), name, name)
+            yield name, record_to_document(_file_record(path, notes, lost), name, name)
     except (InputError, OSError) as error:
         yield name, (getattr(error, "strerror", None) or str(error)).removeprefix(f"{path.name} ")
     yield from ((name, Problem(name, note, 0)) for note in notes)
+    yield from ((name, Problem(name, told, 0, LOST)) for told in lost)
 
 # %% ../../nbs/00_documents/06_files.ipynb #02fd803b
 _COPIED = re.compile(r"사본|복사본|백업|\bcopy\b|backup|\(\d+\)", re.I)
@@ -412,6 +418,15 @@ def _digest(file: Path) -> str:
         return hashlib.sha256(file.read_bytes()).hexdigest()
     except OSError:
         return str(file)
+
+_HANGUL = {".hwp", ".hwpx"}
+
+def _same_text(file: Path, name: str, text: str, texts: dict[str, str]) -> str:
+    "The name of a Hangul file of the other format with the same text; '' without one."
+    if file.suffix.lower() not in _HANGUL:
+        return ""
+    first = texts.setdefault(hashlib.sha256("".join(text.split()).encode()).hexdigest(), name)
+    return first if Path(first).suffix.lower() != file.suffix.lower() else ""
 
 def _copies(files: Sequence[Path], root: Path) -> dict[Path, list[Path]]:
     "Each file that is read -> the files with the same bytes, which are not."
@@ -465,12 +480,15 @@ def read_documents(
         return composed(file.relative_to(root).as_posix() if root.is_dir() else file.name)
     files, seen = find_files(path, problems, base, include, exclude), {}
     copies = _copies(files, Path(path)) if once and len(files) > 1 else dict.fromkeys(files, ())
+    texts: dict[str, str] = {}       # Hash of a text -> the file that has it
     for file, others in copies.items():
         name, same = name_of(file), [*map(name_of, others)]
         problems += (Problem(other, f"the same file as {name}, read once", 0) for other in same)
         for where, item in _file_documents(file, name):
             if not isinstance(item, Document):
                 problems.append(item if isinstance(item, Problem) else Problem(where, item))
+            elif once and (first := _same_text(file, name, item.text, texts)):
+                problems.append(Problem(name, f"the same text as {first}, read once", 0))
             elif first := seen.get(item.id_):
                 is_row = where.rpartition(":")[0] == first.rpartition(":")[0] != ""
                 way = '; pages of one document are one line: {"doc_id": …, "pages": ["…", "…"]}' if is_row else ""

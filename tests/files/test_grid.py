@@ -1,0 +1,143 @@
+"""The grid of a table: every row has its labels and as many cells as the header, whatever is merged, blank or repeated."""
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from ragnb import InputError
+from ragnb.documents.markdown import find_tables
+from ragnb.files.grid import Cell, Grid, Paragraph, Title, filled, is_value, placed, read_cells, to_markdown
+
+
+def cells(*rows: list[str]) -> list[Cell]:
+    """Cells of rows of texts; `text^2x1` spans two rows."""
+    found = []
+    for row in rows:
+        parts = [part.partition("^") for part in row]
+        found.append([Cell(0, 0, text, *(map(int, size.split("x")) if size else ())) for text, _, size in parts])
+    return placed(found)
+
+
+def grids(*rows: list[str], n_header: int = 0) -> list[Grid]:
+    return [block for block in read_cells(cells(*rows), n_header) if isinstance(block, Grid)]
+
+
+def test_spans_push_the_cells_beside_and_below_them():
+    table = cells(["a^2x2", "b"], ["c"], ["d", "e", "f"])
+    assert {c.text: (c.row, c.column) for c in table} == {"a": (0, 0), "b": (0, 2), "c": (1, 2), "d": (2, 0), "e": (2, 1), "f": (2, 2)}
+    assert [c.rowspan for c in cells(["a^0x1", "b"], ["c"])] == [2, 1, 1]   # to the end of the table
+
+
+@pytest.mark.parametrize(("rows", "header"), [
+    ((["구분", "평일"], ["소형", "1,200"]), ("구분", "평일")),
+    ((["구분^2x1", "요금^1x2"], ["평일", "주말"], ["소형", "1", "2"]), ("구분", "요금 평일", "요금 주말")),
+    ((["구분^2x1", "2024^1x2"], ["1분기", "2분기"], ["소형", "1", "2"]), ("구분", "2024 1분기", "2024 2분기")),
+    ((["구분^3x1", "요금^1x4"], ["평일^1x2", "주말^1x2"], ["낮", "밤", "낮", "밤"], ["소형", "1", "2", "3", "4"]),
+     ("구분", "요금 평일 낮", "요금 평일 밤", "요금 주말 낮", "요금 주말 밤")),
+    ((["구분", "요금^1x2"], ["", "평일", "주말"], ["소형", "1", "2"]), ("구분", "요금 평일", "요금 주말")),
+    ((["직급^2x1", "금액"], ["(원)"], ["부장", "9"]), ("직급", "금액 (원)")),
+    ((["지점", "매출", "비용"], ["", "억원", "만원"], ["강남", "3", "9"]), ("지점", "매출 억원", "비용 만원")),
+    ((["결혼^2x1", "본인", "5일"], ["자녀", "2일"]), ("결혼", "본인", "5일")),
+    ((["국내^3x1", "부장", "항공"], ["과장", "철도"], ["사원", "버스"]), ("국내", "부장", "항공")),
+])
+def test_rows_of_labels_become_one_header(rows, header):
+    assert grids(*rows)[0].header == header
+
+
+def test_stated_header_rows_are_believed_and_a_title_among_them_is_the_caption():
+    rows = ["급여표^1x2"], ["직급", "급"], ["부장", "차장"], ["과장", "대리"]
+    blocks = read_cells(cells(*rows), n_header=2)
+    assert blocks == [Paragraph("급여표"), Grid(("직급", "급"), (("부장", "차장"), ("과장", "대리")))]
+    assert grids(*rows[1:], n_header=2)[0].header == ("직급 부장", "급 차장")
+
+
+@pytest.mark.parametrize("above", [["2025년 인원 현황"], ["2025년 인원 현황^1x2"], ["기준: 2025. 6.", "(단위: 명)"]])
+def test_a_title_is_the_caption_and_not_the_header(above):
+    blocks = read_cells(cells(above, [], ["부서", "인원"], ["총무", "8"]))
+    assert blocks[-1] == Grid(("부서", "인원"), (("총무", "8"),))
+    assert "2025" in blocks[0].text and len(blocks) == 2
+
+
+def test_a_header_that_is_printed_again_is_left_out_and_a_title_before_it_begins_a_table():
+    found = grids(["품목", "값"], ["못", "1"], ["품목", "값"], ["나사", "2"], ["둘째 창고^1x2"], ["품목", "값"], ["끈", "3"])
+    assert [table.rows for table in found] == [(("못", "1"), ("나사", "2")), (("끈", "3"),)]
+
+
+def test_titles_sums_and_footers_within_a_table_stay_with_their_rows():
+    (table,) = grids(["품목", "값", "수"], ["공구^1x3"], ["못", "1", "4"], ["합계", "1", "4"], ["부가세 별도^1x3"])
+    assert table.rows == (("공구", "", ""), ("못", "1", "4"), ("합계", "1", "4"), ("부가세 별도", "", ""))
+
+
+def test_merged_labels_are_repeated_and_long_remarks_are_not():
+    remark = "월말에 총무팀이 확인하고 다음 달 오 일까지 영수증과 함께 보내야 하며 늦으면 그다음 달에 지급한다."
+    assert len(remark) < 200 < 4 * len(remark)
+    (table,) = grids(["구분", "직급", "일비", "비고"], ["국내^2x1", "부장", "3", 4 * remark + "^2x1"], ["사원", "2"])
+    assert [row[0] for row in table.rows] == ["국내", "국내"]
+    assert [bool(row[3]) for row in table.rows] == [True, False]
+
+
+def test_blank_rows_and_columns_end_a_table():
+    found = grids(["창고", "면적", "", "차종", "대수"], ["평택", "9", "", "트럭", "3"], ["안성", "8", "", "승합", "2"], [], ["거래처", "담당"], ["가온", "김"])
+    assert [table.header for table in found] == [("창고", "면적"), ("차종", "대수"), ("거래처", "담당")]
+
+
+def test_blank_rows_and_columns_within_a_table_do_not():
+    full = grids(["월", "판매", "반품"], ["1월", "310", "4"], ["2월", "295", "9"])
+    assert grids(["월", "", "판매", "", "반품"], [], ["1월", "", "310", "", "4"], [], ["2월", "", "295", "", "9"]) == full
+
+
+def test_tables_for_layout_unfold_and_tables_of_data_do_not():
+    inner = Grid(("용량", "값"), (("1L", "9"), ("5L", "4")))
+    page = [Cell(0, 0, blocks=[Title("안내")]), Cell(1, 0, blocks=[Paragraph("글")]), Cell(1, 1, blocks=[inner])]
+    assert read_cells(page) == [Title("안내"), Paragraph("글"), inner]
+    data = [Cell(0, 0, blocks=[Paragraph("시약")]), Cell(0, 1, blocks=[Paragraph("규격")]),
+            Cell(1, 0, blocks=[Paragraph("에탄올")]), Cell(1, 1, blocks=[inner])]
+    assert read_cells(data) == [Grid(("시약", "규격"), (("에탄올", "용량: 1L, 값: 9; 용량: 5L, 값: 4"),))]
+
+
+def test_labels_in_the_style_of_headings_make_no_layout():
+    head = [Cell(0, 0, blocks=[Title("품목")]), Cell(0, 1, blocks=[Title("값")])]
+    body = [Cell(1, 0, blocks=[Paragraph("못")]), Cell(1, 1, blocks=[Paragraph("3")])]
+    assert read_cells(head + body) == [Grid(("품목", "값"), (("못", "3"),))]
+
+
+@pytest.mark.parametrize("text", ["1,200원", "-3.5%", "△12", "(4)", "2025-07-01", "2025년 7월 1일", "₩300", "-", "12 kg"])
+def test_values(text):
+    assert is_value(text)
+
+
+@pytest.mark.parametrize("text", ["부장", "제3조", "3급 이상", "1) 본인", "A-12", "", "12:30~13:00 점심"])
+def test_labels(text):
+    assert not is_value(text)
+
+
+def test_a_table_that_would_be_too_large_is_refused_before_it_is_made():
+    with pytest.raises(InputError, match="900 rows and 900 columns, and more characters than 2,000,000"):
+        filled([Cell(n, n, "x") for n in range(900)])
+    with pytest.raises(InputError, match="overlap"):
+        filled([Cell(n, n, "x", rowspan=900, colspan=900) for n in range(100)], most=100_000)
+
+
+SHORT = st.text(alphabet="가나 12,.|\\#\n원", max_size=6)
+TABLE = st.lists(st.lists(st.builds(Cell, st.just(0), st.just(0), SHORT, st.integers(0, 3), st.integers(1, 3)), max_size=5), max_size=6)
+
+
+@given(TABLE, st.integers(0, 3))
+def test_every_row_has_as_many_cells_as_the_header_and_no_text_is_lost(rows, n_header):
+    blocks = read_cells(placed(rows), n_header)
+    for block in blocks:
+        assert not isinstance(block, Grid) or {len(row) for row in block.rows} <= {len(block.header)}
+    grids = [block for block in blocks if isinstance(block, Grid)]
+    lines = [row for grid in grids for row in (grid.header, *grid.rows)] + [[block.text] for block in blocks if block not in grids]
+    text = "\n".join(part for line in lines for part in line)
+    for row in rows:
+        for cell in row:
+            assert cell.text in text
+
+
+@given(TABLE)
+def test_markdown_finds_the_tables_that_were_written(rows):
+    blocks = [block for block in read_cells(placed(rows)) if isinstance(block, Grid)]
+    found = find_tables(to_markdown(blocks))
+    assert [len(table.rows) for table in found] == [len(block.rows) for block in blocks]
