@@ -252,23 +252,6 @@ def exported() -> list[tuple[str, str, ast.Module]]:
     return found
 
 
-def length(node: ast.AST) -> int:
-    "Its lines of code, docstrings apart."
-    inner = [n for n in ast.walk(node) if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef))]
-    docs = [n.body[0] for n in inner if ast.get_docstring(n) is not None]
-    return node.end_lineno - node.lineno + 1 - sum(d.end_lineno - d.lineno + 1 for d in docs)
-
-
-def test_definitions_fit_a_screen() -> None:
-    long = []
-    for name, _, tree in exported():
-        for node in ast.walk(tree):
-            most = 120 if isinstance(node, ast.ClassDef) else 32
-            if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)) and node.end_lineno - node.lineno >= most < length(node):
-                long.append(f"{name}: {node.name}: {length(node)} lines, at most {most}")
-    assert not long, "\n".join(long)
-
-
 def test_no_cell_exports_the_package_or_adds_to_a_class() -> None:
     """"Run All" runs what is on the page. A method that is added later is not seen by editors and type checkers."""
     found = [f"{name}: {text(cell)[:120]}" for name, cell in cells("code") if "nbdev_export" in text(cell)]

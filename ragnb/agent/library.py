@@ -218,7 +218,9 @@ DOCUMENT_SHARE: float = 0.4   # Of the context, for one document as long as othe
 def _usual(indexes: Mapping[str, Index], settings: Mapping[str, Any]) -> dict[str, Any]:
     "Settings of a library that nobody gives: none over one index with units, as `Pipeline.ask` reads spans of them."
     of_hits = {*OF_HITS} & settings.keys() or settings.get("reranker") not in (None, "none")
-    if "" in indexes and indexes[""].has_units and not of_hits:
+    is_as_ask = indexes[""].has_units and not of_hits if "" in indexes else False
+    is_as_ask = is_as_ask or "" in indexes and settings.get("policy", "doc_type") != "doc_type"
+    if is_as_ask:
         return {}
     reads = {"policy": "doc_type", "document_share": DOCUMENT_SHARE}
     return reads if settings.get("policy") == "none" else reads | {"top_k": 20}   # "none" may read spans of units
@@ -243,8 +245,8 @@ class Library:
         """Open an index, or the folder of collections that `ragnb index --all` makes; or opened indexes by collection.
 
         No caller can widen `where`, the filter of the metadata. `settings` are those of `Pipeline.from_index`. Over
-        one index with units, a question reads what `Pipeline.ask` reads. Otherwise the default policy is "doc_type",
-        `document_share` is `DOCUMENT_SHARE`, and a search has 20 hits.
+        one index with units, or with another policy than "doc_type", a question reads what `Pipeline.ask` reads.
+        Otherwise the policy is "doc_type", `document_share` is `DOCUMENT_SHARE`, and a search has 20 hits.
         """
         if not isinstance(folder, Mapping):
             inner = [] if Path(folder, "index.db").exists() else find_collections(folder)

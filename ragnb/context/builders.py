@@ -24,14 +24,18 @@ from ..documents.markdown import find_tables
 from ..documents.markup import counted, one_line, short
 from ..documents.messages import say, warn_caller
 from ..documents.span import check_fields, covering, InputError, Passage, Span
-from ..documents.text import first_part, is_heading, last_fit, last_fit_near, readable_cut, sentence_spans, tokenizer, word_cut
+from ragnb.documents.text import (
+    first_part, is_heading, last_fit, last_fit_near, readable_cut, sentence_spans, tokenizer, word_cut
+)
 from ..models.guards import guard_numbers
 from ..models.llm import shorten
 from ..chunking.units import table_headers
 from ..retrieval.arguments import check_counts
 from ..retrieval.missing_words import Note
 from ..expansion.raw_hits import dict_passages
-from .labels import article_at, article_line, InContext, passage_article, passage_pages, place_label, source_name
+from ragnb.context.labels import (
+    article_at, article_line, InContext, passage_article, passage_pages, place_label, source_name
+)
 from .question_kinds import ask_question_type, question_type
 
 # %% ../../nbs/60_context/02_builders.ipynb #10b753d8

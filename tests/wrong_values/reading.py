@@ -115,7 +115,9 @@ def denied_words(folder: Path) -> list:
 @item(right=[0, 1])
 def a_year_and_a_file(folder: Path) -> list[int]:
     "a year names no skipped file, the name of the file does"
-    skipped = {"": [Problem("2031.hwpx", "no reader", n=1)]}
+    class Told(list):     # then a list of problems, now a record with `skipped`
+        skipped = property(list)
+    skipped = {"": Told([Problem("2031.hwpx", "no reader", n=1)])}
     return [len(asked_skipped(skipped, question)) for question in ("2031년 보증금은?", "2031.hwpx에는 무엇이 있나?")]
 
 
