@@ -24,7 +24,7 @@ from ..documents.span import InputError
 from .grid import Block, Grid, Heading, one_line, Paragraph, render
 from .pdf_layout import mark_headings, page_runs, printed_numbers, reading_order, running_heads
 from .pdf_tables import region_blocks, Rules, ruled_tables, ruling_lines, Table
-from .pdf_text import Joiner, Line, OpenParagraph, page_glyphs, Segment, text_lines
+from .pdf_text import Glyph, Joiner, Line, OpenParagraph, page_glyphs, Segment, text_lines
 
 # %% ../../nbs/88_files/23_pdf.ipynb #1a201360
 def _field_value(raw: Any, form: Any, widget: Any) -> str:
@@ -101,6 +101,13 @@ def _plain_text(textpage: Any) -> str:
     return text.replace("\ufffe\n", "").replace("\ufffe", "").replace("\x02", "-").replace("\x00", "").strip("\n")
 
 
+def _is_upright(glyphs: Sequence[Glyph]) -> bool:
+    "True for a page whose text runs from the top to the bottom, as in Japanese and Chinese books."
+    steps = list(zip(glyphs, glyphs[1:]))
+    down = sum(abs(b.x0 - a.x0) < 0.3 * a.height and 0.5 * a.height < a.middle - b.middle < 1.6 * a.height for a, b in steps)
+    return len(steps) > 20 and 2 * down > len(steps)
+
+
 def _turned_rules(rules: Rules, quarter: int) -> Rules:
     "Ruling lines of a page that is turned back by so many quarters."
     if quarter == 2:
@@ -125,8 +132,11 @@ def read_sheet(
         if n_chars > min(room, MOST_ON_PAGE):
             return Sheet(plain=_plain_text(textpage), n_chars=n_chars)
         glyphs = page_glyphs(textpage, page.get_bbox())
+        plain = _plain_text(textpage) if _is_upright(glyphs.turns[0]) else ""
     finally:
         textpage.close()
+    if plain:
+        return Sheet(plain=plain, n_chars=n_chars)
     values = form_values(form, page)
     quarters = sorted(glyphs.turns, key=lambda quarter: -len(glyphs.turns[quarter]))
     main = quarters[0]

@@ -14,8 +14,8 @@ from statistics import median
 from typing import NamedTuple
 
 # %% auto #0
-__all__ = ['EDGE', 'LARGER', 'LONGEST_HEADING', 'column_edges', 'column_of', 'reading_order', 'roman_value', 'to_roman',
-           'printed_numbers', 'page_runs', 'Heads', 'running_heads', 'mark_headings']
+__all__ = ['MOST_FLOWS', 'EDGE', 'LARGER', 'LONGEST_HEADING', 'column_edges', 'column_of', 'columns_first', 'reading_order',
+           'roman_value', 'to_roman', 'printed_numbers', 'page_runs', 'Heads', 'running_heads', 'mark_headings']
 
 # %% ../../nbs/88_files/21_pdf_layout.ipynb #a230a86f
 from .grid import is_number
@@ -115,11 +115,11 @@ def _bands(lines: Sequence[Line], gutter: float) -> Iterator[tuple[bool, list[Li
         yield free, run
 
 
-def reading_order(
-    lines: Sequence[Line],     # Of a page, from the top
+def columns_first(
+    lines: Sequence[Line],     # From the top
     depth: int = 0,            # How many gutters were found around them
 ) -> list[list[Line]]:         # Regions of one column each, or of a table
-    "Put the lines of a page into the order of reading."
+    "Divide lines at gutters: the left column before the right one."
     gutter = _gutter(lines) if depth < 3 else None
     if gutter is None:
         return [list(lines)]
@@ -132,11 +132,117 @@ def reading_order(
         if free and _is_column(left, apart) and _is_column(right, apart):
             regions += [whole] if whole else []
             whole = []
-            regions += reading_order(left, depth + 1)
-            regions += reading_order(right, depth + 1)
+            regions += columns_first(left, depth + 1)
+            regions += columns_first(right, depth + 1)
         else:
             whole += band
     return [*regions, whole] if whole else regions
+
+# %% ../../nbs/88_files/21_pdf_layout.ipynb #0ea6ba58
+class _Flow:
+    "Segments that are drawn without a jump."
+
+    def __init__(self, segment: Segment) -> None:
+        self.segments = [segment]
+        self.x0 = segment.x0
+        self.x1 = segment.x1
+        self.top = _top(segment)
+        self.bottom = _bottom(segment)
+
+    def takes(self, segment: Segment) -> bool:
+        "True for a segment to the right on the same line, or below and not far away."
+        last = self.segments[-1]
+        if segment.blocks is not None or last.blocks is not None:
+            return False
+        height = max(segment.height, last.height)
+        down = last.y - segment.y
+        if abs(down) < 0.5 * height:
+            return segment.x0 > last.x1 - height
+        return 0 < down < 4 * height and segment.x0 < self.x1 and segment.x1 > self.x0
+
+    def add(self, segments: Sequence[Segment]) -> None:
+        "Add segments, and widen the box."
+        self.segments += segments
+        self.x0 = min(self.x0, *(s.x0 for s in segments))
+        self.x1 = max(self.x1, *(s.x1 for s in segments))
+        self.top = max(self.top, *map(_top, segments))
+        self.bottom = min(self.bottom, *map(_bottom, segments))
+
+    def overlaps(self, other: _Flow) -> bool:
+        "True where the boxes share more than an edge."
+        across = min(self.x1, other.x1) - max(self.x0, other.x0)
+        down = min(self.top, other.top) - max(self.bottom, other.bottom)
+        return across > 1 and down > 1
+
+
+def _top(segment: Segment) -> float:
+    "The upper edge of a segment, or of the table in its place."
+    return segment.blocks.top if segment.blocks is not None else segment.y + 0.35 * segment.height
+
+
+def _bottom(segment: Segment) -> float:
+    "The lower edge of a segment, or of the table in its place."
+    return segment.blocks.bottom if segment.blocks is not None else segment.y - 0.35 * segment.height
+
+
+def _are_table_columns(one: _Flow, other: _Flow) -> bool:
+    "True for two flows of short texts side by side whose lines have the same heights."
+    if min(len(one.segments), len(other.segments)) < 3 or min(one.x1, other.x1) - max(one.x0, other.x0) > 1:
+        return False
+    if any(s.blocks is not None for s in (*one.segments, *other.segments)):
+        return False
+    heights = sorted(s.y for s in one.segments)
+    shared = 0
+    for segment in other.segments:
+        at = bisect_left(heights, segment.y - 0.3 * segment.height)
+        shared += at < len(heights) and heights[at] < segment.y + 0.3 * segment.height
+    letters = [sum(len(s.text) for s in flow.segments) / len(flow.segments) for flow in (one, other)]
+    return shared >= 0.7 * max(len(one.segments), len(other.segments)) and min(letters) < 14 and max(letters) < 40
+
+
+MOST_FLOWS: int = 400
+
+
+def reading_order(
+    lines: Sequence[Line],     # Of a page, from the top
+) -> list[list[Line]]:         # Regions of one column each, or of a table
+    "Put the lines of a page into the order of reading."
+    segments = sorted((s for line in lines for s in line), key=lambda s: s.order)
+    flows: list[_Flow] = []
+    for segment in segments:
+        if flows and flows[-1].takes(segment):
+            flows[-1].add([segment])
+        else:
+            flows.append(_Flow(segment))
+    in_long = sum(len(flow.segments) for flow in flows if len(flow.segments) > 2)
+    if len(flows) > MOST_FLOWS or 2 * in_long < len(segments):
+        return columns_first(lines)
+    regions: list[list[Line]] = []
+    for flow in _merged(flows):
+        inside = set(map(id, flow.segments))
+        part = [kept for line in lines if (kept := [s for s in line if id(s) in inside])]
+        regions += columns_first(part)
+    return regions
+
+
+def _merged(flows: Sequence[_Flow]) -> list[_Flow]:
+    "Flows of which none overlap, and none are columns of one table."
+    out: list[_Flow] = []
+    for flow in flows:
+        at = len(out)
+        again = True
+        while again:
+            again = False
+            for n in range(len(out) - 1, -1, -1):
+                if flow.overlaps(out[n]) or _are_table_columns(flow, out[n]):
+                    other = out.pop(n)
+                    other.add(flow.segments)
+                    flow = other
+                    at = min(at, n)
+                    again = True
+                    break
+        out.insert(min(at, len(out)), flow)
+    return out
 
 # %% ../../nbs/88_files/21_pdf_layout.ipynb #e9b86092
 EDGE: int = 2   # Lines at the top and at the bottom of a page that may be running heads

@@ -171,18 +171,69 @@ _SMALL = re.compile(r"[0-9+\-=()]")
 _FROM_RIGHT = re.compile(r"[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")    # Hebrew, Arabic
 
 
+def _printed_twice(glyph: Glyph, before: Glyph, n_twice: int) -> bool:
+    "True for a letter that is printed again with a small shift, to look bold; not for the letters of one ligature."
+    if glyph.text != before.text:
+        return False
+    if glyph[:4] == before[:4] and glyph.text == "f":
+        return n_twice > 1       # ﬀ is two letters in one box
+    width = min(glyph.x1 - glyph.x0, before.x1 - before.x0)
+    return abs(glyph.x0 - before.x0) < 0.4 * width and abs(glyph.y0 - before.y0) < 0.4 * width
+
+
+def _runs(glyphs: Sequence[Glyph]) -> list[list[Glyph]]:
+    "Characters that are drawn one after the other on one line."
+    runs: list[list[Glyph]] = []
+    n_twice = 0
+    for glyph in glyphs:
+        if runs:
+            last = runs[-1][-1]
+            if _printed_twice(glyph, last, n_twice):
+                n_twice += 1
+                continue
+            height = min(glyph.height, last.height)
+            gap = last.x0 - glyph.x1 if _FROM_RIGHT.match(glyph.text) else glyph.x0 - last.x1
+            is_ligature = glyph[:4] == last[:4]
+            is_level = abs(glyph.middle - last.middle) < 0.3 * height and height > 0.8 * max(glyph.height, last.height)
+            if is_ligature or is_level and -0.5 * height < gap < 1.05 * height:
+                runs[-1].append(glyph)
+                continue
+        runs.append([glyph])
+    return runs
+
+
+class _Row:
+    "Runs at one height."
+
+    def __init__(self, run: list[Glyph]) -> None:
+        self.middle = run[0].middle
+        self.height = run[0].height
+        self.glyphs: list[Glyph] = []
+        self.spans: list[tuple[float, float, str]] = []
+        self.add(run)
+
+    def add(self, run: list[Glyph]) -> bool:
+        "Add a run, or see that it is there already; False where other text stands in its place."
+        start = min(g.x0 for g in run)
+        end = max(g.x1 for g in run)
+        text = "".join(g.text for g in run)
+        for other_start, other_end, other in self.spans:
+            overlap = min(end, other_end) - max(start, other_start)
+            if overlap > 0.5 * min(end - start, other_end - other_start):
+                return text == other
+        self.spans.append((start, end, text))
+        self.glyphs += run
+        return True
+
+
 def _rows(glyphs: Sequence[Glyph]) -> list[list[Glyph]]:
-    "Characters at one height, from the top of the page."
-    rows: list[list[Glyph]] = []
-    middle = height = 0.0
-    for glyph in sorted(glyphs, key=lambda g: (-g.middle, g.x0)):
-        if rows and middle - glyph.middle < 0.45 * min(glyph.height, height):
-            rows[-1].append(glyph)
-        else:
-            rows.append([glyph])
-            middle = glyph.middle
-            height = glyph.height
-    return rows
+    "Characters at one height, from the top of the page; text that is drawn over other text is a row of its own."
+    rows: list[_Row] = []
+    for run in sorted(_runs(glyphs), key=lambda run: -run[0].middle):
+        near = [row for row in rows[-4:] if row.middle - run[0].middle < 0.45 * min(run[0].height, row.height)]
+        if not any(row.add(run) for row in near):
+            rows.append(_Row(run))
+    return [row.glyphs for row in rows]
 
 
 def _fits_into(small: Sequence[Glyph], row: Sequence[Glyph]) -> bool:
@@ -220,10 +271,10 @@ def _with_raised(rows: list[list[Glyph]]) -> list[list[Glyph]]:
             out.append(row)
     return [*out, waiting] if waiting else out
 
-# %% ../../nbs/88_files/20_pdf_text.ipynb #4daebddf
-def _letter(glyph: Glyph, height: float, bottom: float) -> str:
-    "The text of a character; raised and lowered digits as such."
-    if glyph.height > 0.8 * height or not _SMALL.fullmatch(glyph.text):
+# %% ../../nbs/88_files/20_pdf_text.ipynb #9b3dd671
+def _letter(glyph: Glyph, before: Glyph, height: float, bottom: float) -> str:
+    "The text of a character; digits and signs raised or lowered as such, where they touch the letter before."
+    if glyph.height > 0.8 * height or not _SMALL.fullmatch(glyph.text) or glyph.x0 - before.x1 > 0.25 * height:
         return glyph.text
     if glyph.y0 > bottom + 0.2 * height:
         return glyph.text.translate(_RAISED)
@@ -238,12 +289,6 @@ def _letter_gap(row: Sequence[Glyph], height: float) -> float:
     usual = median(gaps)
     near = sum(abs(gap - usual) < 0.25 * usual + 0.05 * height for gap in gaps)
     return usual if 0.2 * height < usual < 1.5 * height and near > 0.65 * len(row) else 0.0
-
-
-def _printed_twice(glyph: Glyph, before: Glyph) -> bool:
-    "True for a letter that is printed again with a small shift, to look bold."
-    width = min(glyph.x1 - glyph.x0, before.x1 - before.x0)
-    return glyph.text == before.text and abs(glyph.x0 - before.x0) < 0.4 * width and abs(glyph.y0 - before.y0) < 0.4 * width
 
 
 def _has_blank(glyph: Glyph, gap: float, height: float, spaced: bool) -> bool:
@@ -274,8 +319,6 @@ def _segments(row: list[Glyph], ends: set[int], bars: Sequence[Bar]) -> Line:
                             last.order in ends))
     for glyph in row:
         if letters:
-            if _printed_twice(glyph, last):
-                continue
             gap = glyph.x0 - last.x1 - spacing
             if from_right:
                 gap = last.x0 - glyph.x1
@@ -286,8 +329,8 @@ def _segments(row: list[Glyph], ends: set[int], bars: Sequence[Bar]) -> Line:
                 start = glyph
             elif _has_blank(glyph, gap, height, bool(spacing)):
                 letters.append(" ")
-        letters.append(_letter(glyph, height, bottom))
-        last = glyph if not letters[:-1] or glyph.x1 >= last.x1 or from_right else last
+        letters.append(_letter(glyph, last, height, bottom))
+        last = glyph if glyph is start or glyph.x1 >= last.x1 or from_right else last
     if from_right:
         left = min(g.x0 for g in row)
         right = max(g.x1 for g in row)
