@@ -158,7 +158,10 @@ class _Flow:
         down = last.y - segment.y
         if abs(down) < 0.5 * height:
             return segment.x0 > last.x1 - height
-        return 0 < down < 4 * height and segment.x0 < self.x1 and segment.x1 > self.x0
+        if not (0 < down < 4 * height and segment.x0 < self.x1 and segment.x1 > self.x0):
+            return False
+        margin = 0.25 * (self.x1 - self.x0)
+        return len(self.segments) < 3 or self.x0 - margin < segment.x0 and segment.x1 < self.x1 + margin
 
     def add(self, segments: Sequence[Segment]) -> None:
         "Add segments, and widen the box."

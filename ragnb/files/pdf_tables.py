@@ -251,7 +251,19 @@ def _is_table(net: Net, inside: dict[int, list[Line]]) -> bool:
     rows = {net.cells[number].row for number in inside}
     columns = {net.cells[number].column for number in inside}
     longest = max((sum(len(line_text(line)) for line in part) for part in inside.values()), default=0)
-    return len(rows) > 1 and len(columns) > 1 and len(inside) > 3 and longest <= MOST_IN_CELL
+    if len(rows) < 2 or len(columns) < 2 or len(inside) < 4 or longest > MOST_IN_CELL:
+        return False
+    boxes = [owner for row in net.owners for owner in row]
+    n_empty = len(net.cells) - len(inside)
+    across = _cut_share(net.owners)
+    down = _cut_share(list(zip(*net.owners)))
+    return min(across, down) > 0.45 and not (n_empty > len(inside) and longest > 300) and len(boxes) < 20_000
+
+
+def _cut_share(owners: Sequence[Sequence[int]]) -> float:
+    "The part of the edges between rows that has a bar; pictures have many short edges."
+    pairs = [one != other for above, below in zip(owners, owners[1:]) for one, other in zip(above, below)]
+    return sum(pairs) / len(pairs) if pairs else 0.0
 
 # %% ../../nbs/88_files/22_pdf_tables.ipynb #2c25eff1
 LONG_CELL: int = 60            # Characters
@@ -283,7 +295,8 @@ def _is_confident(columns: Sequence[tuple[float, float]], lines: Sequence[Line])
     labels = sum(line[0].text.endswith((":", "：")) for line in several)
     if len(columns) == 2 and labels > 0.6 * len(several):
         return False
-    is_short = n_long <= 0.15 * len(segments) and n_led <= 0.2 * len(lines)
+    letters = sum(len(segment.text) for segment in segments) / len(segments)
+    is_short = n_long <= 0.15 * len(segments) and n_led <= 0.2 * len(lines) and letters <= 12 + 7 * len(columns)
     return 1 < len(columns) <= most + 2 and is_short and _is_aligned(columns, lines)
 
 # %% ../../nbs/88_files/22_pdf_tables.ipynb #8dd43140

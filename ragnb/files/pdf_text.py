@@ -164,10 +164,12 @@ def line_text(
     "Write a line as text."
     return "  ".join(segment.text for segment in line)
 
-# %% ../../nbs/88_files/20_pdf_text.ipynb #ff9d2709
-_RAISED = str.maketrans("0123456789+-=()", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁼⁽⁾")
-_LOWERED = str.maketrans("0123456789+-=()", "₀₁₂₃₄₅₆₇₈₉₊₋₌₍₎")
-_SMALL = re.compile(r"[0-9+\-=()]")
+# %% ../../nbs/88_files/20_pdf_text.ipynb #f434bac8
+_RAISED_DIGITS = "⁰¹²³⁴⁵⁶⁷⁸⁹"
+_RAISED = str.maketrans("0123456789)", f"{_RAISED_DIGITS}⁾")
+_LOWERED = str.maketrans("0123456789)", "₀₁₂₃₄₅₆₇₈₉)")
+_SMALL = re.compile(r"[0-9)]")
+_MINUS = re.compile(rf"[-−](?=[{_RAISED_DIGITS}])")     # 10⁻³
 _FROM_RIGHT = re.compile(r"[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")    # Hebrew, Arabic
 
 
@@ -194,8 +196,10 @@ def _runs(glyphs: Sequence[Glyph]) -> list[list[Glyph]]:
             height = min(glyph.height, last.height)
             gap = last.x0 - glyph.x1 if _FROM_RIGHT.match(glyph.text) else glyph.x0 - last.x1
             is_ligature = glyph[:4] == last[:4]
+            overlap = min(glyph.y1, last.y1) - max(glyph.y0, last.y0)
             is_level = abs(glyph.middle - last.middle) < 0.3 * height and height > 0.8 * max(glyph.height, last.height)
-            if is_ligature or is_level and -0.5 * height < gap < 1.05 * height:
+            reach = 1.05 if is_level else 0.3
+            if is_ligature or overlap > 0.35 * height and -0.6 * height < gap < reach * height:
                 runs[-1].append(glyph)
                 continue
         runs.append([glyph])
@@ -206,8 +210,9 @@ class _Row:
     "Runs at one height."
 
     def __init__(self, run: list[Glyph]) -> None:
-        self.middle = run[0].middle
-        self.height = run[0].height
+        tallest = max(run, key=lambda g: g.height)
+        self.middle = tallest.middle
+        self.height = tallest.height
         self.glyphs: list[Glyph] = []
         self.spans: list[tuple[float, float, str]] = []
         self.add(run)
@@ -229,10 +234,10 @@ class _Row:
 def _rows(glyphs: Sequence[Glyph]) -> list[list[Glyph]]:
     "Characters at one height, from the top of the page; text that is drawn over other text is a row of its own."
     rows: list[_Row] = []
-    for run in sorted(_runs(glyphs), key=lambda run: -run[0].middle):
-        near = [row for row in rows[-4:] if row.middle - run[0].middle < 0.45 * min(run[0].height, row.height)]
-        if not any(row.add(run) for row in near):
-            rows.append(_Row(run))
+    for one in sorted(map(_Row, _runs(glyphs)), key=lambda row: -row.middle):
+        near = [row for row in rows[-4:] if row.middle - one.middle < 0.45 * min(one.height, row.height)]
+        if not any(row.add(one.glyphs) for row in near):
+            rows.append(one)
     return [row.glyphs for row in rows]
 
 
@@ -271,14 +276,15 @@ def _with_raised(rows: list[list[Glyph]]) -> list[list[Glyph]]:
             out.append(row)
     return [*out, waiting] if waiting else out
 
-# %% ../../nbs/88_files/20_pdf_text.ipynb #9b3dd671
-def _letter(glyph: Glyph, before: Glyph, height: float, bottom: float) -> str:
-    "The text of a character; digits and signs raised or lowered as such, where they touch the letter before."
-    if glyph.height > 0.8 * height or not _SMALL.fullmatch(glyph.text) or glyph.x0 - before.x1 > 0.25 * height:
+# %% ../../nbs/88_files/20_pdf_text.ipynb #fbe90824
+def _letter(glyph: Glyph, before: str, height: float, middle: float) -> str:
+    "The text of a character; digits raised or lowered as such, and a bracket after a raised digit."
+    if glyph.height > 0.8 * height or not _SMALL.fullmatch(glyph.text) or glyph.text == ")" and before not in _RAISED_DIGITS:
         return glyph.text
-    if glyph.y0 > bottom + 0.2 * height:
+    shift = (glyph.middle - middle) / height
+    if shift > 0.03:
         return glyph.text.translate(_RAISED)
-    return glyph.text.translate(_LOWERED) if glyph.y1 < bottom + 0.75 * height else glyph.text
+    return glyph.text.translate(_LOWERED) if shift < -0.2 and before else glyph.text
 
 
 def _letter_gap(row: Sequence[Glyph], height: float) -> float:
@@ -304,8 +310,8 @@ def _segments(row: list[Glyph], ends: set[int], bars: Sequence[Bar]) -> Line:
     "The segments of a row of characters."
     height = median(g.height for g in row)
     big = [g for g in row if g.height > 0.8 * height]
-    bottom = median(g.y0 for g in big)
     middle = median(g.middle for g in big)
+    size = median(g.size for g in big)
     from_right = sum(bool(_FROM_RIGHT.match(g.text)) for g in row) > 0.3 * len(row)
     row.sort(key=lambda g: g.order if from_right else g.x0)
     spacing = 0.0 if from_right else _letter_gap(row, height)
@@ -315,7 +321,8 @@ def _segments(row: list[Glyph], ends: set[int], bars: Sequence[Bar]) -> Line:
     start = last = row[0]
 
     def close() -> None:
-        line.append(Segment(start.x0, last.x1, middle, height, "".join(letters), start.size, start.order,
+        text = _MINUS.sub("⁻", "".join(letters))
+        line.append(Segment(start.x0, last.x1, middle, height, text, size, start.order,
                             last.order in ends))
     for glyph in row:
         if letters:
@@ -323,18 +330,20 @@ def _segments(row: list[Glyph], ends: set[int], bars: Sequence[Bar]) -> Line:
             if from_right:
                 gap = last.x0 - glyph.x1
             barred = gap > 0.1 * height and any(last.x1 - 0.5 <= x <= glyph.x0 + 0.5 for x in near)
-            if (gap > 1.05 * height or barred) and not from_right:
+            jumps = gap > 0.55 * height and abs(glyph.order - last.order) > 3     # the gap between narrow columns
+            if (gap > 1.05 * height or barred or jumps) and not from_right:
                 close()
                 letters = []
                 start = glyph
             elif _has_blank(glyph, gap, height, bool(spacing)):
                 letters.append(" ")
-        letters.append(_letter(glyph, last, height, bottom))
+        is_near = glyph.x0 - last.x1 < 0.25 * height
+        letters.append(_letter(glyph, letters[-1] if letters else "", height, middle) if is_near else glyph.text)
         last = glyph if glyph is start or glyph.x1 >= last.x1 or from_right else last
     if from_right:
         left = min(g.x0 for g in row)
         right = max(g.x1 for g in row)
-        return [Segment(left, right, middle, height, "".join(letters), row[0].size, row[0].order, False)]
+        return [Segment(left, right, middle, height, "".join(letters), size, row[0].order, False)]
     close()
     return line
 
@@ -446,10 +455,10 @@ def _is_same_block(line: Line, before: Line, leading: float, text: str) -> bool:
     above = before[0]
     gap = above.y - first.y
     height = max(above.height, first.height)
-    tolerance = 0.3 if text.endswith("-") else 0.12
-    if first.level != above.level or abs(above.height - first.height) >= tolerance * height:
+    is_alike = abs(above.height - first.height) < 0.12 * height or abs(above.size - first.size) < 0.12 * above.size
+    if first.level != above.level or not (is_alike or text.endswith("-")):
         return False
-    return 0 < gap < 2.05 * height and (not leading or gap < 1.4 * leading)
+    return 0 < gap < min(2.05 * height, 1.4 * (leading or height * 2))
 
 
 def paragraphs(
@@ -461,7 +470,9 @@ def paragraphs(
     blocks: list[Block] = []
     items: list[str] = []
     before: Line = []
-    leading = 0.0
+    gaps = [above[0].y - below[0].y for above, below in zip(lines, lines[1:])]
+    usual = median(gaps) if len(gaps) > 2 else 0.0
+    leading = usual
     left = min((line[0].x0 for line in lines), default=0.0)
 
     def close() -> None:
@@ -476,9 +487,9 @@ def paragraphs(
         if before and not _is_same_block(line, before, leading, items[-1]):
             close()
             items = []
-            leading = 0.0
+            leading = usual
         elif before:
-            leading = leading or before[0].y - line[0].y
+            leading = before[0].y - line[0].y
         if items and len(line) == len(before) == 1 and _goes_on(line[0], before[0], items[-1], left, right):
             letter = before[0].height
             room = right - before[0].x1 > 1.6 * letter
@@ -509,4 +520,5 @@ def _goes_on(after: Segment, before: Segment, text: str, left: float, right: flo
     word = 1 if re.match(r"[가-힣]", after.text) else len(after.text.split()[0]) if after.text.split() else 1
     if before.x1 + width * word > right - 0.2 * after.height:
         return True
-    return not ended and before.x1 - before.x0 > 0.55 * (right - left)
+    begins = after.text[:1].isupper() or after.text[:1].isdigit()
+    return not ended and not begins and before.x1 - before.x0 > 0.6 * (right - left)
