@@ -312,7 +312,7 @@ def read_pdf(
         pdf.close()
     lines = [sheet.lines for sheet in sheets]
     numbers = printed_numbers(lines)
-    left_out = {id(line) for _, _, line in numbers.values()}
+    left_out = {id(line) for sheet, (_, _, line) in numbers.items() if len(lines[sheet]) > 1}
     heads = running_heads([[line for line in page if id(line) not in left_out] for page in lines])
     left_out |= heads.lines
     for sheet in sheets:

@@ -14,8 +14,9 @@ from statistics import median
 from typing import NamedTuple
 
 # %% auto #0
-__all__ = ['MOST_FLOWS', 'EDGE', 'LARGER', 'LONGEST_HEADING', 'column_edges', 'column_of', 'columns_first', 'reading_order',
-           'roman_value', 'to_roman', 'printed_numbers', 'page_runs', 'Heads', 'running_heads', 'mark_headings']
+__all__ = ['MOST_FLOWS', 'EDGE', 'LARGER', 'LONGEST_HEADING', 'MOST_IN_HEADINGS', 'column_edges', 'column_of', 'columns_first',
+           'reading_order', 'roman_value', 'to_roman', 'printed_numbers', 'page_runs', 'Heads', 'running_heads',
+           'mark_headings']
 
 # %% ../../nbs/88_files/21_pdf_layout.ipynb #a230a86f
 from .grid import is_number
@@ -359,6 +360,7 @@ def running_heads(
 # %% ../../nbs/88_files/21_pdf_layout.ipynb #f464edf1
 LARGER: float = 1.18        # How much larger than the text a heading is, at least
 LONGEST_HEADING: int = 90   # Characters
+MOST_IN_HEADINGS: float = 0.1   # Part of the letters that one size of headings may have
 
 
 def _bare(text: str) -> str:
@@ -377,11 +379,13 @@ def mark_headings(
     letters: Counter[float] = Counter()
     for lines in pages:
         for line in lines:
-            letters.update({round(2 * s.size) / 2: len(s.text) for s in line})
+            for segment in line:
+                letters[round(2 * segment.size) / 2] += len(segment.text)
     if not letters:
         return 0
     usual = letters.most_common(1)[0][0]
-    larger = [line for lines in pages for line in lines if _is_heading(line, usual)]
+    rare = {size for size, n in letters.items() if n <= MOST_IN_HEADINGS * letters.total()}
+    larger = [line for lines in pages for line in lines if _is_heading(line, usual) and round(2 * line[0].size) / 2 in rare]
     sizes = sorted({round(line[0].size) for line in larger}, reverse=True)
     if len(larger) > 0.3 * sum(map(len, pages)) or len(sizes) > 6:
         return marked

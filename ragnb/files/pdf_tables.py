@@ -10,8 +10,8 @@ import re
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from itertools import islice
+from dataclasses import dataclass, replace
+from itertools import accumulate, islice
 from statistics import median
 from typing import Any, NamedTuple
 
@@ -212,6 +212,86 @@ class Table:
         return read_cells([*(Cell(0, n, text) for n, text in enumerate(header)), *cells], 1)
 
 
+def _levels(parts: Sequence[list[Line]]) -> list[float]:
+    "Heights of the rows that the cells between two bars have inside, from the top; one for a row that is one."
+    lines = [line for part in parts for line in part]
+    heights: list[list[Line]] = []
+    for line in sorted(lines, key=lambda line: -line[0].y):
+        if heights and heights[-1][0][0].y - line[0].y < 0.5 * line[0].height:
+            heights[-1].append(line)
+        else:
+            heights.append([line])
+    filled = [len(level) for level in heights]
+    n_full = sum(2 * n > len(parts) for n in filled)
+    n_values = sum(any(is_number(line_text(line)) for line in level) for level in heights)
+    are_rows = len(parts) > 1 and n_full > 0.6 * len(heights) and n_values > 0.6 * len(heights) and len(heights) > 1
+    return [level[0][0].y for level in heights] if are_rows else [0.0]
+
+
+def _strips(parts: Sequence[list[Line]]) -> list[tuple[float, float]]:
+    "The columns that the cells between two bars have inside; none for a column that is one."
+    lines = [line for part in parts for line in part]
+    several = [line for line in lines if len(line) > 1]
+    columns = column_edges(lines)
+    return columns if len(several) > max(2, 0.6 * len(lines)) and len(columns) == max(map(len, several)) else []
+
+
+def _cell_text(lines: list[Line], right: float, joiner: Joiner) -> str:
+    "The text of a cell, without dots that lead to the next."
+    text = " ".join(block.text for block in paragraphs(lines, right, joiner))
+    return re.sub(r"(?:\s?[.·․‥…]){4,}\s*$", "", text)
+
+
+def _in_strips(line: Line, strips: Sequence[tuple[float, float]]) -> Iterator[tuple[int, Segment]]:
+    "The segments of a line with their columns inside a cell; a label over several columns is in each of them."
+    for segment in line:
+        touched = [n for n, (start, end) in enumerate(strips) if segment.x0 < end and segment.x1 > start] or [0]
+        values = segment.text.split()
+        if len(values) != len(touched) or not all(map(is_number, values)):
+            values = [segment.text] * len(touched)
+        yield from ((n, replace(segment, text=value)) for n, value in zip(touched, values))
+
+
+def _divided(net: Net, inside: dict[int, list[Line]], joiner: Joiner) -> tuple[list[tuple[float, float]], list[Cell]]:
+    "Columns and cells of a net; rows and columns without a bar between them are divided by the places of their text."
+    rows: dict[int, list[list[Line]]] = defaultdict(list)
+    columns: dict[int, list[list[Line]]] = defaultdict(list)
+    for number, part in inside.items():
+        cell = net.cells[number]
+        if cell.rowspan == 1:
+            rows[cell.row].append(part)
+        if cell.colspan == 1:
+            columns[cell.column].append(part)
+    levels = [_levels(rows[row]) if row in rows else [0.0] for row in range(len(net.rows) - 1)]
+    strips = [_strips(columns[column]) for column in range(len(net.columns) - 1)]
+    first_row = [*accumulate(map(len, levels), initial=0)]
+    first_column = [*accumulate((max(1, len(found)) for found in strips), initial=0)]
+    cells: list[Cell] = []
+    for number, part in inside.items():
+        cell = net.cells[number]
+        row = first_row[cell.row]
+        column = first_column[cell.column]
+        rowspan = first_row[cell.row + cell.rowspan] - row
+        colspan = first_column[cell.column + cell.colspan] - column
+        right = net.columns[cell.column + cell.colspan] - 2
+        own_levels = levels[cell.row] if cell.rowspan == 1 and 2 * len(part) > len(levels[cell.row]) else []
+        own_strips = strips[cell.column] if cell.colspan == 1 else []
+        if len(own_levels) < 2 and not own_strips:
+            cells.append(Cell(row, column, _cell_text(part, right, joiner), rowspan, colspan))
+            continue
+        places: dict[tuple[int, int], list[Line]] = defaultdict(list)
+        for line in part:
+            level = min(range(len(own_levels)), key=lambda n: abs(own_levels[n] - line[0].y)) if len(own_levels) > 1 else 0
+            for strip, segment in _in_strips(line, own_strips):
+                places[level, strip].append([segment])
+        for (level, strip), found in places.items():
+            height = 1 if len(own_levels) > 1 else rowspan
+            text = _cell_text(found, right, joiner)
+            cells.append(Cell(row + level, column + strip, text, height, 1 if own_strips else colspan))
+    edges = [edge for n, found in enumerate(strips) for edge in (found or [(net.columns[n], net.columns[n + 1])])]
+    return edges, cells
+
+
 def ruled_tables(
     lines: Sequence[Line],
     rules: Rules,
@@ -234,11 +314,8 @@ def ruled_tables(
                     inside[number].append(part)
         if not _is_table(net, inside):
             continue
-        for number, part in inside.items():
-            cell = net.cells[number]
-            right = net.columns[cell.column + cell.colspan] - 2
-            cell.text = " ".join(block.text for block in paragraphs(part, right, joiner))
-        table = Table(list(zip(net.columns, net.columns[1:])), net.cells, net.rows[0], net.rows[-1])
+        columns, cells = _divided(net, inside, joiner)
+        table = Table(columns, cells, net.rows[0], net.rows[-1])
         tables.append(table)
         order = min(segment.order for part in inside.values() for line in part for segment in line)
         place = Segment(net.columns[0], net.columns[-1], (table.top + table.bottom) / 2, 10.0, "", 0.0, order, False, 0, table)
@@ -344,7 +421,7 @@ def _row_texts(rows: list[list[Line]], columns: Sequence[tuple[float, float]], j
         for line in row:
             for segment in line:
                 n = column_of(columns, segment)
-                texts[n] = joiner.join(texts[n], segment.text, segment.blank)
+                texts[n] = joiner.join(texts[n], _LEADERS.sub("", segment.text).rstrip(), segment.blank)
         out.append(texts)
     return out
 

@@ -287,6 +287,16 @@ def _letter(glyph: Glyph, before: str, height: float, middle: float) -> str:
     return glyph.text.translate(_LOWERED) if shift < -0.2 and before else glyph.text
 
 
+def _word_text(glyphs: Sequence[Glyph], height: float, middle: float) -> str:
+    "Characters without a gap as text; raised and lowered ones as such, if there are others."
+    if all(g.height <= 0.8 * height for g in glyphs):
+        return "".join(g.text for g in glyphs)
+    letters = ""
+    for glyph in glyphs:
+        letters += _letter(glyph, letters[-1:], height, middle)
+    return _MINUS.sub("⁻", letters)
+
+
 def _letter_gap(row: Sequence[Glyph], height: float) -> float:
     "The gap between the letters of a line that is printed with wide gaps; 0 for others."
     gaps = [after.x0 - before.x1 for before, after in zip(row, row[1:])]
@@ -317,33 +327,27 @@ def _segments(row: list[Glyph], ends: set[int], bars: Sequence[Bar]) -> Line:
     spacing = 0.0 if from_right else _letter_gap(row, height)
     near = [place for place, start, end in bars if start - 1 <= middle <= end + 1]
     line: Line = []
-    letters: list[str] = []
-    start = last = row[0]
+    words: list[list[Glyph]] = [[row[0]]]
+    last = row[0]
 
     def close() -> None:
-        text = _MINUS.sub("⁻", "".join(letters))
-        line.append(Segment(start.x0, last.x1, middle, height, text, size, start.order,
-                            last.order in ends))
-    for glyph in row:
-        if letters:
-            gap = glyph.x0 - last.x1 - spacing
-            if from_right:
-                gap = last.x0 - glyph.x1
-            barred = gap > 0.1 * height and any(last.x1 - 0.5 <= x <= glyph.x0 + 0.5 for x in near)
-            jumps = gap > 0.55 * height and abs(glyph.order - last.order) > 3     # the gap between narrow columns
-            if (gap > 1.05 * height or barred or jumps) and not from_right:
-                close()
-                letters = []
-                start = glyph
-            elif _has_blank(glyph, gap, height, bool(spacing)):
-                letters.append(" ")
-        is_near = glyph.x0 - last.x1 < 0.25 * height
-        letters.append(_letter(glyph, letters[-1] if letters else "", height, middle) if is_near else glyph.text)
-        last = glyph if glyph is start or glyph.x1 >= last.x1 or from_right else last
-    if from_right:
-        left = min(g.x0 for g in row)
-        right = max(g.x1 for g in row)
-        return [Segment(left, right, middle, height, "".join(letters), size, row[0].order, False)]
+        text = " ".join(_word_text(word, height, middle) for word in words)
+        letters = [g for word in words for g in word]
+        left = min(g.x0 for g in letters)
+        right = max(g.x1 for g in letters)
+        line.append(Segment(left, right, middle, height, text, size, letters[0].order, letters[-1].order in ends))
+    for glyph in row[1:]:
+        gap = (last.x0 - glyph.x1 if from_right else glyph.x0 - last.x1) - spacing
+        barred = gap > 0.1 * height and any(last.x1 - 0.5 <= x <= glyph.x0 + 0.5 for x in near)
+        jumps = gap > 0.55 * height and abs(glyph.order - last.order) > 3     # the gap between narrow columns
+        if (gap > 1.05 * height or barred or jumps) and not from_right:
+            close()
+            words = [[glyph]]
+        elif _has_blank(glyph, gap, height, bool(spacing)):
+            words.append([glyph])
+        else:
+            words[-1].append(glyph)
+        last = glyph if glyph.x1 >= last.x1 or from_right or len(words) == len(words[-1]) == 1 else last
     close()
     return line
 
@@ -470,9 +474,8 @@ def paragraphs(
     blocks: list[Block] = []
     items: list[str] = []
     before: Line = []
-    gaps = [above[0].y - below[0].y for above, below in zip(lines, lines[1:])]
-    usual = median(gaps) if len(gaps) > 2 else 0.0
-    leading = usual
+    usual = _usual_leading(lines)
+    leading = 0.0
     left = min((line[0].x0 for line in lines), default=0.0)
 
     def close() -> None:
@@ -484,10 +487,10 @@ def paragraphs(
             blocks.append((OpenParagraph if is_open else Paragraph)("\n".join(items)))
     for line in lines:
         text = line_text(line)
-        if before and not _is_same_block(line, before, leading, items[-1]):
+        if before and not _is_same_block(line, before, leading or usual.get(round(line[0].size), 0.0), items[-1]):
             close()
             items = []
-            leading = usual
+            leading = 0.0
         elif before:
             leading = before[0].y - line[0].y
         if items and len(line) == len(before) == 1 and _goes_on(line[0], before[0], items[-1], left, right):
@@ -500,6 +503,16 @@ def paragraphs(
     if items:
         close()
     return blocks
+
+
+def _usual_leading(lines: Sequence[Line]) -> dict[int, float]:
+    "Size of the font -> the usual distance of its lines."
+    gaps: dict[int, list[float]] = {}
+    for above, below in zip(lines, lines[1:]):
+        size = round(below[0].size)
+        if round(above[0].size) == size and above[0].y > below[0].y:
+            gaps.setdefault(size, []).append(above[0].y - below[0].y)
+    return {size: median(found) for size, found in gaps.items() if len(found) > 2}
 
 
 def _is_full(line: Line, right: float) -> bool:
