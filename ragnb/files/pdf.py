@@ -103,9 +103,11 @@ def _plain_text(textpage: Any) -> str:
 
 def _is_upright(glyphs: Sequence[Glyph]) -> bool:
     "True for a page whose text runs from the top to the bottom, as in Japanese and Chinese books."
-    steps = list(zip(glyphs, glyphs[1:]))
+    if len(glyphs) < 20:
+        return False
+    steps = list(zip(glyphs, glyphs[1:]))[:400]
     down = sum(abs(b.x0 - a.x0) < 0.3 * a.height and 0.5 * a.height < a.middle - b.middle < 1.6 * a.height for a, b in steps)
-    return len(steps) > 20 and 2 * down > len(steps)
+    return 2 * down > len(steps)
 
 
 def _turned_rules(rules: Rules, quarter: int) -> Rules:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import ctypes
+import math
 import re
 from bisect import bisect_right
 from collections import defaultdict
@@ -151,9 +152,18 @@ class Net:
         return self.owners[row][column] if is_inside else None
 
 
-def _covers(bars: Sequence[Bar], place: float, middle: float) -> bool:
+def _by_place(bars: Sequence[Bar]) -> dict[int, list[Bar]]:
+    "Each place near a bar, in points -> the bars there."
+    near: dict[int, list[Bar]] = defaultdict(list)
+    for bar in bars:
+        for place in range(math.floor(bar[0] - _NEAR), math.ceil(bar[0] + _NEAR) + 1):
+            near[place].append(bar)
+    return near
+
+
+def _covers(bars: dict[int, list[Bar]], place: float, middle: float) -> bool:
     "True where a bar at a place reaches over a middle."
-    return any(abs(bar[0] - place) <= _NEAR and bar[1] - 1 <= middle <= bar[2] + 1 for bar in bars)
+    return any(start - 1 <= middle <= end + 1 for _, start, end in bars.get(round(place), ()))
 
 
 def _net_cells(net: Rules) -> Net:
@@ -166,6 +176,8 @@ def _net_cells(net: Rules) -> Net:
     down = [(a + b) / 2 for a, b in zip(rows, rows[1:])]
     n_rows = len(down)
     n_columns = len(across)
+    walls = _by_place(upright)
+    floors = _by_place(level)
     owners = [[-1] * n_columns for _ in down]
     cells: list[Cell] = []
     for row in range(n_rows):
@@ -173,10 +185,10 @@ def _net_cells(net: Rules) -> Net:
             if owners[row][column] >= 0:
                 continue
             right = column + 1
-            while right < n_columns and owners[row][right] < 0 and not _covers(upright, columns[right], down[row]):
+            while right < n_columns and owners[row][right] < 0 and not _covers(walls, columns[right], down[row]):
                 right += 1
             bottom = row + 1
-            while bottom < n_rows and not any(_covers(level, rows[bottom], across[n]) for n in range(column, right)):
+            while bottom < n_rows and not any(_covers(floors, rows[bottom], across[n]) for n in range(column, right)):
                 bottom += 1
             for below in range(row, bottom):
                 for beside in range(column, right):

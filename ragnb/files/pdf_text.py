@@ -35,16 +35,8 @@ class Glyph(NamedTuple):
     blank: int      # Before it: 0 none, 1 one that PDFium guessed, 2 one of the file
     order: int      # Place in the order of drawing
     size: float     # Of the font, in points
-
-    @property
-    def height(self) -> float:
-        "Height of the box."
-        return self.y1 - self.y0
-
-    @property
-    def middle(self) -> float:
-        "Height of the middle above the bottom of the page."
-        return (self.y0 + self.y1) / 2
+    height: float   # Of the box
+    middle: float   # Of the box
 
 
 @dataclass
@@ -90,8 +82,10 @@ def page_glyphs(
     box = raw.FS_RECTF()
     reference = ctypes.byref(box)
     left, bottom, right, top = bounds
-    blank = 0
-    size = height = 0.0
+    level: tuple[float, ...] = ()
+    blank = quarter = 0
+    size = 0.0
+    is_slanted = False
     half = ""
     last = -1
     for index in range(raw.FPDFText_CountChars(textpage)):
@@ -113,27 +107,28 @@ def page_glyphs(
         if not code or code == 0xFFFF or not text:
             page.unknown += 1
             continue
-        if code != 45 and text != "-" and raw.FPDFText_IsGenerated(textpage, index):
-            continue
         if not raw.FPDFText_GetLooseCharBox(textpage, index, reference):
             continue
         place = box.left, box.right, box.bottom, box.top
         if not (left < (place[0] + place[1]) / 2 < right and bottom < (place[2] + place[3]) / 2 < top):
             continue
-        angle = raw.FPDFText_GetCharAngle(textpage, index)
-        quarter = round(angle / _TURN)
-        if abs(angle - quarter * _TURN) > 0.1:
+        if place[2:] != level:     # on one level, turn and size are those of the character before
+            level = place[2:]
+            angle = raw.FPDFText_GetCharAngle(textpage, index)
+            quarter = round(angle / _TURN)
+            is_slanted = abs(angle - quarter * _TURN) > 0.1
+            size = _font_size(raw, textpage, index)
+        if is_slanted:
             page.slanted += 1
             continue
         quarter %= 4
         if quarter:
             place = _turned(place, quarter)
-        if place[1] - place[0] < 0.01 or place[3] - place[2] < 0.5:
+        height = place[3] - place[2]
+        if place[1] - place[0] < 0.01 or height < 0.5:
             continue
-        if place[3] - place[2] != height:
-            height = place[3] - place[2]
-            size = _font_size(raw, textpage, index)
-        page.turns[quarter].append(Glyph(*place, text, blank, index, size))
+        middle = (place[2] + place[3]) / 2
+        page.turns[quarter].append(Glyph(*place, text, blank, index, size, height, middle))
         blank = 0
         last = index
     return page
@@ -175,8 +170,6 @@ _FROM_RIGHT = re.compile(r"[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")    # Hebr
 
 def _printed_twice(glyph: Glyph, before: Glyph, n_twice: int) -> bool:
     "True for a letter that is printed again with a small shift, to look bold; not for the letters of one ligature."
-    if glyph.text != before.text:
-        return False
     if glyph[:4] == before[:4] and glyph.text == "f":
         return n_twice > 1       # ﬀ is two letters in one box
     width = min(glyph.x1 - glyph.x0, before.x1 - before.x0)
@@ -185,24 +178,27 @@ def _printed_twice(glyph: Glyph, before: Glyph, n_twice: int) -> bool:
 
 def _runs(glyphs: Sequence[Glyph]) -> list[list[Glyph]]:
     "Characters that are drawn one after the other on one line."
-    runs: list[list[Glyph]] = []
+    if not glyphs:
+        return []
+    last = glyphs[0]
+    runs = [[last]]
     n_twice = 0
-    for glyph in glyphs:
-        if runs:
-            last = runs[-1][-1]
-            if _printed_twice(glyph, last, n_twice):
-                n_twice += 1
-                continue
-            height = min(glyph.height, last.height)
-            gap = last.x0 - glyph.x1 if _FROM_RIGHT.match(glyph.text) else glyph.x0 - last.x1
-            is_ligature = glyph[:4] == last[:4]
+    for glyph in glyphs[1:]:
+        if glyph.text == last.text and _printed_twice(glyph, last, n_twice):
+            n_twice += 1
+            continue
+        height = min(glyph.height, last.height)
+        reach = 1.05 * height
+        if abs(glyph.middle - last.middle) > 0.3 * height or height < 0.8 * max(glyph.height, last.height):
             overlap = min(glyph.y1, last.y1) - max(glyph.y0, last.y0)
-            is_level = abs(glyph.middle - last.middle) < 0.3 * height and height > 0.8 * max(glyph.height, last.height)
-            reach = 1.05 if is_level else 0.3
-            if is_ligature or overlap > 0.35 * height and -0.6 * height < gap < reach * height:
-                runs[-1].append(glyph)
-                continue
-        runs.append([glyph])
+            reach = 0.3 * height if overlap > 0.35 * height else -math.inf     # raised or lowered, or another line
+        from_right = glyph.text > "\u058f" and _FROM_RIGHT.match(glyph.text)
+        gap = last.x0 - glyph.x1 if from_right else glyph.x0 - last.x1
+        if -0.6 * height < gap < reach or glyph[:4] == last[:4]:
+            runs[-1].append(glyph)
+        else:
+            runs.append([glyph])
+        last = glyph
     return runs
 
 
@@ -289,8 +285,9 @@ def _letter(glyph: Glyph, before: str, height: float, middle: float) -> str:
 
 def _word_text(glyphs: Sequence[Glyph], height: float, middle: float) -> str:
     "Characters without a gap as text; raised and lowered ones as such, if there are others."
-    if all(g.height <= 0.8 * height for g in glyphs):
-        return "".join(g.text for g in glyphs)
+    small = [g.height <= 0.8 * height for g in glyphs]
+    if all(small) or not any(small):
+        return "".join([g.text for g in glyphs])
     letters = ""
     for glyph in glyphs:
         letters += _letter(glyph, letters[-1:], height, middle)
@@ -318,11 +315,11 @@ def _has_blank(glyph: Glyph, gap: float, height: float, spaced: bool) -> bool:
 # %% ../../nbs/88_files/20_pdf_text.ipynb #63670992
 def _segments(row: list[Glyph], ends: set[int], bars: Sequence[Bar]) -> Line:
     "The segments of a row of characters."
-    height = median(g.height for g in row)
+    height = median([g.height for g in row])
     big = [g for g in row if g.height > 0.8 * height]
-    middle = median(g.middle for g in big)
-    size = median(g.size for g in big)
-    from_right = sum(bool(_FROM_RIGHT.match(g.text)) for g in row) > 0.3 * len(row)
+    middle = median([g.middle for g in big])
+    size = median([g.size for g in big])
+    from_right = len(_FROM_RIGHT.findall("".join([g.text for g in row]))) > 0.3 * len(row)
     row.sort(key=lambda g: g.order if from_right else g.x0)
     spacing = 0.0 if from_right else _letter_gap(row, height)
     near = [place for place, start, end in bars if start - 1 <= middle <= end + 1]
