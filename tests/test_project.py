@@ -37,7 +37,7 @@ IMPORT_NAMES = {  # Where a distribution is not imported by its own name
     "llama-index-vector-stores-qdrant": "llama_index.vector_stores.qdrant", "rank-bm25": "rank_bm25",
     "opensearch-py": "opensearchpy", "ir-measures": "ir_measures", "pyyaml": "yaml",
     "llama-index-retrievers-bm25": "llama_index.retrievers.bm25", "haystack-ai": "haystack", "pystemmer": "Stemmer",
-    "ipython": "IPython", "beautifulsoup4": "bs4", "scikit-learn": "sklearn", "markdown-it-py": "markdown_it"}
+    "ipython": "IPython", "scikit-learn": "sklearn", "markdown-it-py": "markdown_it"}
 
 
 def settings() -> dict[str, str]:

@@ -20,24 +20,27 @@ from typing import Any
 
 from llama_index.core.schema import Document
 
-from .converted import CONVERTERS, read_converted
 from .forms import plain_text, reading_form
 from .halves import composed, decode_lines, read_text, replace_halves, replace_halves_in
+from .readers import READERS, read_file
 from .span import InputError
 
 # %% auto #0
-__all__ = ['IGNORE_FILE', 'LEFT', 'HIDDEN', 'Rules', 'SUFFIXES', 'TEXT_KEYS', 'ID_KEYS', 'SCALARS', 'PAGE_BREAK', 'FILE_KEYS',
-           'LONGEST_HEADER', 'Problem', 'n_skipped', 'path_rules', 'find_files', 'record_id', 'keep_metadata',
-           'record_to_document', 'read_yaml_header', 'read_documents', 'sample_data']
+__all__ = ['LOST', 'IGNORE_FILE', 'LEFT', 'HIDDEN', 'Rules', 'SUFFIXES', 'TEXT_KEYS', 'ID_KEYS', 'SCALARS', 'PAGE_BREAK',
+           'FILE_KEYS', 'LONGEST_HEADER', 'Problem', 'n_skipped', 'path_rules', 'find_files', 'record_id',
+           'keep_metadata', 'record_to_document', 'read_yaml_header', 'read_documents', 'sample_data']
 
 # %% ../../nbs/00_documents/06_files.ipynb #d6536b7f
+LOST: str = "lost"   # The kind of a remark on what a file shows and its text lacks
+
+
 @dataclass(frozen=True)
 class Problem:
     "Something that was skipped."
     where: str  # File, with `:line` for a record; `*.png` for several of a kind
     what: str   # What is wrong with it
     n: int = 1  # Files or records
-    kind: str = field(default="", repr=False)  # "taken": the document id belongs to a document of another folder
+    kind: str = field(default="", repr=False)  # "taken": the id belongs to a document of another folder; `LOST`
     names: tuple[str, ...] = field(default=(), repr=False)   # Of several files
 
     def __str__(self) -> str:
@@ -81,7 +84,7 @@ def _some(names: Sequence[str]) -> str:
     return ", ".join(names[:5]) + (f" … (+{len(names) - 5:,})" if len(names) > 5 else "")
 
 # %% ../../nbs/00_documents/06_files.ipynb #619f1420
-SUFFIXES: tuple[str, ...] = (".md", ".markdown", ".txt", ".jsonl", *CONVERTERS)
+SUFFIXES: tuple[str, ...] = (".md", ".markdown", ".txt", ".jsonl", *READERS)
 
 
 def _refused(file: Path, root: Path) -> str:
@@ -194,18 +197,28 @@ def record_id(
     return str(value)
 
 # %% ../../nbs/00_documents/06_files.ipynb #03598b8c
+def _page_breaks(record: Mapping[str, Any]) -> list[str]:
+    "What stands between the pages of a record: a blank line, if the reader of a file does not know better."
+    n = len(record["pages"]) - 1
+    breaks = record.get("page_breaks")
+    is_list = isinstance(breaks, list) and len(breaks) == n and all(isinstance(text, str) for text in breaks)
+    return breaks if is_list else [PAGE_BREAK] * n
+
+
 def _record_text(record: Mapping[str, Any]) -> tuple[str, list[int] | None]:
     "Text of a record, and where its pages start when it has pages."
     pages = record.get("pages")
     is_list = isinstance(pages, list) and pages and all(isinstance(p, str) for p in pages)
-    joined = PAGE_BREAK.join(pages) if is_list else None
+    breaks = _page_breaks(record) if is_list else []
+    joined = "".join(map("".join, zip(pages, [*breaks, ""]))) if is_list else None
     text = next((record[k] for k in TEXT_KEYS if record.get(k) is not None), joined)
     if not isinstance(text, str):
         raise InputError("a record needs 'text' (a string) or 'pages' (a list of strings)")
     if not text.strip():
         raise InputError("the text is empty")
-    ends = accumulate((len(composed(page)) + len(PAGE_BREAK) for page in pages), initial=0) if text == joined else ()
-    return composed(replace_halves(text)), [*ends][:-1] or None
+    sizes = (len(composed(page)) + len(between) for page, between in zip(pages, breaks)) if text == joined else ()
+    starts = [*accumulate(sizes, initial=0)] if text == joined else None
+    return composed(replace_halves(text)), starts
 
 # %% ../../nbs/00_documents/06_files.ipynb #37925aaa
 def keep_metadata(
@@ -237,7 +250,7 @@ def _record_metadata(record: Mapping[str, Any]) -> dict[str, Any]:
     "Everything of a record, and of its `metadata`, that is neither text nor id and that a store can hold."
     inner = record.get("metadata")
     values = {**(inner if isinstance(inner, Mapping) else {}), **record}
-    own = {k: v for k, v in values.items() if k not in (*TEXT_KEYS, *ID_KEYS, "pages")}
+    own = {k: v for k, v in values.items() if k not in (*TEXT_KEYS, *ID_KEYS, "pages", "page_breaks")}
     return {_read_plain(k): _read_plain(v) for k, v in keep_metadata(own).items() if _storable(v)}
 
 # %% ../../nbs/00_documents/06_files.ipynb #c3f52ff5
@@ -366,11 +379,12 @@ def _title_below(text: str, default: str) -> str:
     found = _HEADING.search(text, _header(text)[1])
     return found[1].strip() if found else default
 
-def _file_record(path: Path, notes: list[str]) -> dict[str, Any]:
+def _file_record(path: Path, notes: list[str], lost: list[str]) -> dict[str, Any]:
     "What one file holds, as a record."
-    if path.suffix.lower() in CONVERTERS:
-        record = read_converted(path)
+    if path.suffix.lower() in READERS:
+        record = read_file(path)
         notes += record.pop("notes", [])
+        lost += record.pop("lost", [])
         return record | {"title": record.get("title") or _title(record.get("text", ""), path.stem)}
     if path.suffix.lower() not in SUFFIXES:   # asked for: code, tables, logs
         return {"text": read_text(path, notes), "title": path.name}
@@ -394,14 +408,16 @@ def _file_record(path: Path, notes: list[str]) -> dict[str, Any]:
 def _file_documents(path: Path, name: str) -> Iterator[tuple[str, Document | str | Problem]]:
     "Place and document (or what is wrong with it, or a remark) of everything in one file."
     notes: list[str] = []
+    lost: list[str] = []
     try:
         if path.suffix.lower() == ".jsonl":
             yield from _jsonl_documents(path, name, notes)
         else:
-            yield name, record_to_document(_file_record(path, notes), name, name)
+            yield name, record_to_document(_file_record(path, notes, lost), name, name)
     except (InputError, OSError) as error:
         yield name, (getattr(error, "strerror", None) or str(error)).removeprefix(f"{path.name} ")
     yield from ((name, Problem(name, note, 0)) for note in notes)
+    yield from ((name, Problem(name, told, 0, LOST)) for told in lost)
 
 # %% ../../nbs/00_documents/06_files.ipynb #02fd803b
 _COPIED = re.compile(r"사본|복사본|백업|\bcopy\b|backup|\(\d+\)", re.I)

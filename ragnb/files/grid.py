@@ -8,15 +8,15 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Union
 
 # %% auto #0
-__all__ = ['Block', 'MOST_COLUMNS', 'Row', 'MOST_TEXT', 'MOST_DOWN', 'MOST_ACROSS', 'MOST_INNER', 'LONG_CELL', 'Paragraph',
-           'Heading', 'Grid', 'Cell', 'one_line', 'render', 'placed', 'filled', 'texts', 'is_number', 'inline',
-           'read_cells']
+__all__ = ['Block', 'MOST_COLUMNS', 'Row', 'MOST_DOWN', 'MOST_ACROSS', 'MOST_INNER', 'LONG_CELL', 'Paragraph', 'Heading', 'Grid',
+           'Cell', 'one_line', 'render', 'placed', 'filled', 'texts', 'is_number', 'inline', 'read_cells']
 
 # %% ../../nbs/88_files/01_grid.ipynb #ee44214f
+from ..documents.readers import MOST_TEXT
 from ..documents.span import InputError
 
 # %% ../../nbs/88_files/01_grid.ipynb #70e9d0b0
@@ -39,7 +39,7 @@ class Grid:
 
 Block = Union[Paragraph, Heading, Grid]
 
-@dataclass(eq=False)
+@dataclass(eq=False, slots=True)
 class Cell:
     "A cell of a table, with its place."
     row: int               # From 0; rows and columns are counted with spans
@@ -47,7 +47,7 @@ class Cell:
     text: str = ""
     rowspan: int = 1
     colspan: int = 1
-    blocks: Sequence[Block] = field(default=())   # What is inside, in place of `text`
+    blocks: Sequence[Block] = ()   # What is inside, in place of `text`
 
 # %% ../../nbs/88_files/01_grid.ipynb #43cf9e5c
 def one_line(text: str) -> str:  # Blanks of every kind become one space
@@ -99,9 +99,6 @@ def placed(
 
 # %% ../../nbs/88_files/01_grid.ipynb #35e5c4da
 Row = list[Union[Cell, None]]
-MOST_TEXT: int = 2_000_000   # Characters of a table, separators included
-
-
 def filled(
     cells: Sequence[Cell],
     most: int = MOST_TEXT,    # `InputError` for a table that would be longer

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 # %% auto #0
-__all__ = ['MOST_FIELDS', 'MOST_ON_PAGE', 'MOST_IN_FILE', 'MOST_BOOKMARKS', 'form_values', 'Sheet', 'read_sheet', 'open_pdf',
-           'read_pdf']
+__all__ = ['MOST_FIELDS', 'MOST_ON_PAGE', 'MOST_IN_FILE', 'MOST_BOOKMARKS', 'MOST_RUNS', 'form_values', 'Sheet', 'read_sheet',
+           'open_pdf', 'read_pdf']
 
 # %% ../../nbs/88_files/23_pdf.ipynb #187ad3ed
 from ..documents.markup import counted
@@ -198,15 +198,17 @@ def _with_sentence(before: list[Block], after: list[Block], joiner: Joiner) -> l
     return after[1:]
 
 
-def _breaks(pages: Sequence[Sequence[Block]], joiner: Joiner) -> list[str]:
-    "What stands between pages: a blank line; less where a sentence goes on."
+def _breaks(pages: Sequence[list[Block]], joiner: Joiner) -> list[str]:
+    "What stands between pages: a blank line; less where a sentence goes on, and a hyphen of the line end is dropped."
     breaks: list[str] = []
     for before, after in zip(pages, pages[1:]):
-        if _goes_over(before, after):
-            joined = joiner.join(before[-1].text, after[0].text)
-            breaks.append(" " if len(joined) > len(before[-1].text) + len(after[0].text) else "")
-        else:
+        if not _goes_over(before, after):
             breaks.append("\n\n")
+            continue
+        joined = joiner.join(before[-1].text, after[0].text)
+        start = joined.removesuffix(after[0].text)
+        before[-1] = OpenParagraph(start.rstrip())
+        breaks.append(start[len(start.rstrip()):])
     return breaks
 
 # %% ../../nbs/88_files/23_pdf.ipynb #8577c05d
@@ -216,29 +218,36 @@ def _sheets(numbers: Sequence[int]) -> str:
     return ", ".join(map(str, numbers[:10])) + more
 
 
-def _notes(sheets: Sequence[Sheet], damaged: Sequence[int], heads: dict[str, int], numbers: int) -> list[str]:
-    "What could not be read, and what was left out."
+def _lost(sheets: Sequence[Sheet], damaged: Sequence[int]) -> list[str]:
+    "What the file shows and its text lacks."
     pictures = [n for n, sheet in enumerate(sheets, 1) if sheet.is_picture]
     unreadable = [n for n, sheet in enumerate(sheets, 1) if sheet.unknown > 0.2 * max(5, sheet.n_chars)]
+    slanted = sum(sheet.slanted for sheet in sheets)
+    lost = []
+    if pictures:
+        lost.append(f"pages that are pictures without text and need OCR: {_sheets(pictures)} "
+                    "(ocrmypdf -l kor+eng IN.pdf OUT.pdf adds it)")
+    if damaged:
+        lost.append(f"pages that are damaged: {_sheets(damaged)}")
+    if unreadable:
+        lost.append(f"pages with a font that does not name its letters: {_sheets(unreadable)} "
+                    "(ocrmypdf --force-ocr reads them)")
+    if slanted:
+        lost.append(f"slanted text, such as a watermark: {counted(slanted, 'character')}")
+    return lost
+
+
+def _notes(sheets: Sequence[Sheet], heads: dict[str, int], n_numbers: int) -> list[str]:
+    "What was left out because it is no part of a sentence, and what was not looked at."
     plain = [n for n, sheet in enumerate(sheets, 1) if sheet.plain]
     notes = []
-    if pictures:
-        notes.append(f"pages that are pictures without text and need OCR: {_sheets(pictures)}; "
-                     "ocrmypdf IN.pdf OUT.pdf -l kor+eng adds the text")
-    if damaged:
-        notes.append(f"pages that are damaged: {_sheets(damaged)}")
-    if unreadable:
-        notes.append(f"pages with letters that the font does not name, which are missing: {_sheets(unreadable)}; "
-                     "ocrmypdf --force-ocr reads them")
-    if plain:
-        notes.append(f"pages with too many characters to look for columns and tables: {_sheets(plain)}")
     if heads:
         first = max(heads, key=heads.__getitem__)
-        notes.append(f"running heads kept once and left out later: {sum(heads.values())} lines, such as {first[:60]!r}")
-    if numbers:
-        notes.append(f"page numbers left out of the text: {numbers}")
-    if slanted := sum(sheet.slanted for sheet in sheets):
-        notes.append(f"slanted text left out as a watermark: {counted(slanted, 'character')}")
+        notes.append(f"running heads are kept once: {counted(sum(heads.values()), 'line')} left out, such as {first[:60]!r}")
+    if n_numbers:
+        notes.append(f"printed page numbers are no part of the text: {n_numbers} left out")
+    if plain:
+        notes.append(f"pages read as plain lines: {_sheets(plain)}")
     return notes
 
 # %% ../../nbs/88_files/23_pdf.ipynb #c4de80e6
@@ -299,11 +308,14 @@ def _read_sheets(pdf: Any) -> tuple[list[Sheet], list[int]]:
         room -= min(room, sheets[-1].n_chars)
     return sheets, damaged
 
-# %% ../../nbs/88_files/23_pdf.ipynb #b586a80c
+# %% ../../nbs/88_files/23_pdf.ipynb #763d66a4
+MOST_RUNS: int = 200   # Characters of the counts of printed pages; longer ones are no page numbers
+
+
 def read_pdf(
     path: str | Path,              # `InputError` when it is no PDF, is encrypted, or has no text
     password: str | None = None,   # Of an encrypted file
-) -> dict[str, Any]:   # "pages", "page_breaks" between them, "printed_pages" where they differ, and "notes"
+) -> dict[str, Any]:   # "pages", "page_breaks" between them, "printed_pages" where they differ, "lost" and "notes"
     "Read a PDF as pages of Markdown."
     path = Path(path)
     pdf = open_pdf(path, password)
@@ -322,12 +334,15 @@ def read_pdf(
     mark_headings([sheet.lines for sheet in sheets], bookmarks)
     joiner = Joiner(chain.from_iterable(sheet.lines for sheet in sheets))
     blocks = _page_blocks(sheets, joiner)
+    breaks = _breaks(blocks, joiner)
     pages = [render(page) for page in blocks]
-    notes = _notes(sheets, damaged, heads.texts, len(numbers))
+    lost = _lost(sheets, damaged)
     if not any(page.strip() for page in pages):
-        reason = "; ".join(notes) or "it is probably scanned and needs OCR, by ocrmypdf for example"
+        reason = "; ".join(lost) or "it is probably scanned and needs OCR, by ocrmypdf for example"
         raise InputError(f"{path.name} has {counted(len(pages), 'page')} but no text: {reason}")
-    record: dict[str, Any] = {"pages": pages, "page_breaks": _breaks(blocks, joiner), "notes": notes}
-    if runs := page_runs({sheet: number[:2] for sheet, number in numbers.items()}, len(sheets)):
+    record: dict[str, Any] = {"pages": pages, "page_breaks": breaks, "lost": lost}
+    record["notes"] = _notes(sheets, heads.texts, len(numbers))
+    runs = page_runs({sheet: number[:2] for sheet, number in numbers.items()}, len(sheets))
+    if 0 < len(runs) <= MOST_RUNS:
         record["printed_pages"] = runs
     return record

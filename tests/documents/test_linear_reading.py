@@ -1,22 +1,13 @@
 """Reading legal texts takes steps in proportion to their length, and no line of signs keeps it busy."""
 from __future__ import annotations
 
-import json
-import os
-import struct
 import subprocess
 import sys
-import zipfile
-import zlib
-from pathlib import Path
 
 import growth
 import pytest
-from conftest import ROOT, write
+from conftest import ROOT
 from llama_index.core import Document
-from test_converted import make_docx, make_hwpx, make_pptx, ole
-
-from ragnb.documents.files import read_documents
 
 READERS = [name for name in growth.jobs() if not name.startswith("split")]
 
@@ -96,110 +87,3 @@ def test_marks_of_a_ruling_that_are_repeated() -> None:
     """16,000 of them took 7 seconds, and four times as many sixteen times as long; here are 38,000, in a few seconds of the processor."""
     done = subprocess.run([sys.executable, "-c", MARKS], capture_output=True, text=True, encoding="utf-8", cwd=ROOT)
     assert done.returncode == 0 and done.stdout == "done\n", (done.returncode, done.stderr[-800:])
-
-
-resource = pytest.importorskip("resource", reason="limits a process")
-ENTITIES = '<!DOCTYPE x [<!ENTITY a "가가가가가가가가가가">' + "".join(
-    f'<!ENTITY {b} "{f"&{a};" * 10}">' for a, b in zip("abcdefgh", "bcdefghi")) + "]>"
-READ = """
-import json, resource, sys
-resource.setrlimit(resource.RLIMIT_CPU, (60, 60))
-resource.setrlimit(resource.RLIMIT_AS, (3 * 2**30, 3 * 2**30))
-from ragnb.documents.files import read_documents
-problems = []
-found = {d.id_: [len(d.text), d.text[:200]] for d in read_documents(sys.argv[1], problems)}
-print(json.dumps([found, {p.where: p.what for p in problems if p.n}]))
-"""
-
-
-def make_sheet(path: Path, rows: str, before: str = "") -> None:
-    """A workbook of one sheet, as small as openpyxl takes it."""
-    types, relations = (f"http://schemas.openxmlformats.org/package/2006/{name}" for name in ("content-types", "relationships"))
-    office, main = "http://schemas.openxmlformats.org/officeDocument/2006/relationships", "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
-    sheet = "application/vnd.openxmlformats-officedocument.spreadsheetml"
-    link = '<Relationships xmlns="{}"><Relationship Id="rId1" Type="{}/{}" Target="{}"/></Relationships>'
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as book:
-        book.writestr("[Content_Types].xml", f'<Types xmlns="{types}"><Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/>'
-                      f'<Override PartName="/xl/workbook.xml" ContentType="{sheet}.sheet.main+xml"/>'
-                      f'<Override PartName="/xl/worksheets/sheet1.xml" ContentType="{sheet}.worksheet+xml"/></Types>')
-        book.writestr("_rels/.rels", link.format(relations, office, "officeDocument", "xl/workbook.xml"))
-        book.writestr("xl/workbook.xml", f'<workbook xmlns="{main}" xmlns:r="{office}"><sheets><sheet name="S" sheetId="1" r:id="rId1"/></sheets></workbook>')
-        book.writestr("xl/_rels/workbook.xml.rels", link.format(relations, office, "worksheet", "worksheets/sheet1.xml"))
-        book.writestr("xl/worksheets/sheet1.xml", f'{before}<worksheet xmlns="{main}">{rows}</worksheet>')
-
-
-def cell(place: str, text: str) -> str:
-    return f'<c r="{place}" t="inlineStr"><is><t>{text}</t></is></c>'
-
-
-def changed(make, path: Path, part: str, old: str, new: str, packed: int = zipfile.ZIP_DEFLATED) -> None:
-    """An office file with a change in one part."""
-    make(path)
-    with zipfile.ZipFile(path) as archive:
-        parts = {p.filename: archive.read(p) for p in archive.infolist()}
-    parts[part] = parts[part].decode().replace(old, new, 1).encode()
-    with zipfile.ZipFile(path, "w", packed) as archive:
-        for name, data in parts.items():
-            archive.writestr(name, data)
-
-
-def make_hwp_bomb(path: Path) -> None:
-    """A section of 30 kB that unpacks to 30 MB."""
-    pack = zlib.compressobj(9, zlib.DEFLATED, -15)
-    section = pack.compress(bytes(30 * 2**20)) + pack.flush()
-    path.write_bytes(ole({"FileHeader": b"HWP Document File".ljust(32, b"\0") + struct.pack("<II", 0x05000300, 1), "Section0": section}))
-
-
-def hostile(folder: Path) -> dict[str, str]:
-    """Files that must be named, with what the line must hold."""
-    body, text = "<w:body>", "<w:p><w:r><w:t>&i;</w:t></w:r></w:p>"
-    (folder / "wide.csv").write_text(",".join("a" * 8_000) + "\n" + "b\n" * 8_000)
-    make_sheet(folder / "rows.xlsx", "<sheetData>" + "<row/>" * 1_000_000 + "</sheetData>")
-    changed(make_pptx, folder / "empty.pptx", "ppt/slides/slide1.xml", "</a:p>", "</a:p>" + "<a:p/>" * 400_000)
-    make_hwpx(folder / "stored.hwpx", "<hp:p/>" * 80_000 + "<hp:p><hp:run><hp:t>가</hp:t></hp:run></hp:p>")
-    make_hwp_bomb(folder / "bomb.hwp")
-    changed(make_docx, folder / "empty.docx", "word/document.xml", body, body + "<w:p/>" * 400_000)
-    changed(make_docx, folder / "stored.docx", "word/document.xml", body, body + "<w:p/>" * 80_000, zipfile.ZIP_STORED)
-    changed(make_docx, folder / "words.docx", "word/document.xml", body, ENTITIES.join(("", body)) + text)
-    changed(make_hwpx, folder / "words.hwpx", "Contents/section0.xml", "연차", "&i;")
-    with zipfile.ZipFile(folder / "words.hwpx", "a") as archive:
-        archive.writestr("Contents/section1.xml", f"{ENTITIES}<a>&i;</a>")
-    make_sheet(folder / "words.xlsx", f'<sheetData><row r="1">{cell("A1", "&i;")}</row></sheetData>', ENTITIES)
-    ratio, tags, characters = "100 times", "tags", "2,000,000"
-    return {"wide.csv": characters, "rows.xlsx": ratio,
-            "empty.pptx": ratio, "empty.docx": ratio, "stored.hwpx": tags, "stored.docx": tags, "bomb.hwp": ratio,
-            "words.docx": "", "words.hwpx": "", "words.xlsx": ""}
-
-
-def harmless(folder: Path) -> dict[str, str]:
-    """Files that look like those and must be read, with what they begin with."""
-    make_sheet(folder / "stated.xlsx", f'<dimension ref="A1:XFD900000"/><sheetData><row r="1">{cell("A1", "직급")}</row>'
-               f'<row r="4000">{cell("A4000", "부장")}</row></sheetData>')
-    make_sheet(folder / "corner.xlsx", "<sheetData>" + "".join(f'<row r="{n}">{cell(f"XFD{n}", "가")}</row>' for n in range(1, 200)) + "</sheetData>")
-    write(folder, {"columns.html": "<table>" + "<tr><td colspan=1000>a</tr>" * 1_100,
-                   "comments.html": "<!--" * 50_000 + "연차", "questions.html": "<p>연차</p>" + "<?" * 60_000,
-                   "good.md": "연차는 15일이다.", "long.csv": "구분,일수\n" + "연차,15\n" * 20_000})
-    return {"corner.xlsx": "## S\n\n| 가 |\n|---|\n| 가 |", "columns.html": "| a |\n| --- |\n| a |",
-            "stated.xlsx": "## S\n\n| 직급 |\n|---|\n| 부장 |", "comments.html": "", "questions.html": "연차", "good.md": "연차",
-            "long.csv": "| 구분 | 일수 |\n|---|---|\n| 연차 | 15 |"}
-
-
-@pytest.mark.heavy
-def test_each_is_read_or_named_and_the_rest_is_read(tmp_path: Path) -> None:
-    """In a process with a minute of the processor and 3 GB; it needs a few seconds."""
-    named, read = hostile(tmp_path), harmless(tmp_path)
-    done = subprocess.run([sys.executable, "-c", READ, str(tmp_path)], capture_output=True, text=True, env=os.environ | {"PYTHONUTF8": "1"})
-    assert done.returncode == 0, (done.returncode, done.stderr[-500:])
-    found, problems = json.loads(done.stdout)
-    assert {*found} == {*read} and {*problems} == {*named}
-    assert not [name for name, start in read.items() if not found[name][1].startswith(start)]
-    assert not [(name, problems[name]) for name, told in named.items() if told not in problems[name]]
-    assert found["long.csv"][0] > 200_000
-
-
-def test_rows_and_columns_without_a_value_are_left_out(tmp_path: Path) -> None:
-    make_sheet(tmp_path / "sparse.xlsx", f'<sheetData><row r="1">{cell("A1", "첫째")}{cell("C1", "셋째")}</row><row r="9">{cell("XFD9", "끝")}</row></sheetData>')
-    (tmp_path / "sparse.csv").write_text(",,\n이름,,수량\n,,\n나사,,3\n", encoding="utf-8")
-    found = {d.id_: d.text for d in read_documents(tmp_path, [])}
-    assert found["sparse.csv"] == "| 이름 | 수량 |\n|---|---|\n| 나사 | 3 |"
-    assert found["sparse.xlsx"].splitlines()[-3:] == ["| 첫째 | 셋째 |  |", "|---|---|---|", "|  |  | 끝 |"]
