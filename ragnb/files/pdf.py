@@ -308,8 +308,8 @@ def _read_sheets(pdf: Any) -> tuple[list[Sheet], list[int]]:
         room -= min(room, sheets[-1].n_chars)
     return sheets, damaged
 
-# %% ../../nbs/88_files/23_pdf.ipynb #763d66a4
-MOST_RUNS: int = 200   # Characters of the counts of printed pages; longer ones are no page numbers
+# %% ../../nbs/88_files/23_pdf.ipynb #c8391fe2
+MOST_RUNS: int = 400   # Characters of the counts of printed pages; longer ones are no page numbers
 
 
 def read_pdf(

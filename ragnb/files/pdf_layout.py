@@ -317,19 +317,20 @@ def printed_numbers(
 def page_runs(
     numbers: dict[int, tuple[str, int]],   # Sheet from 0 -> style and value
     n_sheets: int,
-) -> str:   # `1:i, 3:1`: sheet 1 is page i, sheet 3 is page 1, and so on; '' where sheets and pages agree
+) -> str:   # `1:i, 2:ii, 3:1`: the sheets whose number does not follow from the one before; '' where all agree
     "Write printed page numbers as the sheets where a count begins."
     runs: list[str] = []
-    expected: tuple[str, int] | None = None
+    shift = 0
     for sheet in range(n_sheets):
         if sheet not in numbers:
-            expected = expected and (expected[0], expected[1] + 1)
             continue
         style, value = numbers[sheet]
-        if (style, value) != expected:
-            runs.append(f"{sheet + 1}:{to_roman(value) if style == 'i' else value}")
-        expected = style, value + 1
-    return "" if runs in ([], ["1:1"]) else ", ".join(runs)
+        if style == "i":
+            runs.append(f"{sheet + 1}:{to_roman(value)}")
+        elif not runs or runs[-1].endswith(tuple("ivxlc")) or value - sheet != shift:
+            runs.append(f"{sheet + 1}:{value}")
+        shift = value - sheet
+    return "" if runs in ([], [f"{sheet + 1}:{sheet + 1}" for sheet in sorted(numbers)[:1]]) else ", ".join(runs)
 
 # %% ../../nbs/88_files/21_pdf_layout.ipynb #80072b7b
 class Heads(NamedTuple):

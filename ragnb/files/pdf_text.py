@@ -194,7 +194,7 @@ def _runs(glyphs: Sequence[Glyph]) -> list[list[Glyph]]:
             reach = 0.3 * height if overlap > 0.35 * height else -math.inf     # raised or lowered, or another line
         from_right = glyph.text > "\u058f" and _FROM_RIGHT.match(glyph.text)
         gap = last.x0 - glyph.x1 if from_right else glyph.x0 - last.x1
-        if -0.6 * height < gap < reach or glyph[:4] == last[:4]:
+        if -0.6 * max(glyph.height, last.height) < gap < reach or glyph[:4] == last[:4]:
             runs[-1].append(glyph)
         else:
             runs.append([glyph])
