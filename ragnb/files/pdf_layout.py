@@ -15,11 +15,11 @@ from typing import NamedTuple
 
 # %% auto #0
 __all__ = ['MOST_FLOWS', 'EDGE', 'LARGER', 'LONGEST_HEADING', 'MOST_IN_HEADINGS', 'column_edges', 'column_of', 'columns_first',
-           'reading_order', 'roman_value', 'to_roman', 'printed_numbers', 'page_runs', 'Heads', 'running_heads',
-           'mark_headings']
+           'reading_order', 'printed_numbers', 'page_runs', 'Heads', 'running_heads', 'mark_headings']
 
 # %% ../../nbs/88_files/21_pdf_layout.ipynb #a230a86f
 from .grid import is_number
+from .numerals import numeral
 from .pdf_text import Line, line_text, Segment
 
 # %% ../../nbs/88_files/21_pdf_layout.ipynb #d249952d
@@ -65,11 +65,16 @@ def _gutter(lines: Sequence[Line]) -> float | None:
     return best[2] if best else None
 
 
+def _letters(text: str) -> float:
+    "The length of a text; a Korean syllable is as wide as 1.7 letters."
+    return len(text) + 0.7 * len(re.findall(r"[가-힣\u3040-\u30ff\u4e00-\u9fff]", text))
+
+
 def _is_prose(segments: Sequence[Segment], width: float, drawn_apart: bool) -> bool:
     "True for segments that fill their column, with long lines and few numbers."
     if len(segments) < 3:
         return False
-    letters = sum(len(s.text) for s in segments) / len(segments)
+    letters = sum(_letters(s.text) for s in segments) / len(segments)
     full = sum(s.x1 - s.x0 > 0.6 * width for s in segments) / len(segments)
     numbers = sum(is_number(s.text) for s in segments) / len(segments)
     if drawn_apart:
@@ -256,23 +261,10 @@ _PAGE_NUMBER = re.compile(r"(?:[-–—\s\[<]*)(?:(?:page|p\.|쪽)\s*)?(?P<numbe
 _ROMAN = {"i": 1, "v": 5, "x": 10, "l": 50, "c": 100}
 
 
-def roman_value(
-    text: str,   # Of i, v, x, l and c
-) -> int:
-    "Read a Roman number."
+def _roman_value(text: str) -> int:
+    "The value of a Roman number of i, v, x, l and c."
     values = [_ROMAN[letter] for letter in text.lower()]
     return sum(-v if v < after else v for v, after in zip(values, [*values[1:], 0]))
-
-
-def to_roman(
-    number: int,    # From 1
-) -> str:
-    "Write a Roman number in small letters."
-    out = ""
-    for value, letters in ((100, "c"), (90, "xc"), (50, "l"), (40, "xl"), (10, "x"), (9, "ix"), (5, "v"), (4, "iv"), (1, "i")):
-        out += letters * (number // value)
-        number %= value
-    return out
 
 
 def _edges(lines: Sequence[Line]) -> list[Line]:
@@ -293,8 +285,8 @@ def _printed(line: Line) -> tuple[str, int] | None:
     number = match["number"].lower()
     if number.isdigit():
         return "1", int(number)
-    value = roman_value(number)
-    return ("i", value) if to_roman(value) == number else None
+    value = _roman_value(number)
+    return ("i", value) if numeral(value, "lowerRoman") == number else None
 
 
 def printed_numbers(
@@ -326,7 +318,7 @@ def page_runs(
             continue
         style, value = numbers[sheet]
         if style == "i":
-            runs.append(f"{sheet + 1}:{to_roman(value)}")
+            runs.append(f"{sheet + 1}:{numeral(value, 'lowerRoman')}")
         elif not runs or runs[-1].endswith(tuple("ivxlc")) or value - sheet != shift:
             runs.append(f"{sheet + 1}:{value}")
         shift = value - sheet
