@@ -9,12 +9,12 @@ import re
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from itertools import groupby
 from statistics import median
 from typing import NamedTuple
 
 # %% auto #0
-__all__ = ['MOST_FLOWS', 'EDGE', 'LARGER', 'LONGEST_HEADING', 'MOST_IN_HEADINGS', 'column_edges', 'column_of', 'columns_first',
+__all__ = ['MOST_FLOWS', 'EDGE', 'LARGER', 'LONGEST_HEADING', 'LONGEST_RUN', 'column_edges', 'column_of', 'columns_first',
            'reading_order', 'printed_numbers', 'page_runs', 'Heads', 'running_heads', 'mark_headings']
 
 # %% ../../nbs/88_files/21_pdf_layout.ipynb #a230a86f
@@ -353,7 +353,7 @@ def running_heads(
 # %% ../../nbs/88_files/21_pdf_layout.ipynb #f464edf1
 LARGER: float = 1.18        # How much larger than the text a heading is, at least
 LONGEST_HEADING: int = 90   # Characters
-MOST_IN_HEADINGS: float = 0.1   # Part of the letters that one size of headings may have
+LONGEST_RUN: float = 2.0    # Lines of one size in a row, on average; text in larger letters has more
 
 
 def _bare(text: str) -> str:
@@ -377,8 +377,12 @@ def mark_headings(
     if not letters:
         return 0
     usual = letters.most_common(1)[0][0]
-    rare = {size for size, n in letters.items() if n <= MOST_IN_HEADINGS * letters.total()}
-    larger = [line for lines in pages for line in lines if _is_heading(line, usual) and round(2 * line[0].size) / 2 in rare]
+    runs: dict[float, list[int]] = defaultdict(list)
+    for lines in pages:
+        for size, group in groupby(lines, key=lambda line: round(2 * line[0].size) / 2):
+            runs[size].append(len(list(group)))
+    short = {size for size, lengths in runs.items() if sum(lengths) <= LONGEST_RUN * len(lengths)}
+    larger = [line for lines in pages for line in lines if _is_heading(line, usual) and round(2 * line[0].size) / 2 in short]
     sizes = sorted({round(line[0].size) for line in larger}, reverse=True)
     if len(larger) > 0.3 * sum(map(len, pages)) or len(sizes) > 6:
         return marked
