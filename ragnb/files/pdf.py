@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ctypes
 import re
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import chain
@@ -21,7 +20,7 @@ __all__ = ['MOST_FIELDS', 'MOST_ON_PAGE', 'MOST_IN_FILE', 'MOST_BOOKMARKS', 'MOS
 # %% ../../nbs/88_files/23_pdf.ipynb #187ad3ed
 from ..documents.markup import counted
 from ..documents.span import InputError
-from .grid import Block, Grid, Heading, one_line, Paragraph, render
+from .grid import Block, Grid, one_line, Paragraph, render
 from .pdf_layout import mark_headings, page_runs, printed_numbers, reading_order, running_heads
 from .pdf_tables import region_blocks, Rules, ruled_tables, ruling_lines, Table
 from .pdf_text import Glyph, Joiner, Line, OpenParagraph, page_glyphs, Segment, text_lines

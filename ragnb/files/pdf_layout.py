@@ -10,7 +10,6 @@ from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import groupby
-from statistics import median
 from typing import NamedTuple
 
 # %% auto #0
@@ -384,7 +383,7 @@ def mark_headings(
     short = {size for size, lengths in runs.items() if sum(lengths) <= LONGEST_RUN * len(lengths)}
     larger = [line for lines in pages for line in lines if _is_heading(line, usual) and round(2 * line[0].size) / 2 in short]
     sizes = sorted({round(line[0].size) for line in larger}, reverse=True)
-    if len(larger) > 0.3 * sum(map(len, pages)) or len(sizes) > 6:
+    if sum(len(line_text(line)) for line in larger) > 0.3 * letters.total() or len(sizes) > 6:
         return marked
     for line in larger:
         line[0].level = min(3, 1 + sizes.index(round(line[0].size)))

@@ -20,8 +20,8 @@ from typing import Any, NamedTuple
 __all__ = ['MOST_PATHS', 'Box', 'MOST_CROSSINGS', 'MOST_IN_CELL', 'LONG_CELL', 'Rules', 'ruling_lines', 'Net', 'Table',
            'ruled_tables', 'aligned_table', 'region_blocks']
 
-# %% ../../nbs/88_files/22_pdf_tables.ipynb #abc45922
-from .grid import Block, Cell, Grid, is_number, Paragraph, read_cells
+# %% ../../nbs/88_files/22_pdf_tables.ipynb #858cd28b
+from .grid import Block, Cell, is_number, read_cells
 from .pdf_layout import column_edges, column_of
 from .pdf_text import Bar, Joiner, Line, line_text, paragraphs, Segment
 
