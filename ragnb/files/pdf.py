@@ -23,7 +23,7 @@ from ..documents.span import InputError
 from .grid import Block, Grid, one_line, Paragraph, render
 from .pdf_layout import mark_headings, page_runs, printed_numbers, reading_order, running_heads
 from .pdf_tables import region_blocks, Rules, ruled_tables, ruling_lines, Table
-from .pdf_text import Glyph, Joiner, Line, OpenParagraph, page_glyphs, Segment, text_lines
+from .pdf_text import FIELD, Glyph, Joiner, Line, OpenParagraph, page_glyphs, Segment, text_lines
 
 # %% ../../nbs/88_files/23_pdf.ipynb #1a201360
 def _field_value(raw: Any, form: Any, widget: Any) -> str:
@@ -59,7 +59,7 @@ def form_values(
             left, right = sorted((box.left, box.right))
             height = min(12.0, abs(box.top - box.bottom))
             if text:
-                values.append(Segment(left, right, (box.top + box.bottom) / 2, height, text, height, 10**9, False))
+                values.append(Segment(left, right, (box.top + box.bottom) / 2, height, text, height, FIELD, False))
         raw.FPDFPage_CloseAnnot(widget)
     return values
 
@@ -329,7 +329,7 @@ def read_pdf(
     heads = running_heads([[line for line in page if id(line) not in left_out] for page in lines])
     left_out |= heads.lines
     for sheet in sheets:
-        sheet.lines = [line for line in sheet.lines if id(line) not in left_out]
+        sheet.lines = [line for line in sheet.lines if id(line) not in left_out] or sheet.lines
     mark_headings([sheet.lines for sheet in sheets], bookmarks)
     joiner = Joiner(chain.from_iterable(sheet.lines for sheet in sheets))
     blocks = _page_blocks(sheets, joiner)

@@ -271,9 +271,13 @@ def _edges(lines: Sequence[Line]) -> list[Line]:
     return [*lines[:EDGE], *lines[max(EDGE, len(lines) - EDGE):]]
 
 
-def _edge_key(line: Line) -> tuple[str, int]:
-    "What is alike in running heads: the text without its digits, and the height on the page."
-    return re.sub(r"\d+|\b[ivxlc]+\b", "#", line_text(line)), round(line[0].y / 6)
+def _edge_keys(line: Line, sheet: int) -> list[tuple[str, int]]:
+    "What is alike in running heads: the height on the page and the text, or the text with one number that rises with the sheets."
+    text = line_text(line)
+    height = round(line[0].y / 6)
+    numbers = [match for match in re.finditer(r"\d{1,5}", text)]
+    rising = [f"{text[:m.start()]}#{int(m[0]) - sheet}#{text[m.end():]}" for m in numbers[-3:]]
+    return [(text, height), *((key, height) for key in rising)]
 
 
 def _printed(line: Line) -> tuple[str, int] | None:
@@ -337,17 +341,19 @@ def running_heads(
     places: dict[tuple[str, int], list[tuple[int, Line]]] = defaultdict(list)
     for sheet, lines in enumerate(pages):
         for line in _edges(lines):
-            text, height = _edge_key(line)
-            places[text, height].append((sheet, line))
+            for key in _edge_keys(line, sheet):
+                places[key].append((sheet, line))
     left_out: set[int] = set()
     texts: dict[str, int] = {}
     for found in places.values():
         sheets = sorted({sheet for sheet, _ in found})
         near = any(third - first <= 6 for first, third in zip(sheets, sheets[2:]))
-        if near and len(found[0][1]) <= 3 and re.search(r"\w", line_text(found[0][1])):
-            left_out |= {id(line) for _, line in found[1:]}
-            texts[line_text(found[0][1])] = len(found) - 1
-    return Heads(left_out, texts)
+        text = line_text(found[0][1])
+        if near and len(found[0][1]) <= 3 and re.search(r"\w", text):
+            others = {id(line) for sheet, line in found[1:] if len(pages[sheet]) > 1} - left_out
+            left_out |= others
+            texts[text] = texts.get(text, 0) + len(others)
+    return Heads(left_out, {text: n for text, n in texts.items() if n})
 
 # %% ../../nbs/88_files/21_pdf_layout.ipynb #f464edf1
 LARGER: float = 1.18        # How much larger than the text a heading is, at least

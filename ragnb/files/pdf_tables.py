@@ -23,7 +23,7 @@ __all__ = ['MOST_PATHS', 'Box', 'MOST_CROSSINGS', 'MOST_IN_CELL', 'LONG_CELL', '
 # %% ../../nbs/88_files/22_pdf_tables.ipynb #858cd28b
 from .grid import Block, Cell, is_number, read_cells
 from .pdf_layout import column_edges, column_of
-from .pdf_text import Bar, Joiner, Line, line_text, paragraphs, Segment
+from .pdf_text import Bar, FIELD, Joiner, Line, line_text, paragraphs, Segment
 
 # %% ../../nbs/88_files/22_pdf_tables.ipynb #c362e4f6
 MOST_PATHS: int = 4_000   # Of a page
@@ -381,8 +381,8 @@ def _is_confident(columns: Sequence[tuple[float, float]], lines: Sequence[Line])
     n_led = sum(bool(_LEADERS.search(segment.text)) for segment in segments)
     several = [line for line in lines if len(line) > 1]
     most = max(map(len, lines))
-    labels = sum(line[0].text.endswith((":", "：")) for line in several)
-    if len(columns) == 2 and labels > 0.6 * len(several):
+    labels = sum(line[0].text.endswith((":", "：")) or line[-1].order == FIELD for line in several)
+    if len(columns) == 2 and (labels > 0.6 * len(several) or len(several) < 3):
         return False
     letters = sum(len(segment.text) for segment in segments) / len(segments)
     is_short = n_long <= 0.15 * len(segments) and n_led <= 0.2 * len(lines) and letters <= 12 + 7 * len(columns)

@@ -17,8 +17,8 @@ from statistics import median
 from typing import Any, NamedTuple
 
 # %% auto #0
-__all__ = ['Line', 'Bar', 'SAMPLE', 'Glyph', 'PageGlyphs', 'page_glyphs', 'Segment', 'line_text', 'text_lines', 'Joiner',
-           'OpenParagraph', 'paragraphs']
+__all__ = ['FIELD', 'Line', 'Bar', 'EVIDENCE', 'SAMPLE', 'Glyph', 'PageGlyphs', 'page_glyphs', 'Segment', 'line_text',
+           'text_lines', 'Joiner', 'OpenParagraph', 'paragraphs']
 
 # %% ../../nbs/88_files/20_pdf_text.ipynb #230dc011
 from ..documents.text import load_kiwi
@@ -143,12 +143,13 @@ class Segment:
     height: float     # Of the letters
     text: str
     size: float       # Of the font
-    order: int        # Of its first character, in the order of drawing
+    order: int        # Of its first character, in the order of drawing; `FIELD` for the value of a form field
     blank: bool       # A blank of the file follows it
     level: int = 0    # Of a heading, from 1; 0 for others
     blocks: Any = None   # Of a table that stands here in place of text
 
 
+FIELD: int = 10**9            # The order of what is not drawn as text
 Line = list[Segment]          # From left to right
 Bar = tuple[float, float, float]   # A ruling line: its place, and where it begins and ends
 
@@ -363,6 +364,7 @@ _KEEP_HYPHEN = frozenset(
     "open built read write first second third end on off in out co anti pre post multi semi large small left right "
     "top hard soft so".split())
 _WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
+EVIDENCE: float = 4.0   # What one witness counts, in kiwipiepy's log probability
 SAMPLE: int = 60   # Line ends that are looked at to see whether a document breaks lines inside words
 
 
@@ -385,7 +387,7 @@ class Joiner:
             inside = segment.text.split()[1:-1]
             self.words.update(word for part in inside for word in _WORD.findall(part))
         self.sorted = sorted(self.words)
-        self._apart: dict[tuple[str, str], bool] = {}
+        self._apart: dict[tuple[str, str, bool], bool] = {}
         ends = [(before[0], after[0]) for before, after in zip(lines, lines[1:])
                 if len(before) == len(after) == 1 and _is_korean_end(before[0].text, after[0].text)]
         blanks = sum(before.blank for before, _ in ends)
@@ -409,17 +411,18 @@ class Joiner:
             return True
         return "-" in word or word.lower() in _KEEP_HYPHEN or word[-1].isdigit() or rest[0].isdigit()
 
-    def _is_apart(self, before: str, after: str) -> bool:
+    def _is_apart(self, before: str, after: str, room: bool = False) -> bool:
         "True where two Korean line parts are two words."
-        key = " ".join(before.split()[-4:]), " ".join(after.split()[:3])
+        parts = " ".join(before.split()[-4:]), " ".join(after.split()[:3])
+        key = *parts, room
         if key not in self._apart:
             left = before.split()[-1]
             right = after.split()[0]
             whole = left + right
             is_word = any(self.words[whole[:end]] for end in range(len(left) + 1, len(whole))) or self.begins(whole)
-            bias = 4.0 * bool(self.words[left] and self.words[right]) - 4.0 * (is_word and len(left) > 1)
+            bias = EVIDENCE * (bool(self.words[left] and self.words[right]) + room - (is_word and len(left) > 1))
             analyse = load_kiwi().analyze
-            self._apart[key] = analyse(" ".join(key))[0][1] + bias > analyse("".join(key))[0][1] - 1e-3
+            self._apart[key] = analyse(" ".join(parts))[0][1] + bias > analyse("".join(parts))[0][1] - 1e-3
         return self._apart[key]
 
     def join(
@@ -434,9 +437,9 @@ class Joiner:
             return before or after
         if re.search(r"[^\W_]-$", before) and re.match(r"[a-z0-9]", after):
             return before + after if self._is_hyphenated(before, after) else before[:-1] + after
-        if not _is_korean_end(before, after) or blank or room or not self.breaks_words:
+        if not _is_korean_end(before, after) or blank or not self.breaks_words:
             return f"{before} {after}"
-        if self.writes_blanks or not self._is_apart(before, after):
+        if self.writes_blanks or not self._is_apart(before, after, room):
             return before + after
         return f"{before} {after}"
 
@@ -447,7 +450,7 @@ class OpenParagraph(Paragraph):
 
 
 _LIST_MARK = re.compile(r"\s*(?:[-*•·▪■□○●◦※➢✓①-⑳㉮-㉻☐☑]|\(?\d{1,3}[.)]\s|제\s?\d+\s?[조장절항]|[가-하][.)]\s|[ivx]{1,4}[.)]\s)")
-_SENTENCE_END = re.compile(r"[.!?。:;…][\"”’)\]]?$|(?:다|요|함|음|임|됨)$")
+_SENTENCE_END = re.compile(r"[.!?。:;…][\"”’)\]]?$|(?:[니한었았]다|세요|함|음|임|됨)$")
 
 
 def _is_same_block(line: Line, before: Line, leading: float, text: str) -> bool:
@@ -519,7 +522,8 @@ def _is_full(line: Line, right: float) -> bool:
 
 def _goes_on(after: Segment, before: Segment, text: str, left: float, right: float) -> bool:
     "True for a line that the one before goes on in."
-    if _LIST_MARK.match(after.text):
+    is_ending = re.match(r"다\.", after.text) and re.search(r"[가-힣]$", text) and right - before.x1 < 2 * after.height
+    if _LIST_MARK.match(after.text) and not is_ending:
         return False
     if text.endswith("-"):
         return True
