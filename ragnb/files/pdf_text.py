@@ -360,9 +360,9 @@ def text_lines(
 
 # %% ../../nbs/88_files/20_pdf_text.ipynb #46d73d37
 _KEEP_HYPHEN = frozenset(
-    "well self high low long short full part real half cross non ex state one two three four five user time cost data "
-    "open built read write first second third end on off in out co anti pre post multi semi large small left right "
-    "top hard soft so".split())
+    "well self high low long short full part real half cross non one two three four five six user time cost data open "
+    "built read write first second third end large small left right hard soft".split())
+_SUFFIX = re.compile(r"(?:ly|ers?|ings?|ed|est|ary|ments?|ness|ware|en|ners?|i[sz]\w+|ity|ism|wise|less|able)\b")
 _WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
 EVIDENCE: float = 4.0   # What one witness counts, in kiwipiepy's log probability
 SAMPLE: int = 60   # Line ends that are looked at to see whether a document breaks lines inside words
@@ -409,7 +409,8 @@ class Joiner:
             return False
         if self.words[f"{word}-{rest}"] or self.words[f"{word}-{rest}".lower()]:
             return True
-        return "-" in word or word.lower() in _KEEP_HYPHEN or word[-1].isdigit() or rest[0].isdigit()
+        is_compound = word.lower() in _KEEP_HYPHEN and not _SUFFIX.match(rest)
+        return "-" in word or is_compound or word[-1].isdigit() or rest[0].isdigit()
 
     def _is_apart(self, before: str, after: str, room: bool = False) -> bool:
         "True where two Korean line parts are two words."
@@ -450,7 +451,7 @@ class OpenParagraph(Paragraph):
 
 
 _LIST_MARK = re.compile(r"\s*(?:[-*•·▪■□○●◦※➢✓①-⑳㉮-㉻☐☑]|\(?\d{1,3}[.)]\s|제\s?\d+\s?[조장절항]|[가-하][.)]\s|[ivx]{1,4}[.)]\s)")
-_SENTENCE_END = re.compile(r"[.!?。:;…][\"”’)\]]?$|(?:[니한었았]다|세요|함|음|임|됨)$")
+_SENTENCE_END = re.compile(r"[.!?。:;…][\"”’)\]]?$|(?:[니한었았는이있없]다|세요|함|음|임|됨)$")
 
 
 def _is_same_block(line: Line, before: Line, leading: float, text: str) -> bool:
