@@ -22,7 +22,7 @@ from llama_index.core.schema import Document
 
 from .forms import plain_text, reading_form
 from .halves import composed, decode_lines, read_text, replace_halves, replace_halves_in
-from .readers import READERS, read_file
+from .readers import READERS, read_by_ending
 from .span import InputError
 
 # %% auto #0
@@ -382,7 +382,7 @@ def _title_below(text: str, default: str) -> str:
 def _file_record(path: Path, notes: list[str], lost: list[str]) -> dict[str, Any]:
     "What one file holds, as a record."
     if path.suffix.lower() in READERS:
-        record = read_file(path)
+        record = read_by_ending(path)
         notes += record.pop("notes", [])
         lost += record.pop("lost", [])
         return record | {"title": record.get("title") or _title(record.get("text", ""), path.stem)}
@@ -428,6 +428,15 @@ def _digest(file: Path) -> str:
         return hashlib.sha256(file.read_bytes()).hexdigest()
     except OSError:
         return str(file)
+
+_HANGUL = {".hwp", ".hwpx"}
+
+def _same_text(file: Path, name: str, text: str, texts: dict[str, str]) -> str:
+    "The name of a Hangul file of the other format with the same text; '' without one."
+    if file.suffix.lower() not in _HANGUL:
+        return ""
+    first = texts.setdefault(hashlib.sha256("".join(text.split()).encode()).hexdigest(), name)
+    return first if Path(first).suffix.lower() != file.suffix.lower() else ""
 
 def _copies(files: Sequence[Path], root: Path) -> dict[Path, list[Path]]:
     "Each file that is read -> the files with the same bytes, which are not."
@@ -481,12 +490,15 @@ def read_documents(
         return composed(file.relative_to(root).as_posix() if root.is_dir() else file.name)
     files, seen = find_files(path, problems, base, include, exclude), {}
     copies = _copies(files, Path(path)) if once and len(files) > 1 else dict.fromkeys(files, ())
+    texts: dict[str, str] = {}       # Hash of a text -> the file that has it
     for file, others in copies.items():
         name, same = name_of(file), [*map(name_of, others)]
         problems += (Problem(other, f"the same file as {name}, read once", 0) for other in same)
         for where, item in _file_documents(file, name):
             if not isinstance(item, Document):
                 problems.append(item if isinstance(item, Problem) else Problem(where, item))
+            elif once and (first := _same_text(file, name, item.text, texts)):
+                problems.append(Problem(name, f"the same text as {first}, read once", 0))
             elif first := seen.get(item.id_):
                 is_row = where.rpartition(":")[0] == first.rpartition(":")[0] != ""
                 way = '; pages of one document are one line: {"doc_id": …, "pages": ["…", "…"]}' if is_row else ""

@@ -19,7 +19,7 @@ from .span import Span
 from .text import trim_span
 
 # %% auto #0
-__all__ = ['Table', 'bare_line', 'find_tables', 'Heading', 'find_headings']
+__all__ = ['Table', 'bare_line', 'is_value', 'find_tables', 'Heading', 'find_headings']
 
 # %% ../../nbs/00_documents/08_markdown.ipynb #c9020312
 _INDENTED = re.compile(r"^(?: {4}| {0,3}\t)", re.M)
@@ -80,7 +80,7 @@ def _blocks(text: str) -> _Blocks:
 class Table:
     "A Markdown table, as spans."
     span: Span
-    header: Span              # Header row and delimiter row; empty when the table has none
+    header: Span              # Header row, delimiter row and labels below it; empty when the table has none
     rows: tuple[Span, ...]    # The other rows, with the lines that continue them
 
 # %% ../../nbs/00_documents/08_markdown.ipynb #2be71958
@@ -134,6 +134,33 @@ def _rows(bare: Sequence[str], first: int, headed: bool, outer: bool) -> list[li
         j += 1
     return rows
 
+# %% ../../nbs/00_documents/08_markdown.ipynb #73e27a1c
+_VALUE = re.compile(r"[(\[△▲+\-−]?[₩$€£]?\s?\d[\d,.\s]*(?:%|[^\W\d]{1,3})?[)\]]?|[-–—·*]|\d{4}[-./년]\s?\d{1,2}.{0,12}")
+
+
+def is_value(text: str) -> bool:
+    "Check whether a cell is a value: a number with its unit, a date, a dash."
+    return _VALUE.fullmatch(text) is not None
+
+
+def _cells(row: str) -> list[str]:
+    "The cells of a row."
+    return [cell.strip() for cell in _PIPE.split(row.removeprefix("|").removesuffix("|"))]
+
+def _n_labels(first: str, rows: Sequence[str]) -> int:
+    "Count the rows of labels below a first row that is a title or empty; `rows` are the first of the table."
+    above = {cell for cell in _cells(first) if cell}
+    n = 0
+    while n + 1 < len(rows) and len(above) < 2:
+        labels = {cell for cell in _cells(rows[n]) if cell}
+        if any(map(is_value, labels)):
+            return 0
+        above = labels
+        n += 1
+    if not n or len(above) < 2:
+        return 0
+    return n if not any(_cells(first)) or any(map(is_value, _cells(rows[n]))) else 0
+
 # %% ../../nbs/00_documents/08_markdown.ipynb #92f3f293
 def find_tables(text: str) -> list[Table]:  # In order, disjoint
     "Find the Markdown tables of a text."
@@ -151,7 +178,10 @@ def find_tables(text: str) -> list[Table]:  # In order, disjoint
         first = i + 2 if headed else i
         header = Span(start, lines[i + 1].end if headed else start)
         found = _rows(bare, first, headed, bare[i].startswith("|"))
-        rows = tuple(lines[row[0]].hull(lines[row[-1]]) for row in found)
+        n_labels = _n_labels(bare[i], [bare[row[0]] for row in found[:4]]) if headed else 0
+        if n_labels:
+            header = Span(start, lines[found[n_labels - 1][-1]].end)
+        rows = tuple(lines[row[0]].hull(lines[row[-1]]) for row in found[n_labels:])
         out.append(Table(Span(start, rows[-1].end if rows else header.end), header, rows))
         i = found[-1][-1] + 1 if found else first
     return form.back(out)

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from .span import InputError, install_command
 
 # %% auto #0
-__all__ = ['READERS', 'MOST_TEXT', 'Reader', 'most_text', 'read_file']
+__all__ = ['READERS', 'MOST_TEXT', 'Reader', 'most_text', 'read_by_ending']
 
 # %% ../../nbs/00_documents/07_readers.ipynb #b4c3b8ec
 class Reader(NamedTuple):
@@ -44,7 +44,7 @@ def most_text(path: Path) -> int:  # Characters
     return max(MOST_TEXT, 50 * path.stat().st_size)
 
 
-def read_file(
+def read_by_ending(
     path: Path,          # Its ending is in `READERS`
 ) -> dict[str, Any]:     # "text" or "pages", and maybe "title", "notes", "lost"; `InputError` says what is wrong
     "Read a file as a record."

@@ -96,7 +96,8 @@ def _table_rows(document: Document) -> Iterator[_Candidate]:
     "Questions from the rows of the tables of a document that have a label and a cell to ask about."
     text, headings, title = document.text, find_headings(document.text), _title_of(document)
     for table in find_tables(text):
-        names = _cells(table.header.of(text).split("\n")[0]) if table.header else []
+        lines = table.header.of(text).split("\n")
+        names = _cells(lines[0] if len(lines) < 3 else lines[-1]) if table.header else []     # below a title
         above = next((h for h in reversed(headings) if h.start < table.span.start), None)
         section = _bare_title(above.path[-1]) if above else ""
         for n, row in enumerate(table.rows):

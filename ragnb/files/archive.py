@@ -39,6 +39,9 @@ def check_ratio(
                          f"more than {MOST_RATIO} times as much")
 
 # %% ../../nbs/88_files/02_archive.ipynb #24fdc5eb
+_SAFE: dict[str, Any] = {"resolve_entities": False, "no_network": True, "remove_comments": True, "remove_pis": True}
+
+
 class Archive:
     "The parts of a zip archive; `InputError` for one that is no archive, is encrypted, or is over a limit."
 
@@ -93,13 +96,6 @@ class Archive:
         "Names of the parts, in the order of the archive."
         return iter(self._sizes)
 
-    def open(
-        self,
-        name: str,   # Of a part; `KeyError` if it is not there
-    ) -> Any:        # A file, to be closed
-        "Open a part, to read it piece by piece."
-        return self._zip.open(name)
-
     def xml(
         self,
         name: str,   # Of a part; `KeyError` if it is not there
@@ -108,11 +104,28 @@ class Archive:
         from lxml import etree
         if self._sizes.get(name, 0) > MOST_XML:
             raise InputError(f"{self.path.name} holds {name!r} of {self._sizes[name]:,} bytes, more than {MOST_XML:,}")
-        options = {"resolve_entities": False, "no_network": True, "remove_comments": True, "remove_pis": True}
-        root = etree.fromstring(self._zip.read(name), etree.XMLParser(**options))
+        root = etree.fromstring(self._zip.read(name), etree.XMLParser(**_SAFE))
         if root.getroottree().docinfo.doctype:
             raise InputError(f"{self.path.name} declares entities in {name!r}, which are not read")
         return root
+
+    def elements(
+        self,
+        name: str,      # Of a part; `KeyError` if it is not there
+        *names: str,    # Local names
+    ) -> Iterator[Any]:
+        "Return the elements of a large part one by one; each is cleared when the next is asked for."
+        from lxml import etree
+        with self._zip.open(name) as source:
+            events = etree.iterparse(source, events=("end",), tag=[f"{{*}}{one}" for one in names], **_SAFE)
+            for _, element in events:
+                yield element
+                element.clear()
+                above = element.getparent()
+                while above is not None and element.getprevious() is not None:
+                    del above[0]
+        if events.root is not None and events.root.getroottree().docinfo.doctype:
+            raise InputError(f"{self.path.name} declares entities in {name!r}, which are not read")
 
     def related(
         self,

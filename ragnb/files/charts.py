@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from .archive import child, number, tag
-from .grid import Block, Grid, Paragraph, one_line
+from .grid import Block, Grid, Paragraph, on_one_line
 
 # %% auto #0
 __all__ = ['MOST_POINTS', 'chart_blocks']
@@ -22,9 +22,9 @@ def _points(series: Any, *names: str) -> dict[int, str]:
     for name in names:
         part = child(series, name)
         if part is not None:
-            found = {number(point, "idx"): one_line("".join(child(point, "v").itertext()))
+            found = {number(point, "idx"): on_one_line("".join(child(point, "v").itertext()))
                      for point in part.iter() if tag(point) == "pt" and child(point, "v") is not None}
-            return found or {0: one_line(" ".join(part.itertext()))}
+            return found or {0: on_one_line(" ".join(part.itertext()))}
     return {}
 
 def _shown(text: str) -> str:
@@ -43,7 +43,7 @@ def chart_blocks(
     chart = child(root, "chart")
     title = child(chart, "title")
     texts = [e.text or "" for e in title.iter() if tag(e) in ("t", "v")] if title is not None else []
-    told = one_line("".join(texts))
+    told = on_one_line("".join(texts))
     series = [e for e in root.iter() if tag(e) == "ser"]
     names = [_points(one, "tx").get(0, "") for one in series]
     columns = [_points(one, "val", "yVal", "bubbleSize") for one in series]

@@ -12,7 +12,7 @@ from typing import Any
 
 from ..documents.halves import read_text
 from ..documents.readers import most_text
-from .grid import Cell, read_cells, render
+from .grid import Cell, read_cells, to_markdown
 
 # %% auto #0
 __all__ = ['DELIMITERS', 'delimiter_of', 'read_csv']
@@ -21,15 +21,26 @@ __all__ = ['DELIMITERS', 'delimiter_of', 'read_csv']
 DELIMITERS: str = ",;\t|"   # In the order of preference
 
 
-def delimiter_of(text: str) -> str:
+def delimiter_of(
+    text: str,
+) -> tuple[str, int]:   # And how many fields most lines have
     "Find the delimiter of a CSV text."
     lines = [line for line in io.StringIO(text[:100_000]) if line.strip()][:50]
-
-    def fit(delimiter: str) -> int:
+    found = []
+    for delimiter in DELIMITERS:
         sizes = [len(row) for row in csv.reader(lines, delimiter=delimiter) if row]
         usual = max(set(sizes), key=sizes.count, default=1)
-        return sizes.count(usual) * min(usual, 5) if usual > 1 else 0
-    return max(DELIMITERS, key=fit)
+        found.append((sizes.count(usual) * min(usual, 5) if usual > 1 else 0, delimiter, usual))
+    _, delimiter, usual = max(found, key=lambda one: one[0])
+    return delimiter, usual
+
+
+def _with_preamble(rows: list[list[str]], delimiter: str, usual: int) -> list[list[str]]:
+    "Rows in which the lines above the first blank one are whole, if all have fewer fields than the table."
+    end = next((at for at, row in enumerate(rows) if not any(row)), 0)
+    if not end or any(len(row) >= usual for row in rows[:end]):
+        return rows
+    return [[f"{delimiter} ".join(map(str.strip, row))] for row in rows[:end]] + rows[end:]
 
 
 def read_csv(
@@ -38,8 +49,9 @@ def read_csv(
     "Read a CSV file as Markdown."
     notes: list[str] = []
     text = read_text(path, notes)
-    rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter_of(text))
+    delimiter, usual = delimiter_of(text)
+    rows = _with_preamble([*csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)], delimiter, usual)
     cells = []
     for row, values in enumerate(rows):
         cells += [Cell(row, column, value) for column, value in enumerate(values) if value]
-    return {"text": render(read_cells(cells, most=most_text(path))), "notes": notes}
+    return {"text": to_markdown(read_cells(cells, most=most_text(path))), "notes": notes}

@@ -14,11 +14,11 @@ from typing import Any
 from ..documents.readers import most_text
 from .archive import Archive, attribute, child, number, tag
 from .charts import chart_blocks
-from .grid import Block, Cell, Grid, Heading, Paragraph, inline, one_line, read_cells, render
+from .grid import Block, Cell, Paragraph, Title, inline, on_one_line, read_cells, to_markdown
 from .numerals import Numbering
 
 # %% auto #0
-__all__ = ['LONGEST_HEADING', 'Style', 'Styles', 'Item', 'joined', 'WordReader', 'read_docx']
+__all__ = ['LONGEST_HEADING', 'Style', 'Styles', 'Item', 'join_items', 'WordReader', 'frame_of', 'read_docx']
 
 # %% ../../nbs/88_files/06_docx.ipynb #b7d8e33c
 _OFF = {"0", "false", "off"}
@@ -93,6 +93,38 @@ class Styles:
             outline = int(found[1]) - 1 if found else 0 if names[0] in ("title", "제목") else None
         return 0 if outline is None or outline > 8 else outline + 1
 
+    def hides(
+        self,
+        run: Any,
+        key: str | None,   # Style of the paragraph
+    ) -> bool:
+        "Check whether Word does not show a run."
+        vanish = child(run, "rPr", "vanish")
+        if vanish is not None:
+            return _is_on(vanish)
+        of_run = self.find(attribute(child(run, "rPr", "rStyle"), "val"), "hidden")
+        return bool(self.find(key, "hidden") if of_run is None else of_run)
+
+    def label(
+        self,
+        lists: Numbering,
+        key: str | None,     # Style of the paragraph
+        paragraph: Any,
+    ) -> str:                # '' for a paragraph of no list
+        "Count a paragraph, and write its number as Word shows it."
+        stated = child(paragraph, "pPr", "numPr")
+        of = attribute(child(stated, "numId"), "val") or self.find(key, "list")
+        if not of or of == "0":
+            return ""
+        level = child(stated, "ilvl")
+        if level is not None:
+            return lists.label(of, number(level, "val"))
+        for name in (key, *(style.base for style in self.line(key))):
+            at = lists.level_of_style(of, name) if name else None
+            if at is not None:
+                return lists.label(of, at)
+        return lists.label(of, self.find(key, "level") or 0)
+
 # %% ../../nbs/88_files/06_docx.ipynb #cb6e1134
 _DELETED = {"del", "moveFrom"}
 _SKIPPED = {"pPr", "rPr", "sectPr", "instrText", "delText", "Fallback", "rt", "commentReference", "sdtPr"}
@@ -102,11 +134,24 @@ _PAGE_NUMBER = re.compile(r"(?:page|of|쪽|페이지|면|[\s\d\-–/|·.])*", re
 LONGEST_HEADING: int = 200   # Characters; a longer paragraph is text, whatever its style
 
 
+def _inside(element: Any, name: str) -> Iterator[Any]:
+    "Rows of a table or cells of a row, also within wrappers."
+    for inner in element:
+        if tag(inner) == name:
+            yield inner
+        elif tag(inner) in _INSIDE:
+            yield from _inside(inner, name)
+
+def _size(element: Any, *names: str) -> int:
+    "Characters of the texts in an element."
+    return sum(len(inner.text or "") for inner in element.iter() if tag(inner) in names)
+
+
 class Item(Paragraph):
     "A paragraph that Word numbers."
 
 
-def joined(blocks: Iterable[Block]) -> list[Block]:
+def join_items(blocks: Iterable[Block]) -> list[Block]:
     "Join the items of a list, one a line."
     out: list[Block] = []
     for block in blocks:
@@ -124,7 +169,7 @@ class WordReader:
         self.archive = archive
         found = [name for kind, name in archive.related("").values() if kind == "officeDocument"]
         self.main = found[0] if found else "word/document.xml"
-        self._links = archive.related(self.main)
+        self.links = archive.related(self.main)
         self._styles = Styles(self._part("styles"))
         self._lists = Numbering.of(self._part("numbering"))
         self._texts = {kind: self._notes(f"{kind}s") for kind in ("footnote", "endnote")}   # Id -> element
@@ -134,7 +179,7 @@ class WordReader:
 
     def _part(self, kind: str) -> Any:
         "The root of a part that the document refers to; None where there is none."
-        names = [name for of, name in self._links.values() if of == kind and name in self.archive]
+        names = [name for of, name in self.links.values() if of == kind and name in self.archive]
         return self.archive.xml(names[0]) if names else None
 
     def _notes(self, kind: str) -> dict[str, Any]:
@@ -142,23 +187,15 @@ class WordReader:
         root = self._part(kind)
         return {attribute(note, "id") or "": note for note in (root if root is not None else ())}
 
-    def _is_hidden(self, run: Any, style: str | None) -> bool:
-        "True for a run that Word does not show."
-        vanish = child(run, "rPr", "vanish")
-        if vanish is not None:
-            return _is_on(vanish)
-        of_run = self._styles.find(attribute(child(run, "rPr", "rStyle"), "val"), "hidden")
-        return bool(self._styles.find(style, "hidden") if of_run is None else of_run)
-
     def _read_run(self, element: Any, style: str | None, text: list[str], behind: list[Block],
                   notes: list[str]) -> None:
         "Add what is inside an element of a paragraph to its text, and to what follows it."
         for inner in element:
             name = tag(inner)
             if name in _DELETED:
-                self.deleted += sum(len(e.text or "") for e in inner.iter() if tag(e) in ("delText", "t"))
-            elif name == "r" and self._is_hidden(inner, style):
-                self.hidden += sum(len(e.text or "") for e in inner.iter() if tag(e) == "t")
+                self.deleted += _size(inner, "delText", "t")
+            elif name == "r" and self._styles.hides(inner, style):
+                self.hidden += _size(inner, "t")
             elif name == "t":
                 text.append(inner.text or "")
             elif name in _SIGN:
@@ -177,29 +214,10 @@ class WordReader:
             elif name == "txbxContent":
                 behind += self.body(inner)
             elif name == "chart":
-                part = self._links.get(attribute(inner, "id") or "", ("", ""))[1]
+                part = self.links.get(attribute(inner, "id") or "", ("", ""))[1]
                 behind += chart_blocks(self.archive.xml(part)) if part in self.archive else []
             elif name not in _SKIPPED:
                 self._read_run(inner, style, text, behind, notes)
-
-    def _label(self, paragraph: Any, style: str | None) -> str:
-        "The number of a paragraph, as Word shows it."
-        stated = child(paragraph, "pPr", "numPr")
-        key = attribute(child(stated, "numId"), "val") or self._styles.find(style, "list")
-        if not key or key == "0":
-            return ""
-        level = child(stated, "ilvl")
-        if level is not None:
-            return self._lists.label(key, number(level, "val"))
-        for name in self._style_names(style):
-            at = self._lists.level_of_style(key, name)
-            if at is not None:
-                return self._lists.label(key, at)
-        return self._lists.label(key, self._styles.find(style, "level") or 0)
-
-    def _style_names(self, style: str | None) -> list[str]:
-        "Ids of a style and its bases."
-        return [style, *(of.base for of in self._styles.line(style))] if style else []
 
     def paragraph(
         self,
@@ -214,13 +232,13 @@ class WordReader:
         body = "".join(text).replace("\xa0", " ").strip()
         if not body:
             return behind
-        label = self._label(element, style)
+        label = self._styles.label(self._lists, style, element)
         is_close = not label or label.endswith(" ") or label.endswith("조") and body.startswith("(")
         whole = f"{label}{'' if is_close else ' '}{body}"
         depth = self._styles.depth(style, element)
         if depth and len(whole) <= LONGEST_HEADING and not label.endswith("- "):
             rest = [Paragraph("\n".join(notes))] if notes else []
-            return [Heading(one_line(whole), depth), *rest, *behind]
+            return [Title(on_one_line(whole), depth), *rest, *behind]
         return [Item("\n".join([whole, *notes])) if label else Paragraph("\n".join([whole, *notes])), *behind]
 
     def body(self, element: Any) -> list[Block]:
@@ -234,15 +252,7 @@ class WordReader:
                 blocks += self._table(inner)
             elif name in _INSIDE:
                 blocks += self.body(inner)
-        return joined(blocks)
-
-    def _inside(self, element: Any, name: str) -> Iterator[Any]:
-        "Rows of a table or cells of a row, also within wrappers."
-        for inner in element:
-            if tag(inner) == name:
-                yield inner
-            elif tag(inner) in _INSIDE:
-                yield from self._inside(inner, name)
+        return join_items(blocks)
 
     def _table(self, table: Any) -> list[Block]:
         "Read a table; a cell that goes on below another becomes a span."
@@ -250,14 +260,14 @@ class WordReader:
         above: dict[int, Cell] = {}      # Column -> the cell that may go on below
         n_header = 0
         row = 0
-        for line in self._inside(table, "tr"):
+        for line in _inside(table, "tr"):
             about = child(line, "trPr")
             if child(about, "del") is not None:
-                self.deleted += sum(len(e.text or "") for e in line.iter() if tag(e) in ("delText", "t"))
+                self.deleted += _size(line, "delText", "t")
                 continue
             n_header += row == n_header and _is_on(child(about, "tblHeader"))
             column = number(child(about, "gridBefore"), "val") if about is not None else 0
-            for field in self._inside(line, "tc"):
+            for field in _inside(line, "tc"):
                 merge = child(field, "tcPr", "vMerge")
                 wide = child(field, "tcPr", "gridSpan")
                 colspan = 1 if wide is None else max(1, number(wide, "val", 1))
@@ -272,18 +282,19 @@ class WordReader:
             row += 1
         return read_cells(cells, n_header if n_header < row else 0, most=most_text(self.archive.path))
 
-    def frame(self) -> list[list[Block]]:  # Headers and footers, each text once; [] for one of page numbers
-        "Read what is printed on every page."
-        found = []
-        for kind in ("header", "footer"):
-            texts: dict[str, None] = {}
-            for of, name in self._links.values():
-                if of == kind and name in self.archive:
-                    texts |= dict.fromkeys(inline([block]) for block in self.body(self.archive.xml(name)))
-            found.append([Paragraph(text) for text in texts if not _PAGE_NUMBER.fullmatch(text)])
-        return found
-
 # %% ../../nbs/88_files/06_docx.ipynb #0b39598f
+def frame_of(
+    reader: WordReader,
+    kind: str,             # "header" or "footer"
+) -> list[Block]:
+    "Read what is printed on every page, each text once."
+    texts: dict[str, None] = {}
+    for of, name in reader.links.values():
+        if of == kind and name in reader.archive:
+            texts |= dict.fromkeys(inline([block]) for block in reader.body(reader.archive.xml(name)))
+    return [Paragraph(text) for text in texts if not _PAGE_NUMBER.fullmatch(text)]
+
+
 def read_docx(
     path: Path,            # A Word document
 ) -> dict[str, Any]:       # "text" and "lost"
@@ -291,10 +302,11 @@ def read_docx(
     reader = WordReader(Archive(path))
     root = reader.archive.xml(reader.main)
     blocks = reader.body(child(root, "body"))
-    header, footer = reader.frame()
+    header = frame_of(reader, "header")
+    footer = frame_of(reader, "footer")
     lost = []
     if reader.hidden:
         lost.append(f"hidden text was left out: {reader.hidden:,} characters")
     if reader.deleted:
         lost.append(f"tracked changes were read as accepted: {reader.deleted:,} deleted characters were left out")
-    return {"text": render([*blocks[:1], *header, *blocks[1:], *footer]), "lost": lost}
+    return {"text": to_markdown([*blocks[:1], *header, *blocks[1:], *footer]), "lost": lost}

@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from typing import Union
 
 # %% auto #0
-__all__ = ['Block', 'MOST_COLUMNS', 'Row', 'MOST_DOWN', 'MOST_ACROSS', 'MOST_INNER', 'LONG_CELL', 'Paragraph', 'Heading', 'Grid',
-           'Cell', 'one_line', 'render', 'placed', 'filled', 'texts', 'is_number', 'inline', 'read_cells']
+__all__ = ['Block', 'MOST_COLUMNS', 'Row', 'MOST_DOWN', 'MOST_ACROSS', 'MOST_INNER', 'LONG_CELL', 'Paragraph', 'Title', 'Grid',
+           'Cell', 'on_one_line', 'to_markdown', 'placed', 'filled', 'texts', 'inline', 'read_cells']
 
 # %% ../../nbs/88_files/01_grid.ipynb #ee44214f
+from ..documents.markdown import is_value
 from ..documents.readers import MOST_TEXT
 from ..documents.span import InputError
 
@@ -26,7 +27,7 @@ class Paragraph:
     text: str
 
 @dataclass(frozen=True)
-class Heading:
+class Title:
     "A title."
     text: str
     depth: int = 1   # From 1
@@ -37,7 +38,7 @@ class Grid:
     header: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
 
-Block = Union[Paragraph, Heading, Grid]
+Block = Union[Paragraph, Title, Grid]
 
 @dataclass(eq=False, slots=True)
 class Cell:
@@ -50,19 +51,19 @@ class Cell:
     blocks: Sequence[Block] = ()   # What is inside, in place of `text`
 
 # %% ../../nbs/88_files/01_grid.ipynb #43cf9e5c
-def one_line(text: str) -> str:  # Blanks of every kind become one space
+def on_one_line(text: str) -> str:  # Blanks of every kind become one space
     "Write a text on one line."
     return " ".join(text.replace("\xa0", " ").split())
 
 
-def render(
+def to_markdown(
     blocks: Iterable[Block],
 ) -> str:                      # Blocks with an empty line between them
     "Write blocks as Markdown."
     parts = []
     for block in blocks:
-        if isinstance(block, Heading):
-            parts.append(f"{'#' * min(6, block.depth)} {one_line(block.text)}")
+        if isinstance(block, Title):
+            parts.append(f"{'#' * min(6, block.depth)} {on_one_line(block.text)}")
         elif isinstance(block, Grid):
             lines = [f"| {' | '.join(row)} |".replace("\0", "\\|") for row in
                      ([cell.replace("|", "\0") for cell in row] for row in (block.header, *block.rows))]
@@ -91,8 +92,8 @@ def placed(
             cell.column = column
             cell.rowspan = min(cell.rowspan or left, left)
             cell.colspan = min(max(cell.colspan, 1), MOST_COLUMNS)
-            if cell.rowspan > 1:
-                below.update(dict.fromkeys(range(column, column + cell.colspan), number + cell.rowspan))
+            for covered in range(column, column + cell.colspan) if cell.rowspan > 1 else ():
+                below[covered] = max(below.get(covered, 0), number + cell.rowspan)
             column += cell.colspan
             cells.append(cell)
     return cells
@@ -107,20 +108,22 @@ def filled(
     cells = [cell for cell in cells if cell.text]
     rows = sorted({cell.row for cell in cells})
     columns = sorted({cell.column for cell in cells})
-    shape = f"a table of {len(rows):,} rows and {len(columns):,} columns"
     size = 3 * len(rows) * len(columns) + sum(len(cell.text) for cell in cells)
     if size > most:
-        raise InputError(f"{shape} has more than {most:,} characters")
+        raise InputError(f"a table of {len(rows):,} rows and {len(columns):,} columns has more than "
+                         f"{most:,} characters")
     out: list[Row] = [[None] * len(columns) for _ in rows]
     for cell in cells:
         right = range(bisect_left(columns, cell.column), bisect_left(columns, cell.column + cell.colspan))
         down = range(bisect_left(rows, cell.row), bisect_left(rows, cell.row + cell.rowspan))
         size += len(right) * len(down)
         if size > 2 * most:
-            raise InputError(f"{shape} has cells that overlap")
+            raise InputError(f"a table of {len(rows):,} rows and {len(columns):,} columns has cells that overlap")
         for at in down:
             for column in right:
                 out[at][column] = out[at][column] or cell
+    for cell in cells:              # spans that overlap hide no text
+        out[bisect_left(rows, cell.row)][bisect_left(columns, cell.column)] = cell
     return out
 
 
@@ -129,14 +132,6 @@ def texts(row: Row) -> list[str]:
     return [cell.text if cell else "" for cell in row]
 
 # %% ../../nbs/88_files/01_grid.ipynb #b6c8c8a9
-_NUMBER = re.compile(r"[(\[△▲+\-−]?[₩$€£]?\s?\d[\d,.\s]*(?:%|[^\W\d]{1,3})?[)\]]?|[-–—·*]|\d{4}[-./년]\s?\d{1,2}.{0,12}")
-
-
-def is_number(text: str) -> bool:
-    "Check whether a cell is a value: a number with its unit, a date, a dash."
-    return _NUMBER.fullmatch(text) is not None
-
-
 def _cells_of(row: Row) -> list[Cell]:
     "The cells of a row, each once."
     return list(dict.fromkeys(filter(None, row)))
@@ -148,7 +143,7 @@ def _lone(row: Row) -> Cell | None:
 
 def _has_number(row: Row) -> bool:
     "True if a cell of a row is a value."
-    return any(is_number(text) for text in texts(row) if text)
+    return any(is_value(text) for text in texts(row) if text)
 
 # %% ../../nbs/88_files/01_grid.ipynb #b4593a4b
 _REMARK = re.compile(r"[(\[〔<※*\s]*(?:단위|기준|기간|작성|출처|units?\b|as of\b|period\b|source\b).*", re.I)
@@ -207,7 +202,7 @@ def _is_units(row: Row, below: Row) -> bool:
     if head and not head.strip("()[] ").startswith(("단위", "unit", "Unit")):
         return False
     pairs = [(label, value) for label, value in zip(labels, texts(below)[1:]) if label]
-    return bool(pairs) and all(is_number(value) and not is_number(label) for label, value in pairs)
+    return bool(pairs) and all(is_value(value) and not is_value(label) for label, value in pairs)
 
 # %% ../../nbs/88_files/01_grid.ipynb #8cce5580
 MOST_DOWN: int = 60     # Characters of a label that is repeated in each of its rows
@@ -283,26 +278,20 @@ def _groups(cells: Iterable[Cell], by_row: bool) -> list[list[Cell]]:
         end = max(end, start + size)
     return groups
 
-def _kinds(cells: list[Cell], row: int) -> dict[int, bool]:
-    "Column -> whether it has a value, for one row."
-    return {cell.column: is_number(cell.text) for cell in cells if cell.row == row}
-
-def _continues(above: list[Cell], below: list[Cell]) -> bool:
-    "True if the first row of a group has the values of the last row above it, or those that its labels announce."
-    rows = {cell.row for cell in above}
-    last = _kinds(above, max(rows))
-    first = _kinds(below, min(cell.row for cell in below))
-    if any(last.values()):
-        return all(first.get(column, False) for column, is_value in last.items() if is_value)
-    values = [column for column, is_value in first.items() if is_value]
-    has_labels = sum(column in last for column in values) >= 0.8 * len(values)
-    is_header = len(rows) <= 3 and len(last) > 1 and not any(is_number(cell.text) for cell in above)
-    return is_header and bool(values) and has_labels
+def _continues(above: list[Cell], n_rows: int, values: set[int], below: list[Cell]) -> bool:
+    "True if the first row of a group has values in columns that have them above, or below labels of a header."
+    row = min(cell.row for cell in below)
+    own = {cell.column for cell in below if cell.row == row and is_value(cell.text)}
+    if values or not own:
+        return bool(own) and own <= values
+    last = max(cell.row for cell in above)
+    labels = {cell.column for cell in above if cell.row == last}
+    return n_rows <= 3 and len(labels) > 1 and len(own & labels) >= 0.8 * len(own)
 
 def _has_labels(group: list[Cell]) -> bool:
     "True if a group can be a table: two rows and columns, and a first column that is not of numbers."
     first = min(cell.column for cell in group)
-    labels = [not is_number(cell.text) for cell in group if cell.column == first]
+    labels = [not is_value(cell.text) for cell in group if cell.column == first]
     n_rows = len({cell.row for cell in group})
     n_columns = len({cell.column for cell in group})
     return n_rows > 1 and n_columns > 1 and 2 * sum(labels[1:]) >= len(labels) - 1
@@ -310,11 +299,18 @@ def _has_labels(group: list[Cell]) -> bool:
 def _areas(cells: list[Cell], depth: int = 4) -> list[list[Cell]]:
     "Divide the cells of a sheet into tables."
     bands: list[list[Cell]] = []
+    above: list[Cell] = []       # The last group of the band
+    n_rows = 0                   # Rows and columns with values of the band
+    values: set[int] = set()
     for group in _groups(cells, by_row=True):
-        if bands and _continues(bands[-1], group):
-            bands[-1] += group
-        else:
-            bands.append(group)
+        if not above or not _continues(above, n_rows, values, group):
+            bands.append([])
+            n_rows = 0
+            values = set()
+        bands[-1] += group
+        above = group
+        n_rows += len({cell.row for cell in group})
+        values |= {cell.column for cell in group if is_value(cell.text)}
     areas = []
     for band in bands:
         top = [cell for cell in band if cell.row == band[0].row]
@@ -348,7 +344,7 @@ def _is_layout(cells: Sequence[Cell]) -> bool:
     with_grid = [cell for cell in full if any(isinstance(block, Grid) for block in cell.blocks)]
     if any(len(cell.blocks) > 2 or _n_values(cell.blocks) > MOST_INNER for cell in with_grid):
         return True
-    if any(isinstance(block, Heading) for cell in full for block in cell.blocks):
+    if any(isinstance(block, Title) for cell in full for block in cell.blocks):
         return True
     n_single = sum(n == 1 for n in rows.values())
     if with_grid and 2 * n_single >= len(rows):
@@ -371,7 +367,7 @@ def inline(
             parts.append("; ".join(rows) or ", ".join(block.header))
         else:
             parts.append(block.text)
-    return one_line(" ".join(parts))
+    return on_one_line(" ".join(parts))
 
 # %% ../../nbs/88_files/01_grid.ipynb #1dec9168
 def read_cells(
@@ -381,11 +377,11 @@ def read_cells(
     most: int = MOST_TEXT,     # Characters; `InputError` for a larger table
 ) -> list[Block]:
     "Read the cells of a table: captions, header, rows, and tables inside."
-    above: list[Block] = [Paragraph(one_line(caption))] if caption.strip() else []
+    above: list[Block] = [Paragraph(on_one_line(caption))] if caption.strip() else []
     if _is_layout(cells):
         ordered = sorted(cells, key=lambda cell: (cell.row, cell.column))
         return above + [block for cell in ordered for block in cell.blocks]
     for cell in cells:
-        cell.text = inline(cell.blocks) if cell.blocks else one_line(cell.text)
+        cell.text = inline(cell.blocks) if cell.blocks else on_one_line(cell.text)
     areas = _areas([cell for cell in cells if cell.text])
     return above + [block for area in areas for block in _tables(filled(area, most), n_header)]

@@ -17,7 +17,7 @@ __all__ = ['SUPERSCRIPT', 'DEEPEST', 'page_text', 'menus', 'Page', 'read_html']
 # %% ../../nbs/88_files/03_html.ipynb #b2f8c149
 from ..documents.halves import CP949_NOTE, read_text
 from ..documents.readers import MOST_TEXT, most_text
-from .grid import Block, Cell, Heading, Paragraph, one_line, placed, read_cells, render
+from .grid import Block, Cell, Paragraph, Title, on_one_line, placed, read_cells, to_markdown
 
 # %% ../../nbs/88_files/03_html.ipynb #f747d137
 _CHARSET = re.compile(rb"<meta[^>]{0,200}charset\s*=\s*[\"']?\s*([\w-]{3,20})", re.I)
@@ -53,7 +53,7 @@ _FRAME = {"banner": "header", "contentinfo": "footer", "complementary": "aside"}
 
 def _letters(element: Any) -> int:
     "Characters of the text that a reader sees."
-    return len(one_line(" ".join(element.itertext())))
+    return len(on_one_line(" ".join(element.itertext())))
 
 def _names(element: Any) -> str:
     "Id, classes and role of an element."
@@ -121,6 +121,20 @@ def _span(element: Any, name: str) -> int:
     return int(found[1]) if found else 1
 
 
+def _lines_of(table: Any) -> tuple[list[Any], int, str]:
+    "The rows of a table, its footer last; how many are the header; the caption."
+    caption = ""
+    parts: dict[str, list[Any]] = {"thead": [], "tbody": [], "tfoot": []}
+    for part in table:
+        if part.tag == "caption":
+            caption = part.text_content()
+        elif part.tag in parts:
+            parts[part.tag] += [row for row in part if row.tag == "tr"]
+        elif part.tag == "tr":
+            parts["tbody"].append(part)
+    return [*parts["thead"], *parts["tbody"], *parts["tfoot"]], len(parts["thead"]), caption
+
+
 class Page:
     "The blocks of a part of a web page."
 
@@ -140,7 +154,7 @@ class Page:
 
     def end_line(self) -> None:
         "Make a paragraph of the collected text; items of a list stay together."
-        lines = [line for line in map(one_line, "".join(self._line).split("\n")) if line]
+        lines = [line for line in map(on_one_line, "".join(self._line).split("\n")) if line]
         self._line.clear()
         if not lines:
             return
@@ -169,8 +183,8 @@ class Page:
             self.blocks += [Paragraph(f"```\n{code}\n```")] if code.strip() else []
         elif re.fullmatch("h[1-6]", name):
             self.end_line()
-            title = one_line(element.text_content())
-            self.blocks += [Heading(title, int(name[1]))] if title else []
+            title = on_one_line(element.text_content())
+            self.blocks += [Title(title, int(name[1]))] if title else []
         elif name in _LINES:
             self._read_lines(element)
         else:
@@ -206,7 +220,7 @@ class Page:
         if name == "br":
             self._line.append("\n")
         elif name == "img":
-            told = one_line(element.get("alt") or "")
+            told = on_one_line(element.get("alt") or "")
             self._line.append(f" {told} " if len(told) > 1 else "")
         elif name == "input":
             kind = (element.get("type") or "text").lower()
@@ -215,10 +229,10 @@ class Page:
             elif kind in _FIELDS and element.get("value"):
                 self._line.append(f" {element.get('value')} ")
         elif name == "select":
-            options = [one_line(option.text_content()) for option in element.iter("option")]
+            options = [on_one_line(option.text_content()) for option in element.iter("option")]
             self._line.append(f" {', '.join(filter(None, options))} ")
         elif name == "sup":
-            text = one_line(element.text_content())
+            text = on_one_line(element.text_content())
             is_link = element.find(".//a") is not None
             is_power = re.fullmatch(r"[\d+\-n]{1,3}", text) is not None
             self._line.append(f"[{text}]" if is_link else text.translate(SUPERSCRIPT) if is_power else text)
@@ -227,25 +241,17 @@ class Page:
 
     def _table(self, table: Any) -> list[Block]:
         "Read a table; its footer comes last."
-        caption = ""
-        parts: dict[str, list[Any]] = {"thead": [], "tbody": [], "tfoot": []}
-        for part in table:
-            if part.tag == "caption":
-                caption = part.text_content()
-            elif part.tag in ("thead", "tbody", "tfoot"):
-                parts[part.tag] += [row for row in part if row.tag == "tr"]
-            elif part.tag == "tr":
-                parts["tbody"].append(part)
+        lines, n_stated, caption = _lines_of(table)
         rows = []
         n_header = 0
-        for row in (*parts["thead"], *parts["tbody"], *parts["tfoot"]):
+        for row in lines:
             fields = [field for field in row if field.tag in ("td", "th") and field not in self.left_out]
             if _is_hidden(row):
                 self.hidden += _letters(row)
                 continue
             shown = [field for field in fields if not _is_hidden(field)]
             self.hidden += sum(_letters(field) for field in fields if field not in shown)
-            if len(rows) == n_header and (len(rows) < len(parts["thead"]) or all(field.tag == "th" for field in shown)):
+            if len(rows) == n_header and (len(rows) < n_stated or all(field.tag == "th" for field in shown)):
                 n_header += 1
             rows.append([self._cell(field) for field in shown])
         cells = placed(rows)
@@ -283,6 +289,26 @@ def _depth(root: Any) -> int:
     return deepest
 
 
+def _read_body(body: Any, most: int, notes: list[str], lost: list[str]) -> list[Block]:
+    "Read the body of a page, and tell what was left out."
+    left_out = menus(body)
+    page = Page(left_out, most)
+    page.read(body)
+    if not page.blocks:             # nothing but a menu
+        left_out = {}
+        page = Page((), most)
+        page.read(body)
+    sizes = Counter()
+    for part, name in left_out.items():
+        sizes[name] += _letters(part)
+    if sizes.total():
+        names = ", ".join(name for name, size in sizes.items() if size)
+        notes.append(f"left out as no part of the text: {names} ({sizes.total():,} characters)")
+    if page.hidden:
+        lost.append(f"hidden or struck text was left out: {page.hidden:,} characters")
+    return page.blocks
+
+
 def read_html(
     path: Path,            # A web page
 ) -> dict[str, Any]:       # "text", "title", "notes" and "lost"
@@ -294,28 +320,12 @@ def read_html(
     parser = html.HTMLParser(encoding="utf-8", huge_tree=True, remove_comments=True, remove_pis=True)
     root = html.document_fromstring(page.encode("utf-8", "replace") or b"<p>", parser=parser)
     title = root.find(".//title")
+    name = "" if title is None else on_one_line(title.text_content())
     body = root.find("body")
     body = root if body is None else body
     if _depth(body) > DEEPEST:
         lost.append(f"more than {DEEPEST} elements are inside each other: the page was read as plain text")
-        blocks: list[Block] = [Paragraph("\n".join(filter(None, map(one_line, body.itertext()))))]
+        blocks: list[Block] = [Paragraph("\n".join(filter(None, map(on_one_line, body.itertext()))))]
     else:
-        left_out = menus(body)
-        most = most_text(path)
-        whole = Page(left_out, most)
-        whole.read(body)
-        if not whole.blocks:
-            left_out = {}
-            whole = Page((), most)
-            whole.read(body)
-        blocks = whole.blocks
-        sizes = Counter()
-        for part, name in left_out.items():
-            sizes[name] += _letters(part)
-        if sizes.total():
-            names = ", ".join(name for name, size in sizes.items() if size)
-            notes.append(f"left out as no part of the text: {names} ({sizes.total():,} characters)")
-        if whole.hidden:
-            lost.append(f"hidden or struck text was left out: {whole.hidden:,} characters")
-    name = "" if title is None else one_line(title.text_content())
-    return {"text": render(blocks), "title": name, "notes": notes, "lost": lost}
+        blocks = _read_body(body, most_text(path), notes, lost)
+    return {"text": to_markdown(blocks), "title": name, "notes": notes, "lost": lost}

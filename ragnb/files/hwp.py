@@ -16,15 +16,15 @@ from typing import Any
 from ..documents.readers import most_text
 from ..documents.span import InputError
 from .archive import MOST_RATIO, MOST_UNPACKED, check_ratio
-from .grid import Block, Cell, Paragraph, inline, one_line, read_cells, render
+from .grid import Block, Cell, Paragraph, inline, on_one_line, read_cells, to_markdown
 from .hwpx import EMPTY, join_lines, with_frame
 
 # %% auto #0
-__all__ = ['PARAGRAPH', 'TEXT', 'CONTROL', 'LIST', 'FORM', 'EQUATION', 'MOST_RECORDS', 'unpacked', 'streams', 'Record', 'records',
-           'text_parts', 'form_text', 'HwpReader', 'read_hwp']
+__all__ = ['PARAGRAPH', 'TEXT', 'CONTROL', 'LIST', 'FORM', 'EQUATION', 'MOST_RECORDS', 'unpack_stream', 'streams', 'HwpRecord',
+           'records', 'text_parts', 'form_text', 'HwpReader', 'read_hwp']
 
 # %% ../../nbs/88_files/10_hwp.ipynb #cb19209c
-def unpacked(
+def unpack_stream(
     path: Path,       # For the message
     name: str,        # Of the stream
     packed: bytes,
@@ -57,7 +57,7 @@ def streams(
         names.sort(key=lambda name: int(re.sub(r"\D", "", name) or 0))
         for name in names:
             data = file.openstream(name).read()
-            yield unpacked(path, name, data) if flags & 1 else data
+            yield unpack_stream(path, name, data) if flags & 1 else data
 
 # %% ../../nbs/88_files/10_hwp.ipynb #6fb6d131
 PARAGRAPH, TEXT, CONTROL, LIST, FORM = 66, 67, 71, 72, 91     # Tags
@@ -66,11 +66,11 @@ MOST_RECORDS: int = 3_000_000    # Of a section
 
 
 @dataclass
-class Record:
+class HwpRecord:
     "A record, and those that belong to it."
     tag: int
     data: bytes
-    inside: list[Record] = field(default_factory=list)
+    inside: list[HwpRecord] = field(default_factory=list)
 
     @property
     def kind(self) -> str:   # "tbl ", "fn  ", …
@@ -80,9 +80,9 @@ class Record:
 
 def records(
     data: bytes,      # Of a section
-) -> Record:          # A root with tag 0
+) -> HwpRecord:          # A root with tag 0
     "Make a tree of the records of a section."
-    root = Record(0, b"")
+    root = HwpRecord(0, b"")
     line = [root]           # The last record of each level
     at = 0
     n = 0
@@ -96,7 +96,7 @@ def records(
             size = struct.unpack_from("<I", data, at)[0]
             at += 4
         level = min(head >> 10 & 0x3FF, len(line) - 1)
-        record = Record(head & 0x3FF, data[at:at + size])
+        record = HwpRecord(head & 0x3FF, data[at:at + size])
         line[level].inside.append(record)
         line[level + 1:] = [record]
         at += size
@@ -160,11 +160,11 @@ class HwpReader:
         self.frame: list[str] = []    # Texts of headers and footers
         self.hidden = 0               # Characters of hidden comments
 
-    def body(self, items: list[Record]) -> list[Block]:
+    def body(self, items: list[HwpRecord]) -> list[Block]:
         "Read paragraphs among records."
         return [block for record in items if record.tag == PARAGRAPH for block in self._paragraph(record)]
 
-    def _paragraph(self, record: Record) -> list[Block]:
+    def _paragraph(self, record: HwpRecord) -> list[Block]:
         "Read a paragraph: its text, its notes, and what is anchored in it."
         controls = iter([inner for inner in record.inside if inner.tag == CONTROL])
         parts: list[str] = []
@@ -182,7 +182,7 @@ class HwpReader:
         own = [Paragraph("\n".join([line, *notes]))] if line.strip() else [] if behind else [EMPTY]
         return own + behind
 
-    def _control(self, control: Record, parts: list[str], behind: list[Block], notes: list[str]) -> None:
+    def _control(self, control: HwpRecord, parts: list[str], behind: list[Block], notes: list[str]) -> None:
         "Add what a control shows to a text, and to what follows it."
         kind = control.kind
         if kind == "tbl ":
@@ -199,12 +199,12 @@ class HwpReader:
         elif kind not in _SKIPPED:
             self._shape(control, parts, behind)
 
-    def _shape(self, record: Record, parts: list[str], behind: list[Block]) -> None:
+    def _shape(self, record: HwpRecord, parts: list[str], behind: list[Block]) -> None:
         "Add the texts of a shape, an equation or a form field."
         for inner in record.inside:
             if inner.tag == EQUATION:
                 size = struct.unpack_from("<H", inner.data, 4)[0] if len(inner.data) > 5 else 0
-                parts.append(one_line(inner.data[6:6 + 2 * size].decode("utf-16-le", "replace")))
+                parts.append(on_one_line(inner.data[6:6 + 2 * size].decode("utf-16-le", "replace")))
             elif inner.tag == FORM:
                 parts.append(form_text(inner.data))
             elif inner.tag == PARAGRAPH:
@@ -212,7 +212,7 @@ class HwpReader:
             else:
                 self._shape(inner, parts, behind)
 
-    def _table(self, control: Record) -> list[Block]:
+    def _table(self, control: HwpRecord) -> list[Block]:
         "Read a table: lists of paragraphs, each with the place of its cell; one without a place is the caption."
         blocks: list[Block] = []
         cells: list[Cell] = []
@@ -237,4 +237,4 @@ def read_hwp(
     reader = HwpReader(path)
     blocks = [block for data in streams(path) for block in reader.body(records(data).inside)]
     lost = [f"hidden comments were left out: {reader.hidden:,} characters"] if reader.hidden else []
-    return {"text": render(join_lines(with_frame(blocks, reader.frame))), "lost": lost}
+    return {"text": to_markdown(join_lines(with_frame(blocks, reader.frame))), "lost": lost}

@@ -12,7 +12,7 @@ from typing import Any
 
 from ..documents.readers import most_text
 from .archive import Archive, attribute, child, number, tag
-from .grid import Block, Cell, Paragraph, inline, one_line, read_cells, render
+from .grid import Block, Cell, Paragraph, inline, on_one_line, read_cells, to_markdown
 
 # %% auto #0
 __all__ = ['EMPTY', 'PAGE_NUMBER', 'join_lines', 'with_frame', 'HwpxReader', 'read_hwpx']
@@ -106,7 +106,7 @@ class HwpxReader:
             elif name in ("header", "footer"):
                 self.frame.append(inline(self.body(child(inner, "subList"))))
             elif name == "equation":
-                text.append(one_line(" ".join(e.text or "" for e in inner.iter() if tag(e) == "script")))
+                text.append(on_one_line(" ".join(e.text or "" for e in inner.iter() if tag(e) == "script")))
             elif name in ("checkBtn", "radioBtn", "comboBox", "edit"):
                 text.append(self._field(inner))
             elif name == "subList":
@@ -164,4 +164,4 @@ def read_hwpx(
     lost = []
     if reader.deleted:
         lost.append(f"tracked changes were read as accepted: {reader.deleted:,} deleted characters were left out")
-    return {"text": render(join_lines(with_frame(blocks, reader.frame))), "lost": lost}
+    return {"text": to_markdown(join_lines(with_frame(blocks, reader.frame))), "lost": lost}

@@ -13,7 +13,7 @@ from typing import Any
 from ..documents.readers import most_text
 from .archive import Archive, attribute, child, number, tag
 from .charts import chart_blocks
-from .grid import Block, Cell, Heading, Paragraph, one_line, read_cells, render
+from .grid import Block, Cell, Paragraph, Title, on_one_line, read_cells, to_markdown
 
 # %% auto #0
 __all__ = ['Slides', 'read_pptx']
@@ -66,7 +66,7 @@ def _lines(body: Any) -> list[str]:
                 parts.append(run.text or "")
             elif tag(run) == "br":
                 parts.append("\n")
-        text = "\n".join(filter(None, map(one_line, "".join(parts).split("\n"))))
+        text = "\n".join(filter(None, map(on_one_line, "".join(parts).split("\n"))))
         depth = number(child(paragraph, "pPr"), "lvl") if child(paragraph, "pPr") is not None else 0
         if text:
             lines.append(("  " * depth + "- " if depth else "") + text)
@@ -117,7 +117,7 @@ class Slides:
         if tag(shape) == "graphicFrame":
             return self._linked(shape, links)
         if tag(shape) == "pic":
-            told = one_line(next((attribute(e, "descr") or "" for e in shape.iter() if tag(e) == "cNvPr"), ""))
+            told = on_one_line(next((attribute(e, "descr") or "" for e in shape.iter() if tag(e) == "cNvPr"), ""))
             return [Paragraph(told)] if len(told) > 5 and not _MADE.search(told) else []
         kind = _kind(shape)
         text = "\n".join(_lines(child(shape, "txBody")))
@@ -125,7 +125,7 @@ class Slides:
             return []
         if kind == "ftr":
             self._footers.add(text)
-        return [Heading(one_line(text))] if kind in _TITLES else [Paragraph(text)]
+        return [Title(on_one_line(text))] if kind in _TITLES else [Paragraph(text)]
 
     def _notes(self, links: dict[str, tuple[str, str]]) -> list[Block]:
         "Read what the speaker notes."
@@ -155,7 +155,7 @@ class Slides:
             shapes = [*_shapes(child(root, "cSld", "spTree"))]
             shapes.sort(key=lambda shape: _kind(shape) not in _TITLES)      # the title first
             blocks = [block for shape in shapes for block in self._shape(shape, own)]
-            pages.append(render([*blocks, *self._notes(own)]))
+            pages.append(to_markdown([*blocks, *self._notes(own)]))
         if hidden:
             self.lost.append(f"hidden slides were left out: {', '.join(hidden)}")
         return pages

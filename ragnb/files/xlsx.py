@@ -15,10 +15,11 @@ from typing import Any
 from ..documents.readers import most_text
 from ..documents.span import InputError
 from .archive import Archive, attribute, child, number, tag
-from .grid import Block, Cell, Heading, Paragraph, read_cells, render
+from .grid import Block, Cell, Paragraph, Title, read_cells, to_markdown
 
 # %% auto #0
-__all__ = ['MOST_CELLS', 'is_date_format', 'moment', 'shown_date', 'shown_number', 'place', 'Workbook', 'read_xlsx']
+__all__ = ['MOST_CELLS', 'is_date_format', 'moment', 'shown_date', 'shown_number', 'formats_of', 'boxes_of', 'place', 'Workbook',
+           'read_xlsx']
 
 # %% ../../nbs/88_files/07_xlsx.ipynb #7f6e817d
 _DATES = {14, 15, 16, 17, 22, *range(27, 37), *range(50, 59)}    # Formats of Excel itself
@@ -50,6 +51,30 @@ def moment(
     return start + timedelta(seconds=round(value * 86_400))
 
 
+def _date_part(token: str, time: datetime, half_day: bool) -> str:
+    "What one token of a format shows; the hour of a half day is from 1 to 12."
+    first = token[0].lower()
+    size = len(token)
+    if first == '"':
+        return token[1:-1]
+    if first == "\\":
+        return token[1:]
+    if first in "_*" and size == 2 or token == "@":
+        return ""
+    if first == "y":
+        return f"{time.year:04d}" if size > 2 else f"{time.year % 100:02d}"
+    if first in "md" and size > 2:
+        name = _MONTHS[time.month - 1] if first == "m" else _DAYS[time.weekday()]
+        return name[:3] if size == 3 else name
+    if first == "a" and size > 2 and "/" not in token:
+        return "월화수목금토일"[time.weekday()] + ("요일" if size == 4 else "")
+    if token.upper() in ("AM/PM", "오전/오후"):
+        return re.split("/", token)[time.hour > 11]
+    hour = (time.hour - 1) % 12 + 1 if half_day else time.hour
+    numbers = {"m": time.month, "d": time.day, "h": hour, "s": time.second}
+    return f"{numbers[first]:0{min(size, 2)}d}" if first in numbers else token
+
+
 def shown_date(
     value: float,             # Days
     code: str,                # A format; "" for ISO order
@@ -66,40 +91,17 @@ def shown_date(
     parts = []
     is_time = False     # After hours, m is minutes
     for at, token in enumerate(tokens):
-        first = token[0].lower()
-        size = len(token)
         later = next((other[0].lower() for other in tokens[at + 1:] if other[0].lower() in "ymdhs"), "")
-        if token.startswith('"'):
-            parts.append(token[1:-1])
-        elif first == "\\":
-            parts.append(token[1:])
-        elif first == "[":
+        if token[0] == "[":
             total = {"h": value * 24, "m": value * 1_440, "s": value * 86_400}.get(token[1:2].lower())
-            parts.append("" if total is None or set(token[1:-1].lower()) - set("hms") else str(int(total + 1e-6)))
-            is_time = is_time or total is not None
-        elif first in "_*" and size == 2:
-            parts.append("")
-        elif first == "y":
-            parts.append(f"{time.year:04d}" if size > 2 else f"{time.year % 100:02d}")
-        elif first == "m" and (is_time or later == "s"):
-            parts.append(f"{time.minute:0{min(size, 2)}d}")
-        elif first == "m":
-            parts.append(_MONTHS[time.month - 1][:3 if size == 3 else None] if size > 2 else f"{time.month:0{size}d}")
-        elif first == "d":
-            parts.append(_DAYS[time.weekday()][:3 if size == 3 else None] if size > 2 else f"{time.day:0{size}d}")
-        elif first == "h":
-            parts.append(f"{(time.hour - 1) % 12 + 1 if half_day else time.hour:0{min(size, 2)}d}")
-            is_time = True
-        elif first == "s":
-            parts.append(f"{time.second:02d}")
-        elif first == "a" and size > 2 and "/" not in token:
-            parts.append("월화수목금토일"[time.weekday()] + ("요일" if size == 4 else ""))
-        elif token.upper() == "AM/PM":
-            parts.append("PM" if time.hour > 11 else "AM")
-        elif token == "오전/오후":
-            parts.append("오후" if time.hour > 11 else "오전")
+            is_total = total is not None and not set(token[1:-1].lower()) - set("hms")
+            parts.append(str(int(total + 1e-6)) if is_total else "")
+            is_time = is_time or is_total
+        elif token[0].lower() == "m" and (is_time or later == "s"):
+            parts.append(f"{time.minute:0{min(len(token), 2)}d}")
         else:
-            parts.append("" if token == "@" else token)
+            parts.append(_date_part(token, time, half_day))
+            is_time = is_time or token[0].lower() == "h"
     return "".join(parts).strip()
 
 
@@ -114,6 +116,42 @@ def shown_number(
     return f"{value:.15g}"
 
 # %% ../../nbs/88_files/07_xlsx.ipynb #3fe3e5a0
+def formats_of(
+    root: Any,                       # Of `xl/styles.xml`
+) -> list[tuple[bool, str]]:         # Of each cell format: whether it shows a date, and its code
+    "Read the formats of cells."
+    codes = {number(e, "numFmtId"): attribute(e, "formatCode") or "" for e in root.iter() if tag(e) == "numFmt"}
+    formats = child(root, "cellXfs")
+    found = []
+    for xf in formats if formats is not None else ():
+        key = number(xf, "numFmtId")
+        code = codes.get(key, _SHARES.get(key, ""))
+        found.append((key in _DATES | _TIMES or key in codes and is_date_format(code), code))
+    return found
+
+
+def _text(element: Any) -> str:
+    "The text of a cell, of all its runs, without the reading aids of Japanese."
+    if element is None:
+        return ""
+    parts = [e.text or "" for e in element.iter() if tag(e) == "t" and tag(e.getparent()) != "rPh"]
+    return "".join(parts)
+
+
+def boxes_of(
+    archive: Archive,
+    part: str,             # A sheet
+) -> list[Block]:
+    "Read the text boxes of a sheet."
+    blocks: list[Block] = []
+    for kind, name in archive.related(part).values():
+        if kind == "drawing" and name in archive:
+            for box in (e for e in archive.xml(name).iter() if tag(e) == "txBody"):
+                lines = ["".join(e.text or "" for e in p.iter() if tag(e) == "t") for p in box if tag(p) == "p"]
+                blocks.append(Paragraph("\n".join(filter(str.strip, lines))))
+    return [block for block in blocks if block.text]
+
+# %% ../../nbs/88_files/07_xlsx.ipynb #31b8eb49
 MOST_CELLS: int = 20_000_000   # Rows and cells of a workbook, the empty ones counted
 _PLACE = re.compile(r"([A-Z]{1,3})([1-9]\d{0,6})")
 
@@ -136,55 +174,26 @@ class Workbook:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._archive = Archive(path, check_tags=False)      # styled cells without a value are no text
-        main = [name for kind, name in self._archive.related("").values() if kind == "officeDocument"]
+        self.archive = Archive(path, check_tags=False)      # styled cells without a value are no text
+        main = [name for kind, name in self.archive.related("").values() if kind == "officeDocument"]
         self._main = main[0] if main else "xl/workbook.xml"
-        self._links = self._archive.related(self._main)
-        self._book = self._archive.xml(self._main)
+        self._links = self.archive.related(self._main)
+        self._book = self.archive.xml(self._main)
         self._from_1904 = attribute(child(self._book, "workbookPr"), "date1904") in ("1", "true")
-        self._formats = self._read_formats()
+        styles = self._part("styles")
+        self._formats = formats_of(self.archive.xml(styles)) if styles else []
         self._texts = self._read_texts()
         self._n_seen = 0
         self.lost: list[str] = []
 
     def _part(self, kind: str) -> str:
         "The name of a part that the workbook refers to; '' where there is none."
-        return next((name for of, name in self._links.values() if of == kind and name in self._archive), "")
-
-    def _read_formats(self) -> list[tuple[str, str]]:
-        "Kind (date, share, number) and code of each cell format."
-        name = self._part("styles")
-        if not name:
-            return []
-        root = self._archive.xml(name)
-        codes = {number(e, "numFmtId"): attribute(e, "formatCode") or "" for e in root.iter() if tag(e) == "numFmt"}
-        found = []
-        for xf in child(root, "cellXfs") if child(root, "cellXfs") is not None else ():
-            key = number(xf, "numFmtId")
-            code = codes.get(key, _SHARES.get(key, ""))
-            is_date = key in _DATES | _TIMES or key in codes and is_date_format(code)
-            found.append(("date" if is_date else "number", code))
-        return found
-
-    def _elements(self, name: str, *names: str) -> Iterator[Any]:
-        "The elements of a part with these names; each is cleared when the next is asked for."
-        from lxml import etree
-        options = {"resolve_entities": False, "no_network": True, "remove_comments": True, "remove_pis": True}
-        with self._archive.open(name) as source:
-            events = etree.iterparse(source, events=("end",), tag=[f"{{*}}{one}" for one in names], **options)
-            for _, element in events:
-                yield element
-                element.clear()
-                above = element.getparent()
-                while above is not None and element.getprevious() is not None:
-                    del above[0]
-        if events.root is not None and events.root.getroottree().docinfo.doctype:
-            raise InputError(f"{self._path.name} declares entities in {name!r}, which are not read")
+        return next((name for of, name in self._links.values() if of == kind and name in self.archive), "")
 
     def _read_texts(self) -> list[str]:
-        "The texts that cells refer to by number, without the reading aids of Japanese."
+        "The texts that cells refer to by number."
         name = self._part("sharedStrings")
-        return [_text(element) for element in self._elements(name, "si")] if name else []
+        return [_text(element) for element in self.archive.elements(name, "si")] if name else []
 
     def _value(self, cell: Any) -> str:
         "What a cell shows."
@@ -204,8 +213,8 @@ class Workbook:
             return text
         value = float(text)
         at = number(cell, "s")
-        of, code = self._formats[at] if at < len(self._formats) else ("number", "")
-        if of == "date" and 0 <= value < 2_958_466:      # to the end of the year 9999
+        is_date, code = self._formats[at] if at < len(self._formats) else (False, "")
+        if is_date and 0 <= value < 2_958_466:      # to the end of the year 9999
             return shown_date(value, code, self._from_1904)
         return shown_number(value, code)
 
@@ -218,10 +227,26 @@ class Workbook:
             kind, part = self._links.get(attribute(sheet, "id") or "", ("", ""))
             if (attribute(sheet, "state") or "visible") != "visible":
                 hidden.append(name)
-            elif kind == "worksheet" and part in self._archive:
+            elif kind == "worksheet" and part in self.archive:
                 yield name, part
         if hidden:
             self.lost.append(f"hidden sheets were left out: {', '.join(hidden)}")
+
+    def _read_row(self, element: Any, row: int, found: dict[tuple[int, int], str]) -> int:
+        "Add the texts of a row; return how many formulas have no value."
+        self._n_seen += 1 + len(element)
+        if self._n_seen > MOST_CELLS:
+            raise InputError(f"{self._path.name} has more than {MOST_CELLS:,} rows and cells")
+        n_open = 0
+        column = -1
+        for cell in element:
+            at = cell.get("r")
+            column = place(at)[1] if at else column + 1
+            text = self._value(cell)
+            n_open += not text and child(cell, "f") is not None
+            if text.strip():
+                found[row, column] = text
+        return n_open
 
     def cells(self, name: str, part: str) -> list[Cell]:
         "Read the cells of a sheet that are shown."
@@ -231,7 +256,7 @@ class Workbook:
         hidden_columns: set[int] = set()
         n_open = 0                # Formulas without a value
         row = -1
-        for element in self._elements(part, "col", "row", "mergeCell"):
+        for element in self.archive.elements(part, "col", "row", "mergeCell"):
             kind = tag(element)
             if kind == "col" and attribute(element, "hidden") in ("1", "true"):
                 hidden_columns |= {*range(number(element, "min", 1) - 1, min(number(element, "max", 1), 16_384))}
@@ -241,19 +266,8 @@ class Workbook:
                 spans[place(first)] = (down + 1, right + 1)
             elif kind == "row":
                 row = number(element, "r", row + 2) - 1
-                self._n_seen += 1 + len(element)
-                if self._n_seen > MOST_CELLS:
-                    raise InputError(f"{self._path.name} has more than {MOST_CELLS:,} rows and cells")
-                if attribute(element, "hidden") in ("1", "true"):
-                    hidden_rows.append(row)
-                column = -1
-                for cell in element:
-                    at = cell.get("r")
-                    column = place(at)[1] if at else column + 1
-                    text = self._value(cell)
-                    n_open += not text and child(cell, "f") is not None
-                    if text.strip():
-                        found[row, column] = text
+                hidden_rows += [row] if attribute(element, "hidden") in ("1", "true") else []
+                n_open += self._read_row(element, row, found)
         if n_open:
             self.lost.append(f"sheet {name}: {n_open:,} formulas have no stored value; open and save the file in Excel")
         return self._visible(name, found, spans, hidden_rows, sorted(hidden_columns))
@@ -265,9 +279,10 @@ class Workbook:
         columns = {*hidden_columns}
         gone_rows = {row for row, _ in found} & rows
         gone_columns = {column for _, column in found} & columns
-        for kind, gone in (("rows", gone_rows), ("columns", gone_columns)):
-            if gone:
-                self.lost.append(f"sheet {name}: hidden {kind} were left out: {len(gone):,}")
+        if gone_rows:
+            self.lost.append(f"sheet {name}: hidden rows were left out: {len(gone_rows):,}")
+        if gone_columns:
+            self.lost.append(f"sheet {name}: hidden columns were left out: {len(gone_columns):,}")
         cells = []
         for (row, column), text in found.items():
             down, right = spans.get((row, column), (row + 1, column + 1))
@@ -279,25 +294,7 @@ class Workbook:
                 cells.append(Cell(top, left, text, high, wide))
         return cells
 
-    def boxes(self, part: str) -> list[Block]:
-        "Read the text boxes of a sheet."
-        blocks: list[Block] = []
-        for kind, name in self._archive.related(part).values():
-            if kind == "drawing" and name in self._archive:
-                for box in (e for e in self._archive.xml(name).iter() if tag(e) == "txBody"):
-                    lines = ["".join(e.text or "" for e in p.iter() if tag(e) == "t") for p in box if tag(p) == "p"]
-                    blocks.append(Paragraph("\n".join(filter(str.strip, lines))))
-        return [block for block in blocks if block.text]
-
-
-def _text(element: Any) -> str:
-    "The text of a cell, of all its runs."
-    if element is None:
-        return ""
-    parts = [e.text or "" for e in element.iter() if tag(e) == "t" and tag(e.getparent()) != "rPh"]
-    return "".join(parts)
-
-# %% ../../nbs/88_files/07_xlsx.ipynb #e2a7b871
+# %% ../../nbs/88_files/07_xlsx.ipynb #f3d806f0
 def read_xlsx(
     path: Path,            # A workbook
 ) -> dict[str, Any]:       # "text", "title" and "lost"
@@ -306,8 +303,8 @@ def read_xlsx(
     blocks: list[Block] = []
     for name, part in book.sheets():
         try:
-            inside = read_cells(book.cells(name, part), most=most_text(path)) + book.boxes(part)
+            inside = read_cells(book.cells(name, part), most=most_text(path)) + boxes_of(book.archive, part)
         except InputError as error:
             raise InputError(f"{path.name}: {error}" if path.name not in str(error) else str(error)) from error
-        blocks += [Heading(name, 2), *inside] if inside else []
-    return {"text": render(blocks), "title": path.stem, "lost": book.lost}
+        blocks += [Title(name, 2), *inside] if inside else []
+    return {"text": to_markdown(blocks), "title": path.stem, "lost": book.lost}

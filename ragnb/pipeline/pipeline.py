@@ -23,6 +23,7 @@ __all__ = ['fills', 'read_hits', 'with_earlier', 'is_earlier', 'within_share', '
 
 # %% ../../nbs/80_pipeline/03_pipeline.ipynb #75241910
 from ..documents.catalogue import Catalogue
+from ..documents.files import LOST
 from ..documents.halves import replace_halves
 from ..documents.markup import card
 from ..documents.messages import for_question, say, translated
@@ -153,13 +154,18 @@ def with_edition(
 
 
 # %% ../../nbs/80_pipeline/03_pipeline.ipynb #2fb8c103
-def _skipped_notes(question: str, store: ChunkReader) -> list[Note]:
-    "Note that a question names a file that was not indexed."
+def _file_notes(question: str, passages: Sequence[Passage], store: ChunkReader, filtered: bool) -> list[Note]:
+    "Note that a question names a file that was not indexed, and what the files of the passages show and their texts lack."
     stores = getattr(store, "stores", {"": store}).values()
-    folders = [Path(s.database.path).parent for s in stores if hasattr(s, "database")]
-    named = [file for folder in folders for file in asked_skipped(read_skipped(folder), question)]
-    told = [say("{file} was not indexed: {reason}", file=file, reason=translated(reason)) for file, reason in named[:1]]
-    return [Note("skipped", text) for text in told]
+    skipped = [read_skipped(Path(s.database.path).parent) for s in stores if hasattr(s, "database")]
+    named = [] if filtered else [file for told in skipped for file in asked_skipped(told, question)]
+    notes = [Note("skipped", say("{file} was not indexed: {reason}", file=file, reason=translated(reason)))
+             for file, reason in named[:1]]
+    files = {passage.metadata.get("file_name", passage.doc_id) for passage in passages}
+    lost = [problem for told in skipped for problems in told.values() for problem in problems
+            if problem.kind == LOST and problem.where in files]
+    return notes + [Note("lost", say("{file} was not read whole: {told}", file=problem.where, told=translated(problem.what)))
+                    for problem in lost[:3]]
 
 
 _ID_PARTS = re.compile(r"[^\W\d_]+|\d+")   # GCB_0006: GCB, 0006
@@ -171,7 +177,7 @@ def noted(
     store: ChunkReader,  # The passages were read from it
     catalogue: Catalogue | None = None,   # Covers all documents: finds citations of missing articles
 ) -> Answer:
-    "Add notes: articles and words in no document, rare words that were not read, an unlikely answer, a skipped file."
+    "Add notes: articles and words in no document, rare words that were not read, an unlikely answer, unread files."
     own = isinstance(store, FilteredStore)   # Notes never mention hidden documents
     filtered = own or any(isinstance(s, FilteredStore) for s in getattr(store, "stores", {}).values())
     held = index_words(retriever, store.matching() if own else None)
@@ -188,7 +194,7 @@ def noted(
     if held:
         by_name = bool(lost) or any(why.is_by_name for p in answer.passages for why in p.why.values())
         notes += missing_words(answer.question, held, texts, by_name or not texts, filtered).notes
-    notes += absent_notes(answer.chance) + ([] if filtered else _skipped_notes(answer.question, store))
+    notes += absent_notes(answer.chance) + _file_notes(answer.question, answer.passages, store, filtered)
     return replace(answer, context=replace(answer.context, notes=(*answer.context.notes, *notes)))
 
 # %% ../../nbs/80_pipeline/03_pipeline.ipynb #875149a9

@@ -227,7 +227,7 @@ def index_words(
 # %% ../../nbs/40_retrieval/16_missing_words.ipynb #3367361c
 class Note(NamedTuple):
     "Something that a reader should know of an answer."
-    kind: str   # "absent", "alike", "budget", "citation", "missing", "skipped", "unread" or "window"
+    kind: str   # "absent", "alike", "budget", "citation", "lost", "missing", "skipped", "unread" or "window"
     text: str   # One line
 
 

@@ -13,7 +13,7 @@ from llama_index.core import MockEmbedding
 
 import ragnb
 from ragnb import Index, IndexMismatchError, Pipeline, update_index
-from ragnb.documents.readers import read_file
+from ragnb.documents.readers import read_by_ending
 from ragnb.documents.messages import say, use_language, with_particles
 from ragnb.documents.values import install_command
 from ragnb.evaluation.decide import USUAL_PEERS
@@ -200,7 +200,7 @@ def test_the_first_row_of_a_word_table_is_its_header(tmp_path):
     for cell, text in zip(table._cells, sum(rows, ())):
         cell.text = text
     word.save(tmp_path / "t.docx")
-    assert read_file(tmp_path / "t.docx")["text"] == "| 이름 | 일수 |\n|---|---|\n| 연차 | 15 |\n| 병가 | 30 |"
+    assert read_by_ending(tmp_path / "t.docx")["text"] == "| 이름 | 일수 |\n|---|---|\n| 연차 | 15 |\n| 병가 | 30 |"
 
 
 @pytest.mark.heavy

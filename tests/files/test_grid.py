@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from ragnb import InputError
 from ragnb.documents.markdown import find_tables
-from ragnb.files.grid import Cell, Grid, Heading, Paragraph, filled, is_number, placed, read_cells, render
+from ragnb.files.grid import Cell, Grid, Paragraph, Title, filled, is_value, placed, read_cells, to_markdown
 
 
 def cells(*rows: list[str]) -> list[Cell]:
@@ -88,8 +88,8 @@ def test_blank_rows_and_columns_within_a_table_do_not():
 
 def test_tables_for_layout_unfold_and_tables_of_data_do_not():
     inner = Grid(("용량", "값"), (("1L", "9"), ("5L", "4")))
-    page = [Cell(0, 0, blocks=[Heading("안내")]), Cell(1, 0, blocks=[Paragraph("글")]), Cell(1, 1, blocks=[inner])]
-    assert read_cells(page) == [Heading("안내"), Paragraph("글"), inner]
+    page = [Cell(0, 0, blocks=[Title("안내")]), Cell(1, 0, blocks=[Paragraph("글")]), Cell(1, 1, blocks=[inner])]
+    assert read_cells(page) == [Title("안내"), Paragraph("글"), inner]
     data = [Cell(0, 0, blocks=[Paragraph("시약")]), Cell(0, 1, blocks=[Paragraph("규격")]),
             Cell(1, 0, blocks=[Paragraph("에탄올")]), Cell(1, 1, blocks=[inner])]
     assert read_cells(data) == [Grid(("시약", "규격"), (("에탄올", "용량: 1L, 값: 9; 용량: 5L, 값: 4"),))]
@@ -97,12 +97,12 @@ def test_tables_for_layout_unfold_and_tables_of_data_do_not():
 
 @pytest.mark.parametrize("text", ["1,200원", "-3.5%", "△12", "(4)", "2025-07-01", "2025년 7월 1일", "₩300", "-", "12 kg"])
 def test_values(text):
-    assert is_number(text)
+    assert is_value(text)
 
 
 @pytest.mark.parametrize("text", ["부장", "제3조", "3급 이상", "1) 본인", "A-12", "", "12:30~13:00 점심"])
 def test_labels(text):
-    assert not is_number(text)
+    assert not is_value(text)
 
 
 def test_a_table_that_would_be_too_large_is_refused_before_it_is_made():
@@ -121,7 +121,9 @@ def test_every_row_has_as_many_cells_as_the_header_and_no_text_is_lost(rows, n_h
     blocks = read_cells(placed(rows), n_header)
     for block in blocks:
         assert not isinstance(block, Grid) or {len(row) for row in block.rows} <= {len(block.header)}
-    text = render(blocks).replace("\\|", "|")
+    grids = [block for block in blocks if isinstance(block, Grid)]
+    lines = [row for grid in grids for row in (grid.header, *grid.rows)] + [[block.text] for block in blocks if block not in grids]
+    text = "\n".join(part for line in lines for part in line)
     for row in rows:
         for cell in row:
             assert cell.text in text
@@ -130,5 +132,5 @@ def test_every_row_has_as_many_cells_as_the_header_and_no_text_is_lost(rows, n_h
 @given(TABLE)
 def test_markdown_finds_the_tables_that_were_written(rows):
     blocks = [block for block in read_cells(placed(rows)) if isinstance(block, Grid)]
-    found = find_tables(render(blocks))
+    found = find_tables(to_markdown(blocks))
     assert [len(table.rows) for table in found] == [len(block.rows) for block in blocks]

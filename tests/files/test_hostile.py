@@ -97,8 +97,8 @@ def harmless(folder: Path) -> dict[str, str]:
     write(folder, {"columns.html": "<table>" + "<tr><td colspan=1000>a</tr>" * 1_100,
                    "comments.html": "<!--" * 50_000 + "연차", "questions.html": "<p>연차</p>" + "<?" * 60_000,
                    "good.md": "연차는 15일이다.", "long.csv": "구분,일수\n" + "연차,15\n" * 20_000})
-    return {"corner.xlsx": "## S\n\n| 가 |\n|---|\n| 가 |", "columns.html": "| a |\n| --- |\n| a |",
-            "stated.xlsx": "## S\n\n| 직급 |\n|---|\n| 부장 |", "comments.html": "", "questions.html": "연차", "good.md": "연차",
+    return {"corner.xlsx": "## S\n\n가\n가\n", "columns.html": "a\n\na\n",
+            "stated.xlsx": "## S\n\n직급\n\n부장", "comments.html": "", "questions.html": "연차", "good.md": "연차",
             "long.csv": "| 구분 | 일수 |\n|---|---|\n| 연차 | 15 |"}
 
 
@@ -120,4 +120,4 @@ def test_rows_and_columns_without_a_value_are_left_out(tmp_path: Path) -> None:
     (tmp_path / "sparse.csv").write_text(",,\n이름,,수량\n,,\n나사,,3\n", encoding="utf-8")
     found = {d.id_: d.text for d in read_documents(tmp_path, [])}
     assert found["sparse.csv"] == "| 이름 | 수량 |\n|---|---|\n| 나사 | 3 |"
-    assert found["sparse.xlsx"].splitlines()[-3:] == ["| 첫째 | 셋째 |  |", "|---|---|---|", "|  |  | 끝 |"]
+    assert found["sparse.xlsx"].splitlines()[-3:] == ["첫째 | 셋째", "", "끝"]     # a row apart from others is no table

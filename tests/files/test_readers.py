@@ -13,7 +13,7 @@ import pytest
 from helpers_ingest import read, write
 
 from ragnb import InputError, read_documents
-from ragnb.documents.readers import read_file
+from ragnb.documents.readers import read_by_ending
 from ragnb.documents.values import install_command
 
 
@@ -151,7 +151,7 @@ def test_bytes_within_an_archive_that_are_wrong(office: Path, tmp_path: Path):
     make_hwpx(tmp_path / "d.hwpx", "<hp:p>")
     with pytest.raises(InputError, match="nothing|cannot|no text"):
         for name in ("a.docx", "b.pptx", "c.xlsx", "d.hwpx"):
-            read_file(tmp_path / name)
+            read_by_ending(tmp_path / name)
     documents, problems = read(tmp_path)
     assert not documents and sorted(p.split(": ")[0] for p in problems) == ["a.docx", "b.pptx", "c.xlsx", "d.hwpx"]
 
@@ -169,7 +169,7 @@ def test_an_archive_that_unpacks_to_gigabytes_is_not_opened(tmp_path: Path, monk
     make_hwpx(tmp_path / "x.hwpx")
     monkeypatch.setattr("ragnb.files.archive.MOST_UNPACKED", 100)
     with pytest.raises(InputError, match="x.hwpx unpacks to .* bytes, more than 100"):
-        read_file(tmp_path / "x.hwpx")
+        read_by_ending(tmp_path / "x.hwpx")
 
 
 def test_a_missing_extra_is_one_line_and_the_rest_is_read(office: Path):
@@ -247,7 +247,7 @@ def grid(folder: Path, rows: list[list[str]]) -> dict[str, str]:
     (folder / "t.csv").write_text("".join(",".join(row) + "\n" for row in rows), encoding="utf-8")
     html = "".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>" for row in rows)
     (folder / "t.html").write_text(f"<body><table>{html}</table></body>", encoding="utf-8")
-    records = {name: read_file(folder / name) for name in ("t.xlsx", "t.csv", "t.docx", "t.html", "t.pptx")}
+    records = {name: read_by_ending(folder / name) for name in ("t.xlsx", "t.csv", "t.docx", "t.html", "t.pptx")}
     return {name: "\n".join(r.get("pages") or [r["text"]]) for name, r in records.items()}
 
 
@@ -264,14 +264,14 @@ def test_a_sheet_with_two_distant_cells_is_two_words(tmp_path: Path):
     book = openpyxl.Workbook()
     book.active["A1"], book.active["XFD4000"] = "처음", "끝"
     book.save(tmp_path / "a.xlsx")
-    text = read_file(tmp_path / "a.xlsx")["text"]
+    text = read_by_ending(tmp_path / "a.xlsx")["text"]
     assert "처음" in text and "끝" in text and len(text) < 100
 
 
 def test_lines_with_bars_that_are_no_table_stay(tmp_path: Path):
     lines = "|a||b|\n||||\n|c||d|"
     (tmp_path / "a.html").write_text(f"<body><pre>{lines}</pre></body>", encoding="utf-8")
-    assert lines in read_file(tmp_path / "a.html")["text"]
+    assert lines in read_by_ending(tmp_path / "a.html")["text"]
 
 
 @pytest.mark.parametrize("empty", ["<w:p/>", "<w:p></w:p>", '<w:p w:rsidR="00A1"><w:pPr><w:jc w:val="left"/><w:rPr><w:b/></w:rPr></w:pPr></w:p>'])
@@ -286,4 +286,4 @@ def test_empty_paragraphs_do_not_hide_the_text_around_them(tmp_path: Path, empty
         for part in old.infolist():
             data = old.read(part)
             new.writestr(part.filename, data.replace(b"</w:p>", b"</w:p>" + empty.encode() * 1_500, 2) if part.filename == "word/document.xml" else data)
-    assert read_file(tmp_path / "a.docx")["text"] == read_file(tmp_path / "plain.docx")["text"] == "앞의 글\n\n가운데\n\n뒤의 글"
+    assert read_by_ending(tmp_path / "a.docx")["text"] == read_by_ending(tmp_path / "plain.docx")["text"] == "앞의 글\n\n가운데\n\n뒤의 글"
