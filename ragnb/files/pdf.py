@@ -20,7 +20,7 @@ __all__ = ['MOST_FIELDS', 'MOST_ON_PAGE', 'MOST_IN_FILE', 'MOST_BOOKMARKS', 'MOS
 # %% ../../nbs/88_files/23_pdf.ipynb #187ad3ed
 from ..documents.markup import counted
 from ..documents.span import InputError
-from .grid import Block, Grid, one_line, Paragraph, render
+from .grid import Block, Grid, on_one_line, Paragraph, to_markdown
 from .pdf_layout import mark_headings, page_runs, printed_numbers, reading_order, running_heads
 from .pdf_tables import region_blocks, Rules, ruled_tables, ruling_lines, Table
 from .pdf_text import FIELD, Glyph, Joiner, Line, OpenParagraph, page_glyphs, Segment, text_lines
@@ -36,7 +36,7 @@ def _field_value(raw: Any, form: Any, widget: Any) -> str:
     size = raw.FPDFAnnot_GetFormFieldValue(form, widget, None, 0)
     buffer = ctypes.create_string_buffer(max(2, size))
     raw.FPDFAnnot_GetFormFieldValue(form, widget, ctypes.cast(buffer, ctypes.POINTER(raw.FPDF_WCHAR)), size)
-    return one_line(buffer.raw[:max(0, size - 2)].decode("utf-16-le", "ignore"))
+    return on_one_line(buffer.raw[:max(0, size - 2)].decode("utf-16-le", "ignore"))
 
 
 MOST_FIELDS: int = 5_000   # Of a page
@@ -198,7 +198,7 @@ def _with_sentence(before: list[Block], after: list[Block], joiner: Joiner) -> l
 
 
 def _breaks(pages: Sequence[list[Block]], joiner: Joiner) -> list[str]:
-    "What stands between pages: a blank line; less where a sentence goes on, and a hyphen of the line end is dropped."
+    "The texts between pages: a blank line, or less where a sentence goes on."
     breaks: list[str] = []
     for before, after in zip(pages, pages[1:]):
         if not _goes_over(before, after):
@@ -334,7 +334,7 @@ def read_pdf(
     joiner = Joiner(chain.from_iterable(sheet.lines for sheet in sheets))
     blocks = _page_blocks(sheets, joiner)
     breaks = _breaks(blocks, joiner)
-    pages = [render(page) for page in blocks]
+    pages = [to_markdown(page) for page in blocks]
     lost = _lost(sheets, damaged)
     if not any(page.strip() for page in pages):
         reason = "; ".join(lost) or "it is probably scanned and needs OCR, by ocrmypdf for example"

@@ -16,8 +16,8 @@ from typing import NamedTuple
 __all__ = ['MOST_FLOWS', 'EDGE', 'LARGER', 'LONGEST_HEADING', 'LONGEST_RUN', 'column_edges', 'column_of', 'columns_first',
            'reading_order', 'printed_numbers', 'page_runs', 'Heads', 'running_heads', 'mark_headings']
 
-# %% ../../nbs/88_files/21_pdf_layout.ipynb #a230a86f
-from .grid import is_number
+# %% ../../nbs/88_files/21_pdf_layout.ipynb #9ecf51f5
+from ..documents.markdown import is_value
 from .numerals import numeral
 from .pdf_text import Line, line_text, Segment
 
@@ -75,7 +75,7 @@ def _is_prose(segments: Sequence[Segment], width: float, drawn_apart: bool) -> b
         return False
     letters = sum(_letters(s.text) for s in segments) / len(segments)
     full = sum(s.x1 - s.x0 > 0.6 * width for s in segments) / len(segments)
-    numbers = sum(is_number(s.text) for s in segments) / len(segments)
+    numbers = sum(is_value(s.text) for s in segments) / len(segments)
     if drawn_apart:
         return letters >= 9 and full >= 0.25 and numbers < 0.4
     return letters >= 14 and full >= (0.3 if letters >= 20 else 0.45) and numbers < 0.3
@@ -272,7 +272,7 @@ def _edges(lines: Sequence[Line]) -> list[Line]:
 
 
 def _edge_keys(line: Line, sheet: int) -> list[tuple[str, int]]:
-    "What is alike in running heads: the height on the page and the text, or the text with one number that rises with the sheets."
+    "What is alike in running heads: height and text, or the text around one number that rises with the sheets."
     text = line_text(line)
     height = round(line[0].y / 6)
     numbers = [match for match in re.finditer(r"\d{1,5}", text)]

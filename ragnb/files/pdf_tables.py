@@ -20,8 +20,9 @@ from typing import Any, NamedTuple
 __all__ = ['MOST_PATHS', 'Box', 'MOST_CROSSINGS', 'MOST_IN_CELL', 'LONG_CELL', 'Rules', 'ruling_lines', 'Net', 'Table',
            'ruled_tables', 'aligned_table', 'region_blocks']
 
-# %% ../../nbs/88_files/22_pdf_tables.ipynb #858cd28b
-from .grid import Block, Cell, is_number, read_cells
+# %% ../../nbs/88_files/22_pdf_tables.ipynb #06abe444
+from ..documents.markdown import is_value
+from .grid import Block, Cell, read_cells
 from .pdf_layout import column_edges, column_of
 from .pdf_text import Bar, FIELD, Joiner, Line, line_text, paragraphs, Segment
 
@@ -235,7 +236,7 @@ def _levels(parts: Sequence[list[Line]]) -> list[float]:
             heights.append([line])
     filled = [len(level) for level in heights]
     n_full = sum(2 * n > len(parts) for n in filled)
-    n_values = sum(any(is_number(line_text(line)) for line in level) for level in heights)
+    n_values = sum(any(is_value(line_text(line)) for line in level) for level in heights)
     are_rows = len(parts) > 1 and n_full > 0.6 * len(heights) and n_values > 0.6 * len(heights) and len(heights) > 1
     return [level[0][0].y for level in heights] if are_rows else [0.0]
 
@@ -259,7 +260,7 @@ def _in_strips(line: Line, strips: Sequence[tuple[float, float]]) -> Iterator[tu
     for segment in line:
         touched = [n for n, (start, end) in enumerate(strips) if segment.x0 < end and segment.x1 > start] or [0]
         values = segment.text.split()
-        if len(values) != len(touched) or not all(map(is_number, values)):
+        if len(values) != len(touched) or not all(map(is_value, values)):
             values = [segment.text] * len(touched)
         yield from ((n, replace(segment, text=value)) for n, value in zip(touched, values))
 
@@ -411,7 +412,7 @@ def _run_end(lines: Sequence[Line], start: int, level: Sequence[Bar]) -> int:
 
 
 def _is_lone_cell(lines: Sequence[Line], start: int, end: int, gap: float, level: Sequence[Bar]) -> bool:
-    "True for a line with one segment that goes on in a cell of the lines above it, or is a row of its own."
+    "True for a line with one segment that goes on in a cell of the lines above it, or is a separate row."
     columns = column_edges(lines[start:end])
     segment = lines[end][0]
     touched = [n for n, (left, right) in enumerate(columns) if min(segment.x1, right) > max(segment.x0, left)]
@@ -451,8 +452,8 @@ def _table_rows(lines: Sequence[Line], columns: Sequence[tuple[float, float]], l
             n_above = len({column_of(columns, s) for part in rows[-1] for s in part})
             starts_late = 0 not in filled and len(filled) < max(2, n_above)
             near = above[0].y - line[0].y < 1.75 * line[0].height
-            is_value = len(rows) == 1 and any(is_number(segment.text) for segment in line)
-            if starts_late and near and not barred and not is_value:
+            has_value = len(rows) == 1 and any(is_value(segment.text) for segment in line)
+            if starts_late and near and not barred and not has_value:
                 rows[-1].append(line)
                 continue
         rows.append([line])

@@ -22,7 +22,7 @@ __all__ = ['FIELD', 'Line', 'Bar', 'EVIDENCE', 'SAMPLE', 'Glyph', 'PageGlyphs', 
 
 # %% ../../nbs/88_files/20_pdf_text.ipynb #230dc011
 from ..documents.text import load_kiwi
-from .grid import Block, Heading, Paragraph
+from .grid import Block, Paragraph, Title
 
 # %% ../../nbs/88_files/20_pdf_text.ipynb #466feb56
 class Glyph(NamedTuple):
@@ -215,7 +215,7 @@ class _Row:
         self.add(run)
 
     def add(self, run: list[Glyph]) -> bool:
-        "Add a run, or see that it is there already; False where other text stands in its place."
+        "Add a run, unless it is there already; False where its place has other text."
         start = min(g.x0 for g in run)
         end = max(g.x1 for g in run)
         text = "".join(g.text for g in run)
@@ -229,7 +229,7 @@ class _Row:
 
 
 def _rows(glyphs: Sequence[Glyph]) -> list[list[Glyph]]:
-    "Characters at one height, from the top of the page; text that is drawn over other text is a row of its own."
+    "Characters at one height, from the top of the page; text that is drawn over other text is a separate row."
     rows: list[_Row] = []
     for one in sorted(map(_Row, _runs(glyphs)), key=lambda row: -row.middle):
         near = [row for row in rows[-4:] if row.middle - one.middle < 0.45 * min(one.height, row.height)]
@@ -239,7 +239,7 @@ def _rows(glyphs: Sequence[Glyph]) -> list[list[Glyph]]:
 
 
 def _fits_into(small: Sequence[Glyph], row: Sequence[Glyph]) -> bool:
-    "True for small characters that stand beside the letters of a row, raised or lowered."
+    "True for small characters that are raised or lowered next to the letters of a row."
     height = median(g.height for g in row)
     bottom = median(g.y0 for g in row)
     if median(g.height for g in small) > 0.8 * height:
@@ -255,7 +255,7 @@ def _fits_into(small: Sequence[Glyph], row: Sequence[Glyph]) -> bool:
 
 
 def _with_raised(rows: list[list[Glyph]]) -> list[list[Glyph]]:
-    "Rows in which raised and lowered characters that made rows of their own are back in place."
+    "Rows with raised and lowered characters back in place."
     out: list[list[Glyph]] = []
     waiting: list[Glyph] = []
     for row in rows:
@@ -306,7 +306,7 @@ def _letter_gap(row: Sequence[Glyph], height: float) -> float:
 
 
 def _has_blank(glyph: Glyph, gap: float, height: float, spaced: bool) -> bool:
-    "True where a blank stands before a character, by the gap or by the file."
+    "True for a character after a blank, by the gap or by the file."
     if gap > 0.17 * height:
         return True
     if spaced:
@@ -482,7 +482,7 @@ def paragraphs(
     def close() -> None:
         level = before[0].level
         if level:
-            blocks.append(Heading(" ".join(items), level))
+            blocks.append(Title(" ".join(items), level))
         else:
             is_open = _is_full(before, right) and not _SENTENCE_END.search(items[-1])
             blocks.append((OpenParagraph if is_open else Paragraph)("\n".join(items)))

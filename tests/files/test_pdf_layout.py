@@ -1,6 +1,9 @@
 """The order of reading, running heads, page numbers and headings of PDF files."""
 from __future__ import annotations
 
+import random
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -102,3 +105,60 @@ def test_bookmarks_are_headings_and_size_is_not_asked(tmp_path: Path):
 
 def test_text_in_one_size_has_no_headings(tmp_path: Path):
     assert "#" not in text_of(drawn(tmp_path / "a.pdf", column(50, 700, ["안내", "방은 하루 전에 예약한다.", "주의", "불을 끈다."], 30)))
+
+
+def test_pages_with_too_much_text_are_read_as_plain_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    import ragnb.files.pdf as pdf
+    path = drawn(tmp_path / "a.pdf", [(50, 700, "짧은 쪽이다.")], [(50, 700, "이 쪽에는 글자가 너무 많아서 자리를 보지 않고 그대로 읽는다.")])
+    monkeypatch.setattr(pdf, "MOST_ON_PAGE", 12)
+    found = read_pdf(path)
+    assert found["pages"][1] == "이 쪽에는 글자가 너무 많아서 자리를 보지 않고 그대로 읽는다." and found["notes"] == ["pages read as plain lines: 2"]
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("kind", ["tiny letters", "cells", "scattered", "paths", "overprinted", "bookmarks"])
+def test_hostile_pages_end_within_the_limits(tmp_path: Path, kind: str):
+    """Eight seconds of CPU and 400 MB, checked by the system: a child that takes more is stopped."""
+    from reportlab.pdfgen import canvas
+    pytest.importorskip("resource", reason="limits a process")
+    out = canvas.Canvas(str(tmp_path / "a.pdf"), invariant=1, pageCompression=1)
+    out.drawString(50, 820, "Beginning")
+    out.setFont("Helvetica", 3)
+    chance = random.Random(1)
+    if kind == "tiny letters":
+        for y in range(750):
+            out.drawString(0, y, "lorem ipsum dolor 12 " * 15)
+    if kind == "cells":
+        for at in range(12_000):
+            out.drawString(at % 60 * 10, at // 60 * 4, str(at))
+        for at in range(300):
+            out.line(0, 2.5 * at, 600, 2.5 * at)
+            out.line(2 * at, 0, 2 * at, 800)
+    if kind == "scattered":
+        for _ in range(12_000):
+            out.drawString(chance.random() * 590, chance.random() * 800, "ab")
+    if kind == "paths":
+        for _ in range(60_000):
+            x = chance.random() * 500
+            y = chance.random() * 800
+            out.line(x, y, x + 30, y)
+    if kind == "overprinted":
+        for at in range(15_000):
+            out.drawString(50, 500, f"{at:05}")
+    if kind == "bookmarks":
+        for at in range(4_000):
+            out.bookmarkPage(f"k{at}")
+            out.addOutlineEntry(f"Part {at}", f"k{at}", 0)
+    out.save()
+    code = f"""
+import resource
+import sys
+resource.setrlimit(resource.RLIMIT_CPU, (9, 9))
+from ragnb.files.pdf import read_pdf
+assert "Beginning" in read_pdf({str(tmp_path / "a.pdf")!r})["pages"][0]
+status = open("/proc/self/status").read() if sys.platform == "linux" else "VmHWM: 0"
+print(status.partition("VmHWM:")[2].split()[0])
+"""
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr[-500:]
+    assert int(run.stdout) < 400 * 2**10
