@@ -305,6 +305,12 @@ def _divided(net: Net, inside: dict[int, list[Line]], joiner: Joiner) -> tuple[l
     return edges, cells
 
 
+def _is_stacked(text: str) -> bool:
+    "True for a cell with the numbers of many rows."
+    values = text.split()
+    return len(values) > 5 and sum(map(is_value, values)) > 0.8 * len(values)
+
+
 def ruled_tables(
     lines: Sequence[Line],
     rules: Rules,
@@ -328,6 +334,8 @@ def ruled_tables(
         if not _is_table(net, inside):
             continue
         columns, cells = _divided(net, inside, joiner)
+        if any(_is_stacked(cell.text) for cell in cells):
+            continue          # rows without bars that cannot be divided: their columns may be found without the net
         table = Table(columns, cells, net.rows[0], net.rows[-1])
         tables.append(table)
         order = min(segment.order for part in inside.values() for line in part for segment in line)
