@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Union
 
 # %% auto #0
-__all__ = ['Block', 'MOST_COLUMNS', 'Row', 'MOST_DOWN', 'MOST_ACROSS', 'MOST_INNER', 'LONG_CELL', 'Paragraph', 'Title', 'Grid',
-           'Cell', 'on_one_line', 'to_markdown', 'placed', 'filled', 'texts', 'inline', 'read_cells']
+__all__ = ['Block', 'MOST_COLUMNS', 'MOST_STEPS', 'Row', 'MOST_DOWN', 'MOST_ACROSS', 'MOST_INNER', 'LONG_CELL', 'Paragraph',
+           'Title', 'Grid', 'Cell', 'on_one_line', 'to_markdown', 'placed', 'filled', 'texts', 'inline', 'read_cells']
 
 # %% ../../nbs/88_files/01_grid.ipynb #ee44214f
 from ..documents.markdown import is_value
@@ -73,7 +73,8 @@ def to_markdown(
     return "\n\n".join(parts)
 
 # %% ../../nbs/88_files/01_grid.ipynb #cfa3fcea
-MOST_COLUMNS: int = 1_000   # That one cell may span, as in a browser
+MOST_COLUMNS: int = 1_000       # That one cell may span, as in a browser
+MOST_STEPS: int = 20_000_000    # Places that are looked at in one table
 
 
 def placed(
@@ -82,11 +83,16 @@ def placed(
     "Give the cells of rows their places."
     below: dict[int, int] = {}        # Column -> the first row that is free again
     cells = []
+    n_steps = 0
     for number, row in enumerate(rows):
         column = 0
         for cell in row:
-            while below.get(column, 0) > number:
+            while below.get(column, 0) > number and n_steps <= MOST_STEPS:
                 column += 1
+                n_steps += 1
+            n_steps += min(cell.colspan, MOST_COLUMNS)
+            if n_steps > MOST_STEPS:
+                raise InputError(f"a table of {len(rows):,} rows spans more than {MOST_STEPS:,} places")
             left = len(rows) - number
             cell.row = number
             cell.column = column

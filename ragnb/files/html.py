@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable
+from html import unescape
 from pathlib import Path
 from typing import Any
 
@@ -150,7 +151,7 @@ class Page:
         self._line: list[str] = []
         self._lists: list[tuple[str, int]] = []   # Of each open list: its tag, and the next number
         self._mark = ""                      # Of the list item that begins
-        self._is_item = False                # The last block is an item
+        self._items: list[str] = []          # Of the list that is read
 
     def end_line(self) -> None:
         "Make a paragraph of the collected text; items of a list stay together."
@@ -159,13 +160,18 @@ class Page:
         if not lines:
             return
         text = self._mark + "\n".join(lines)
-        is_item = bool(self._lists)
-        if is_item and self._is_item and isinstance(self.blocks[-1], Paragraph):
-            self.blocks[-1] = Paragraph(f"{self.blocks[-1].text}\n{text}")
-        else:
-            self.blocks.append(Paragraph(text))
-        self._is_item = is_item
         self._mark = ""
+        if self._lists:
+            self._items.append(text)
+        else:
+            self.add(Paragraph(text))
+
+    def add(self, *blocks: Block) -> None:
+        "Add blocks behind the list that was read."
+        if self._items:
+            self.blocks.append(Paragraph("\n".join(self._items)))
+            self._items.clear()
+        self.blocks += blocks
 
     def read(self, element: Any) -> None:
         "Add an element and what is inside it."
@@ -176,15 +182,15 @@ class Page:
             self.hidden += _letters(element)
         elif name == "table":
             self.end_line()
-            self.blocks += self._table(element)
+            self.add(*self._table(element))
         elif name == "pre":
             self.end_line()
             code = element.text_content().strip("\n")
-            self.blocks += [Paragraph(f"```\n{code}\n```")] if code.strip() else []
+            self.add(*([Paragraph(f"```\n{code}\n```")] if code.strip() else []))
         elif re.fullmatch("h[1-6]", name):
             self.end_line()
             title = on_one_line(element.text_content())
-            self.blocks += [Title(title, int(name[1]))] if title else []
+            self.add(*([Title(title, int(name[1]))] if title else []))
         elif name in _LINES:
             self._read_lines(element)
         else:
@@ -206,6 +212,8 @@ class Page:
             self._read_inside(element)
             self.end_line()
             self._lists.pop()
+            if not self._lists:
+                self.add()
             return
         if name == "li" and self._lists:
             kind, n = self._lists[-1]
@@ -261,6 +269,7 @@ class Page:
         "Read what is inside a cell."
         inner = Page(self.left_out, self.most)
         inner.read(field)
+        inner.add()
         self.hidden += inner.hidden
         return Cell(0, 0, rowspan=_span(field, "rowspan"), colspan=_span(field, "colspan"), blocks=inner.blocks)
 
@@ -323,9 +332,10 @@ def read_html(
     name = "" if title is None else on_one_line(title.text_content())
     body = root.find("body")
     body = root if body is None else body
-    if _depth(body) > DEEPEST:
+    if _depth(body) > DEEPEST or any("depth" in error.message for error in parser.error_log):
         lost.append(f"more than {DEEPEST} elements are inside each other: the page was read as plain text")
-        blocks: list[Block] = [Paragraph("\n".join(filter(None, map(on_one_line, body.itertext()))))]
+        lines = map(on_one_line, re.split(r"<[^<>]*>", page))
+        blocks: list[Block] = [Paragraph(unescape("\n".join(filter(None, lines))))]
     else:
         blocks = _read_body(body, most_text(path), notes, lost)
     return {"text": to_markdown(blocks), "title": name, "notes": notes, "lost": lost}

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -27,14 +28,11 @@ def join_lines(
 ) -> list[Block]:
     "Join paragraphs that follow each other, one a line."
     out: list[Block] = []
-    is_open = False
-    for block in blocks:
-        is_line = isinstance(block, Paragraph) and bool(block.text.strip())
-        if is_line and is_open:
-            out[-1] = Paragraph(f"{out[-1].text}\n{block.text.rstrip()}")
-        elif is_line or not isinstance(block, Paragraph):
-            out.append(block)
-        is_open = is_line
+    for is_line, group in groupby(blocks, lambda block: isinstance(block, Paragraph) and block is not EMPTY):
+        if is_line:
+            out.append(Paragraph("\n".join(block.text.rstrip() for block in group)))
+        else:
+            out += [block for block in group if block is not EMPTY]
     return out
 
 
@@ -136,14 +134,15 @@ class HwpxReader:
         blocks = [block for block in self.body(caption) if block is not EMPTY]
         cells = []
         n_header = 0
-        for row in (e for e in table if tag(e) == "tr"):
+        for at, row in enumerate(e for e in table if tag(e) == "tr"):
             fields = [e for e in row if tag(e) == "tc"]
-            for field in fields:
+            for column, field in enumerate(fields):
                 place = child(field, "cellAddr")
                 size = child(field, "cellSpan")
                 spans = {"rowspan": number(size, "rowSpan", 1), "colspan": number(size, "colSpan", 1)}
                 inside = [block for block in self.body(child(field, "subList")) if block is not EMPTY]
-                cells.append(Cell(number(place, "rowAddr"), number(place, "colAddr"), blocks=inside, **spans))
+                row_at = number(place, "rowAddr", at)
+                cells.append(Cell(row_at, number(place, "colAddr", column), blocks=inside, **spans))
             n_header += bool(fields) and all(attribute(field, "header") == "1" for field in fields)
         n_rows = len({cell.row for cell in cells})
         return blocks + read_cells(cells, n_header if n_header < n_rows else 0, most=self._most)

@@ -43,7 +43,7 @@ def moment(
     value: float,             # Days
     from_1904: bool = False,  # Old workbooks of the Macintosh
 ) -> datetime:
-    "Return the date and time that a number stands for."
+    "Return the date and time that a number means."
     if from_1904:
         start = datetime(1904, 1, 1)
     else:      # Excel has a 29 February 1900

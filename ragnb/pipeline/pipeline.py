@@ -155,7 +155,7 @@ def with_edition(
 
 # %% ../../nbs/80_pipeline/03_pipeline.ipynb #2fb8c103
 def _file_notes(question: str, passages: Sequence[Passage], store: ChunkReader, filtered: bool) -> list[Note]:
-    "Note that a question names a file that was not indexed, and what the files of the passages show and their texts lack."
+    "Note a file that the question names and that was not indexed; note what the texts of the passages' files lack."
     stores = getattr(store, "stores", {"": store}).values()
     skipped = [read_skipped(Path(s.database.path).parent) for s in stores if hasattr(s, "database")]
     named = [] if filtered else [file for told in skipped for file in asked_skipped(told, question)]

@@ -83,8 +83,10 @@ def hostile(folder: Path) -> dict[str, str]:
     with zipfile.ZipFile(folder / "words.hwpx", "a") as archive:
         archive.writestr("Contents/section1.xml", f"{ENTITIES}<a>&i;</a>")
     make_sheet(folder / "words.xlsx", f'<sheetData><row r="1">{cell("A1", "&i;")}</row></sheetData>', ENTITIES)
+    wide = "<td rowspan=65000 colspan=1000>가</td>" * 30
+    (folder / "places.html").write_text("<table>" + f"<tr>{wide}</tr>" * 300 + "</table>", encoding="utf-8")
     ratio, tags, characters = "100 times", "tags", "2,000,000"
-    return {"wide.csv": characters, "rows.xlsx": ratio,
+    return {"wide.csv": characters, "places.html": "spans more than 20,000,000 places", "rows.xlsx": ratio,
             "empty.pptx": ratio, "empty.docx": ratio, "stored.hwpx": tags, "stored.docx": tags, "bomb.hwp": ratio,
             "words.docx": "", "words.hwpx": "", "words.xlsx": ""}
 
@@ -96,9 +98,10 @@ def harmless(folder: Path) -> dict[str, str]:
     make_sheet(folder / "corner.xlsx", "<sheetData>" + "".join(f'<row r="{n}">{cell(f"XFD{n}", "가")}</row>' for n in range(1, 200)) + "</sheetData>")
     write(folder, {"columns.html": "<table>" + "<tr><td colspan=1000>a</tr>" * 1_100,
                    "comments.html": "<!--" * 50_000 + "연차", "questions.html": "<p>연차</p>" + "<?" * 60_000,
+                   "deep.html": "<div>" * 50_000 + "가", "items.html": "<ol>" + "<li>가" * 100_000,
                    "good.md": "연차는 15일이다.", "long.csv": "구분,일수\n" + "연차,15\n" * 20_000})
     return {"corner.xlsx": "## S\n\n가\n가\n", "columns.html": "a\n\na\n",
-            "stated.xlsx": "## S\n\n직급\n\n부장", "comments.html": "", "questions.html": "연차", "good.md": "연차",
+            "stated.xlsx": "## S\n\n직급\n\n부장", "comments.html": "", "deep.html": "가", "items.html": "1. 가\n2. 가\n", "questions.html": "연차", "good.md": "연차",
             "long.csv": "| 구분 | 일수 |\n|---|---|\n| 연차 | 15 |"}
 
 

@@ -1,0 +1,139 @@
+"""What Word, Excel, Hangul and web pages show and do not store as text: numbers, notes, spans, hidden parts; and what is told of it."""
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+
+import pytest
+from helpers_ingest import write
+from test_readers import make_docx, make_hwp, make_hwpx, make_xlsx
+
+from ragnb import InputError, read_documents
+from ragnb.documents.readers import READERS, Reader, read_by_ending
+from ragnb.files.numerals import Level, Numbering, numeral
+from ragnb.files.xlsx import is_date_format, shown_date
+
+WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
+
+
+def with_body(path: Path, body: str, old: str = "<w:body>", **parts: str) -> str:
+    """The text of a Word file with elements at the head of its body, and with further parts."""
+    make_docx(path)
+    with zipfile.ZipFile(path) as archive:
+        kept = {p.filename: archive.read(p) for p in archive.infolist()}
+    kept["word/document.xml"] = kept["word/document.xml"].decode().replace(old, old + body, 1).encode()
+    links = "".join(f'<Relationship Id="x{kind}" Type="http://x/{kind}" Target="{kind}.xml"/>' for kind in parts)
+    rels = "word/_rels/document.xml.rels"
+    kept[rels] = kept[rels].replace(b"</Relationships>", f"{links}</Relationships>".encode())
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in (kept | {f"word/{kind}.xml": text.encode() for kind, text in parts.items()}).items():
+            archive.writestr(name, data)
+    return read_by_ending(path)["text"]
+
+
+def run(text: str) -> str:
+    return f"<w:r><w:t>{text}</w:t></w:r>"
+
+
+def test_a_footnote_follows_its_paragraph(tmp_path: Path):
+    notes = f'<w:footnotes xmlns:w="{WORD}"><w:footnote w:id="4"><w:p>{run("근무일 기준")}</w:p></w:footnote></w:footnotes>'
+    body = f'<w:p>{run("열흘이다")}<w:r><w:footnoteReference w:id="4"/></w:r>{run(".")}</w:p>'
+    assert with_body(tmp_path / "a.docx", body, footnotes=notes).startswith("열흘이다[^1].\n[^1]: 근무일 기준\n\n# 휴가규정")
+
+
+def test_tracked_changes_are_read_as_accepted_and_counted(tmp_path: Path):
+    path = tmp_path / "a.docx"
+    body = f'<w:p>{run("하루 ")}<w:del><w:r><w:delText>세 번</w:delText></w:r></w:del><w:ins>{run("두 번")}</w:ins></w:p>'
+    assert with_body(path, body).startswith("하루 두 번\n")
+    assert read_by_ending(path)["lost"] == ["tracked changes were read as accepted: 3 deleted characters were left out"]
+
+
+def test_a_text_box_is_read_once_after_its_paragraph(tmp_path: Path):
+    box = f"<w:txbxContent><w:p>{run('상자')}</w:p></w:txbxContent>"
+    mc = 'xmlns:mc="http://schemas.openxmlformats.org/markup-compatibility/2006"'
+    body = f'<w:p>{run("앞")}<w:r><mc:AlternateContent {mc}><mc:Choice>{box}</mc:Choice><mc:Fallback>{box}</mc:Fallback></mc:AlternateContent></w:r></w:p>'
+    assert with_body(tmp_path / "a.docx", body).startswith("앞\n\n상자\n\n# 휴가규정")
+
+
+def test_word_in_strict_namespaces_reads_the_same(tmp_path: Path):
+    make_docx(tmp_path / "a.docx")
+    with zipfile.ZipFile(tmp_path / "a.docx") as old, zipfile.ZipFile(tmp_path / "b.docx", "w") as new:
+        for part in old.infolist():
+            data = old.read(part).replace(WORD.encode(), b"http://purl.oclc.org/ooxml/wordprocessingml/main")
+            new.writestr(part.filename, data.replace(b"http://schemas.openxmlformats.org/officeDocument/2006", b"http://purl.oclc.org/ooxml/officeDocument"))
+    assert read_by_ending(tmp_path / "b.docx") == read_by_ending(tmp_path / "a.docx")
+
+
+@pytest.mark.parametrize(("kind", "shown"), [
+    ("ganada", "가 나 하 (15)"), ("chosung", "ㄱ ㄴ ㅎ (15)"), ("decimalEnclosedCircle", "① ② ⑭ ⑮"), ("lowerRoman", "i ii xiv xv"),
+    ("upperLetter", "A B N O"), ("decimalZero", "01 02 14 15"), ("koreanDigital", "일 이 십사 십오"), ("chineseCounting", "一 二 十四 十五"), ("unknown", "1 2 14 15")])
+def test_numerals(kind: str, shown: str):
+    assert " ".join(numeral(n, kind) for n in (1, 2, 14, 15)) == shown
+
+
+def test_lists_count_on_restart_and_start_where_they_say():
+    levels = {0: Level(text="%1."), 1: Level(text="%1.%2"), 2: Level(text="(%3)", restarts=False)}
+    lists = Numbering({"a": levels}, {"1": "a", "2": "a"}, {("2", 0): 7})
+    assert [lists.label("1", at) for at in (0, 1, 1, 2, 0, 1, 2)] == ["1.", "1.1", "1.2", "(1)", "2.", "2.1", "(2)"]
+    assert [lists.label("2", 0), lists.label("2", 0), lists.label("2", 5), lists.label("3", 0)] == ["7.", "8.", "", ""]
+
+
+@pytest.mark.parametrize(("value", "code", "shown"), [
+    (47_544, "", "2030-03-02"), (47_544.75, "", "2030-03-02 18:00"), (0.5, "", "12:00"), (47_544, "yyyy.mm.dd", "2030.03.02"),
+    (47_544, "m/d/yy", "3/2/30"), (47_544, "d-mmm-yy", "2-Mar-30"), (47_544, 'yyyy"년" m"월"', "2030년 3월"), (47_544.75, "h:mm AM/PM", "6:00 PM"),
+    (47_544, "yyyy-mm-dd (aaa)", "2030-03-02 (토)"), (2.25, "[h]:mm", "54:00"), (59, "", "1900-02-28"), (61, "", "1900-03-01")])
+def test_dates_as_excel_shows_them(value: float, code: str, shown: str):
+    assert shown_date(value, code) == shown
+
+
+def test_formats_of_dates():
+    assert all(map(is_date_format, ("yyyy-mm-dd", "h:mm", "[h]:mm", "[$-412]m월 d일")))
+    assert not any(map(is_date_format, ("General", "#,##0", '0"days"', "[Red]0.0", "0.00E+00")))
+
+
+def test_hidden_columns_leave_no_gap_that_would_end_the_table(tmp_path: Path):
+    import openpyxl
+
+    make_xlsx(tmp_path / "a.xlsx")
+    book = openpyxl.load_workbook(tmp_path / "a.xlsx")
+    book["출장비"].column_dimensions["B"].hidden = True
+    book.save(tmp_path / "a.xlsx")
+    found = read_by_ending(tmp_path / "a.xlsx")
+    assert found["text"].splitlines()[2] == "| 직급 | 몫 |" and "30000" not in found["text"]
+    assert found["lost"] == ["sheet 출장비: hidden columns were left out: 1"]
+
+
+def test_the_same_text_as_hwp_and_hwpx_is_read_once(tmp_path: Path):
+    make_hwp(tmp_path / "규정.hwp")
+    lines = "".join(f"<hp:p><hp:run><hp:t>{text}</hp:t></hp:run></hp:p>" for text in ("휴가규정", "연차<hp:tab/>15일"))
+    make_hwpx(tmp_path / "규정.hwpx", lines)
+    make_hwpx(tmp_path / "다른 규정.hwpx")
+    problems: list = []
+    found = {d.id_: d.text for d in read_documents(tmp_path, problems, once=True)}
+    assert found == {"규정.hwp": "휴가규정\n연차\t15일", "다른 규정.hwpx": "연차는 15일이다."}
+    assert [str(p) for p in problems] == ["규정.hwpx: the same text as 규정.hwp, read once"]
+    assert len([*read_documents(tmp_path, [])]) == 3
+
+
+PAGES = {  # Name -> bytes
+    "meta.html": '<meta charset="euc-kr"><p>휴가는 뷁날에 쓴다.'.encode("cp949"),
+    "bytes.html": "<p>휴가는 열흘 안에 쓴다.".encode("cp949"),
+    "stale.html": '<meta charset="euc-kr"><p>휴가는 열흘 안에 쓴다.'.encode(),
+    "japanese.html": '<meta charset="shift_jis"><p>会議は九時です。'.encode("shift_jis")}
+
+
+def test_encodings_of_pages(tmp_path: Path):
+    write(tmp_path, PAGES)
+    problems: list = []
+    found = {d.id_: d.text for d in read_documents(tmp_path, problems)}
+    assert found == {"meta.html": "휴가는 뷁날에 쓴다.", "bytes.html": "휴가는 열흘 안에 쓴다.", "stale.html": "휴가는 열흘 안에 쓴다.", "japanese.html": "会議は九時です。"}
+    assert {p.where: p.what.rpartition(" ")[2] for p in problems} == {"meta.html": "CP949", "bytes.html": "CP949", "japanese.html": "shift_jis"}
+
+
+def test_a_reader_that_is_added_is_found_by_its_ending(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(READERS, ".eml", Reader("ragnb.files.csv:read_csv", "mail"))
+    (tmp_path / "a.eml").write_text("이름,수\n못,3\n", encoding="utf-8")
+    assert read_by_ending(tmp_path / "a.eml")["text"].endswith("| 못 | 3 |")
+    monkeypatch.setitem(READERS, ".abc", Reader("no_such_module:read", "none", "files"))
+    with pytest.raises(InputError, match="needs the extra 'files'"):
+        read_by_ending(tmp_path / "a.abc")
