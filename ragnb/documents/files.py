@@ -198,7 +198,7 @@ def record_id(
 
 # %% ../../nbs/00_documents/06_files.ipynb #03598b8c
 def _page_breaks(record: Mapping[str, Any]) -> list[str]:
-    "What stands between the pages of a record: a blank line, if the reader of a file does not know better."
+    "The texts between the pages of a record: blank lines, unless the reader of the file sets others."
     n = len(record["pages"]) - 1
     breaks = record.get("page_breaks")
     is_list = isinstance(breaks, list) and len(breaks) == n and all(isinstance(text, str) for text in breaks)
