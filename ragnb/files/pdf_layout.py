@@ -13,8 +13,9 @@ from itertools import groupby
 from typing import NamedTuple
 
 # %% auto #0
-__all__ = ['MOST_FLOWS', 'EDGE', 'LARGER', 'LONGEST_HEADING', 'LONGEST_RUN', 'column_edges', 'column_of', 'columns_first',
-           'reading_order', 'printed_numbers', 'page_runs', 'Heads', 'running_heads', 'mark_headings']
+__all__ = ['Extent', 'MOST_IN_ROW', 'SHORT_CELL', 'MOST_FLOWS', 'EDGE', 'LARGER', 'LONGEST_HEADING', 'LONGEST_RUN',
+           'column_edges', 'column_of', 'columns_first', 'reading_order', 'printed_numbers', 'page_runs', 'Heads',
+           'running_heads', 'mark_headings']
 
 # %% ../../nbs/88_files/21_pdf_layout.ipynb #9ecf51f5
 from ..documents.markdown import is_value
@@ -143,19 +144,24 @@ def columns_first(
             whole += band
     return [*regions, whole] if whole else regions
 
-# %% ../../nbs/88_files/21_pdf_layout.ipynb #0ea6ba58
+# %% ../../nbs/88_files/21_pdf_layout.ipynb #f56ece20
+Extent = tuple[float, float, float, float]   # Left, right, bottom, top
+MOST_IN_ROW: int = 6         # Segments of a table row that are drawn before its next cell
+SHORT_CELL: int = 30         # Characters
+
+
 class _Flow:
     "Segments that are drawn without a jump."
 
     def __init__(self, segment: Segment) -> None:
         self.segments = [segment]
-        self.x0 = segment.x0
-        self.x1 = segment.x1
-        self.top = _top(segment)
-        self.bottom = _bottom(segment)
+        self.rows = [_extent(segment)]      # Of its lines
+        self.box = self.rows[0]
+        self.order = segment.order          # Its place: that of the longest flow in it
+        self.letters = len(segment.text)
 
     def takes(self, segment: Segment) -> bool:
-        "True for a segment to the right on the same line, or below and not far away."
+        "True for a segment to the right on the same line, or below and not far away, or in the same row of a table."
         last = self.segments[-1]
         if segment.blocks is not None or last.blocks is not None:
             return False
@@ -163,39 +169,59 @@ class _Flow:
         down = last.y - segment.y
         if abs(down) < 0.5 * height:
             return segment.x0 > last.x1 - height
-        if not (0 < down < 4 * height and segment.x0 < self.x1 and segment.x1 > self.x0):
+        if down < 0:
+            is_short = max(len(segment.text), len(last.text)) < SHORT_CELL and segment.x0 > last.x1
+            return is_short and any(abs(s.y - segment.y) < 0.5 * height for s in self.segments[-MOST_IN_ROW:])
+        left, right, _, _ = self.box
+        if not (down < 4 * height and segment.x0 < right and segment.x1 > left):
             return False
-        margin = 0.25 * (self.x1 - self.x0)
-        return len(self.segments) < 3 or self.x0 - margin < segment.x0 and segment.x1 < self.x1 + margin
+        margin = 0.25 * (right - left)
+        return len(self.segments) < 3 or left - margin < segment.x0 and segment.x1 < right + margin
 
-    def add(self, segments: Sequence[Segment]) -> None:
-        "Add segments, and widen the box."
-        self.segments += segments
-        self.x0 = min(self.x0, *(s.x0 for s in segments))
-        self.x1 = max(self.x1, *(s.x1 for s in segments))
-        self.top = max(self.top, *map(_top, segments))
-        self.bottom = min(self.bottom, *map(_bottom, segments))
+    def add(self, segment: Segment) -> None:
+        "Add a segment, and widen the box."
+        extent = _extent(segment)
+        if abs(self.segments[-1].y - segment.y) < 0.5 * segment.height:
+            self.rows[-1] = _around(self.rows[-1], extent)
+        else:
+            self.rows.append(extent)
+        self.segments.append(segment)
+        self.box = _around(self.box, extent)
+        self.letters += len(segment.text)
+
+    def merge(self, other: _Flow) -> None:
+        "Add another flow; the longer one gives the place."
+        self.order = self.order if self.letters >= other.letters else other.order
+        self.segments += other.segments
+        self.rows += other.rows
+        self.box = _around(self.box, other.box)
+        self.letters += other.letters
 
     def overlaps(self, other: _Flow) -> bool:
-        "True where the boxes share more than an edge."
-        across = min(self.x1, other.x1) - max(self.x0, other.x0)
-        down = min(self.top, other.top) - max(self.bottom, other.bottom)
-        return across > 1 and down > 1
+        "True where lines of both share more than an edge."
+        return _share(self.box, other.box) and any(_share(one, two) for one in self.rows for two in other.rows)
 
 
-def _top(segment: Segment) -> float:
-    "The upper edge of a segment, or of the table in its place."
-    return segment.blocks.top if segment.blocks is not None else segment.y + 0.35 * segment.height
+def _extent(segment: Segment) -> Extent:
+    "The place of a segment, or of the table instead of it."
+    if segment.blocks is not None:
+        return segment.x0, segment.x1, segment.blocks.bottom, segment.blocks.top
+    return segment.x0, segment.x1, segment.y - 0.35 * segment.height, segment.y + 0.35 * segment.height
 
 
-def _bottom(segment: Segment) -> float:
-    "The lower edge of a segment, or of the table in its place."
-    return segment.blocks.bottom if segment.blocks is not None else segment.y - 0.35 * segment.height
+def _around(one: Extent, other: Extent) -> Extent:
+    "The extent around two."
+    return min(one[0], other[0]), max(one[1], other[1]), min(one[2], other[2]), max(one[3], other[3])
+
+
+def _share(one: Extent, other: Extent) -> bool:
+    "True for extents that share more than an edge."
+    return min(one[1], other[1]) - max(one[0], other[0]) > 1 and min(one[3], other[3]) - max(one[2], other[2]) > 1
 
 
 def _are_table_columns(one: _Flow, other: _Flow) -> bool:
     "True for two flows of short texts side by side whose lines have the same heights."
-    if min(len(one.segments), len(other.segments)) < 3 or min(one.x1, other.x1) - max(one.x0, other.x0) > 1:
+    if min(len(one.segments), len(other.segments)) < 3 or min(one.box[1], other.box[1]) - max(one.box[0], other.box[0]) > 1:
         return False
     if any(s.blocks is not None for s in (*one.segments, *other.segments)):
         return False
@@ -219,7 +245,7 @@ def reading_order(
     flows: list[_Flow] = []
     for segment in segments:
         if flows and flows[-1].takes(segment):
-            flows[-1].add([segment])
+            flows[-1].add(segment)
         else:
             flows.append(_Flow(segment))
     in_long = sum(len(flow.segments) for flow in flows if len(flow.segments) > 2)
@@ -237,20 +263,14 @@ def _merged(flows: Sequence[_Flow]) -> list[_Flow]:
     "Flows of which none overlap, and none are columns of one table."
     out: list[_Flow] = []
     for flow in flows:
-        at = len(out)
-        again = True
-        while again:
-            again = False
-            for n in range(len(out) - 1, -1, -1):
-                if flow.overlaps(out[n]) or _are_table_columns(flow, out[n]):
-                    other = out.pop(n)
-                    other.add(flow.segments)
-                    flow = other
-                    at = min(at, n)
-                    again = True
-                    break
-        out.insert(min(at, len(out)), flow)
-    return out
+        near = [other for other in out if flow.overlaps(other) or _are_table_columns(flow, other)]
+        while near:
+            for other in near:
+                out.remove(other)
+                flow.merge(other)
+            near = [other for other in out if flow.overlaps(other)]
+        out.append(flow)
+    return sorted(out, key=lambda flow: flow.order)
 
 # %% ../../nbs/88_files/21_pdf_layout.ipynb #e9b86092
 EDGE: int = 2   # Lines at the top and at the bottom of a page that may be running heads
