@@ -8,6 +8,7 @@ from __future__ import annotations
 import ctypes
 import re
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
@@ -22,8 +23,8 @@ from ..documents.markup import counted
 from ..documents.span import InputError
 from .grid import Block, Grid, on_one_line, Paragraph, to_markdown
 from .pdf_layout import mark_headings, page_runs, printed_numbers, reading_order, running_heads
-from .pdf_tables import region_blocks, Rules, ruled_tables, ruling_lines, Table
-from .pdf_text import FIELD, Glyph, Joiner, Line, OpenParagraph, page_glyphs, Segment, text_lines
+from .pdf_tables import region_blocks, Rules, ruled_tables, ruling_lines, PageTable
+from .pdf_text import Glyph, Joiner, Line, OpenParagraph, page_glyphs, Segment, text_lines
 
 # %% ../../nbs/88_files/23_pdf.ipynb #1a201360
 def _field_value(raw: Any, form: Any, widget: Any) -> str:
@@ -59,7 +60,7 @@ def form_values(
             left, right = sorted((box.left, box.right))
             height = min(12.0, abs(box.top - box.bottom))
             if text:
-                values.append(Segment(left, right, (box.top + box.bottom) / 2, height, text, height, FIELD, False))
+                values.append(Segment(left, right, (box.top + box.bottom) / 2, height, text, 0.0, 0, False))
         raw.FPDFPage_CloseAnnot(widget)
     return values
 
@@ -69,6 +70,8 @@ def _with_values(lines: list[Line], values: Sequence[Segment]) -> list[Line]:
     for value in values:
         near = [line for line in lines if abs(line[0].y - value.y) < 0.7 * max(line[0].height, 8)]
         line = min(near, key=lambda line: abs(line[0].y - value.y), default=None)
+        above = [segment for other in lines for segment in other if segment.y > value.y]
+        value.order = max((segment.order for segment in (above if line is None else line)), default=0)
         if line is None:
             lines.append([value])
         elif not any(s.text == value.text and s.x0 < value.x1 and s.x1 > value.x0 for s in line):
@@ -105,8 +108,8 @@ def _is_upright(glyphs: Sequence[Glyph]) -> bool:
     if len(glyphs) < 20:
         return False
     steps = list(zip(glyphs, glyphs[1:]))[:400]
-    down = sum(abs(b.x0 - a.x0) < 0.3 * a.height and 0.5 * a.height < a.middle - b.middle < 1.6 * a.height for a, b in steps)
-    return 2 * down > len(steps)
+    down = [0.5 * a.height < a.middle - b.middle < 1.6 * a.height for a, b in steps if abs(b.x0 - a.x0) < 0.3 * a.height]
+    return 2 * sum(down) > len(steps)
 
 
 def _turned_rules(rules: Rules, quarter: int) -> Rules:
@@ -155,12 +158,12 @@ def read_sheet(
 def _page_blocks(sheets: Sequence[Sheet], joiner: Joiner) -> list[list[Block]]:
     "The blocks of each page."
     pages: list[list[Block]] = []
-    carried: Table | None = None
+    carried: PageTable | None = None
     header: tuple[str, ...] = ()
     for sheet in sheets:
         lines, _ = ruled_tables(sheet.lines, sheet.rules, joiner)
         blocks: list[Block] = []
-        last: Table | None = None
+        last: PageTable | None = None
         for region in reading_order(lines):
             read, last = region_blocks(region, sheet.rules, joiner, None if blocks else carried, header)
             blocks += _with_sentence(blocks, read, joiner)
@@ -242,7 +245,8 @@ def _notes(sheets: Sequence[Sheet], heads: dict[str, int], n_numbers: int) -> li
     notes = []
     if heads:
         first = max(heads, key=heads.__getitem__)
-        notes.append(f"running heads are kept once: {counted(sum(heads.values()), 'line')} left out, such as {first[:60]!r}")
+        n_lines = counted(sum(heads.values()), "line")
+        notes.append(f"running heads are kept once: {n_lines} left out, such as {first[:60]!r}")
     if n_numbers:
         notes.append(f"printed page numbers are no part of the text: {n_numbers} left out")
     if plain:
@@ -318,11 +322,9 @@ def read_pdf(
     "Read a PDF as pages of Markdown."
     path = Path(path)
     pdf = open_pdf(path, password)
-    try:
+    with closing(pdf):
         sheets, damaged = _read_sheets(pdf)
         bookmarks = _bookmarks(pdf)
-    finally:
-        pdf.close()
     lines = [sheet.lines for sheet in sheets]
     numbers = printed_numbers(lines)
     left_out = {id(line) for sheet, (_, _, line) in numbers.items() if len(lines[sheet]) > 1}
@@ -339,8 +341,8 @@ def read_pdf(
     if not any(page.strip() for page in pages):
         reason = "; ".join(lost) or "it is probably scanned and needs OCR, by ocrmypdf for example"
         raise InputError(f"{path.name} has {counted(len(pages), 'page')} but no text: {reason}")
-    record: dict[str, Any] = {"pages": pages, "page_breaks": breaks, "lost": lost}
-    record["notes"] = _notes(sheets, heads.texts, len(numbers))
+    notes = _notes(sheets, heads.texts, len(numbers))
+    record: dict[str, Any] = {"pages": pages, "page_breaks": breaks, "lost": lost, "notes": notes}
     runs = page_runs({sheet: number[:2] for sheet, number in numbers.items()}, len(sheets))
     if 0 < len(runs) <= MOST_RUNS:
         record["printed_pages"] = runs

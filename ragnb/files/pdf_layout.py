@@ -221,7 +221,8 @@ def _share(one: Extent, other: Extent) -> bool:
 
 def _are_table_columns(one: _Flow, other: _Flow) -> bool:
     "True for two flows of short texts side by side whose lines have the same heights."
-    if min(len(one.segments), len(other.segments)) < 3 or min(one.box[1], other.box[1]) - max(one.box[0], other.box[0]) > 1:
+    across = min(one.box[1], other.box[1]) - max(one.box[0], other.box[0])
+    if min(len(one.segments), len(other.segments)) < 3 or across > 1:
         return False
     if any(s.blocks is not None for s in (*one.segments, *other.segments)):
         return False
@@ -407,7 +408,8 @@ def mark_headings(
         for size, group in groupby(lines, key=lambda line: round(2 * line[0].size) / 2):
             runs[size].append(len(list(group)))
     short = {size for size, lengths in runs.items() if sum(lengths) <= LONGEST_RUN * len(lengths)}
-    larger = [line for lines in pages for line in lines if _is_heading(line, usual) and round(2 * line[0].size) / 2 in short]
+    larger = [line for lines in pages for line in lines
+              if _is_heading(line, usual) and round(2 * line[0].size) / 2 in short]
     sizes = sorted({round(line[0].size) for line in larger}, reverse=True)
     if sum(len(line_text(line)) for line in larger) > 0.3 * letters.total() or len(sizes) > 6:
         return marked

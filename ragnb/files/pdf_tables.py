@@ -17,14 +17,14 @@ from statistics import median
 from typing import Any, NamedTuple
 
 # %% auto #0
-__all__ = ['MOST_PATHS', 'Box', 'MOST_CROSSINGS', 'MOST_IN_CELL', 'LONG_CELL', 'Rules', 'ruling_lines', 'Net', 'Table',
+__all__ = ['MOST_PATHS', 'Box', 'MOST_CROSSINGS', 'MOST_IN_CELL', 'LONG_CELL', 'Rules', 'ruling_lines', 'Net', 'PageTable',
            'ruled_tables', 'aligned_table', 'region_blocks']
 
 # %% ../../nbs/88_files/22_pdf_tables.ipynb #06abe444
 from ..documents.markdown import is_value
 from .grid import Block, Cell, read_cells
 from .pdf_layout import column_edges, column_of
-from .pdf_text import Bar, FIELD, Joiner, Line, line_text, paragraphs, Segment
+from .pdf_text import Bar, Joiner, Line, line_text, paragraphs, Segment
 
 # %% ../../nbs/88_files/22_pdf_tables.ipynb #c362e4f6
 MOST_PATHS: int = 4_000   # Of a page
@@ -202,7 +202,7 @@ MOST_IN_CELL: int = 1_500   # Characters; a box with more is a frame around text
 
 
 @dataclass
-class Table:
+class PageTable:
     "A table of a page."
     columns: list[tuple[float, float]]   # Left and right of each
     cells: list[Cell]
@@ -265,6 +265,28 @@ def _in_strips(line: Line, strips: Sequence[tuple[float, float]]) -> Iterator[tu
         yield from ((n, replace(segment, text=value)) for n, value in zip(touched, values))
 
 
+def _parts_of_cell(
+    lines: list[Line],
+    place: Cell,
+    levels: Sequence[float],                  # Heights of the rows inside; none for a cell of one row
+    strips: Sequence[tuple[float, float]],    # Columns inside; none for a cell of one column
+    right: float,
+    joiner: Joiner,
+) -> list[Cell]:
+    "A cell with its text, or the cells it is divided into."
+    if not levels and not strips:
+        return [replace(place, text=_cell_text(lines, right, joiner))]
+    places: dict[tuple[int, int], list[Line]] = defaultdict(list)
+    for line in lines:
+        level = min(range(len(levels)), key=lambda n: abs(levels[n] - line[0].y), default=0)
+        for strip, segment in _in_strips(line, strips):
+            places[level, strip].append([segment])
+    rowspan = 1 if levels else place.rowspan
+    colspan = 1 if strips else place.colspan
+    return [Cell(place.row + level, place.column + strip, _cell_text(found, right, joiner), rowspan, colspan)
+            for (level, strip), found in places.items()]
+
+
 def _divided(net: Net, inside: dict[int, list[Line]], joiner: Joiner) -> tuple[list[tuple[float, float]], list[Cell]]:
     "Columns and cells of a net; rows and columns without a bar between them are divided by the places of their text."
     rows: dict[int, list[list[Line]]] = defaultdict(list)
@@ -284,23 +306,13 @@ def _divided(net: Net, inside: dict[int, list[Line]], joiner: Joiner) -> tuple[l
         cell = net.cells[number]
         row = first_row[cell.row]
         column = first_column[cell.column]
-        rowspan = first_row[cell.row + cell.rowspan] - row
-        colspan = first_column[cell.column + cell.colspan] - column
-        right = net.columns[cell.column + cell.colspan] - 2
-        own_levels = levels[cell.row] if cell.rowspan == 1 and 2 * len(part) > len(levels[cell.row]) else []
+        place = Cell(row, column, "", first_row[cell.row + cell.rowspan] - row,
+                     first_column[cell.column + cell.colspan] - column)
+        is_divided = cell.rowspan == 1 and 2 * len(part) > len(levels[cell.row]) > 1
+        own_levels = levels[cell.row] if is_divided else []
         own_strips = strips[cell.column] if cell.colspan == 1 else []
-        if len(own_levels) < 2 and not own_strips:
-            cells.append(Cell(row, column, _cell_text(part, right, joiner), rowspan, colspan))
-            continue
-        places: dict[tuple[int, int], list[Line]] = defaultdict(list)
-        for line in part:
-            level = min(range(len(own_levels)), key=lambda n: abs(own_levels[n] - line[0].y)) if len(own_levels) > 1 else 0
-            for strip, segment in _in_strips(line, own_strips):
-                places[level, strip].append([segment])
-        for (level, strip), found in places.items():
-            height = 1 if len(own_levels) > 1 else rowspan
-            text = _cell_text(found, right, joiner)
-            cells.append(Cell(row + level, column + strip, text, height, 1 if own_strips else colspan))
+        right = net.columns[cell.column + cell.colspan] - 2
+        cells += _parts_of_cell(part, place, own_levels, own_strips, right, joiner)
     edges = [edge for n, found in enumerate(strips) for edge in (found or [(net.columns[n], net.columns[n + 1])])]
     return edges, cells
 
@@ -315,17 +327,18 @@ def ruled_tables(
     lines: Sequence[Line],
     rules: Rules,
     joiner: Joiner,
-) -> tuple[list[Line], list[Table]]:   # The lines outside tables, with a line without text in place of each table
+) -> tuple[list[Line], list[PageTable]]:   # The lines outside tables, with a line without text in place of each table
     "Take the ruled tables out of the lines of a page."
     rest = list(lines)
-    tables: list[Table] = []
+    tables: list[PageTable] = []
     for net in map(_net_cells, _nets(rules)):
         inside: dict[int, list[Line]] = defaultdict(list)
         outside: list[Line] = []
         for line in rest:
             parts: dict[int | None, Line] = defaultdict(list)
             for segment in line:
-                parts[net.at((segment.x0 + segment.x1) / 2, segment.y) if segment.blocks is None else None].append(segment)
+                cell = net.at((segment.x0 + segment.x1) / 2, segment.y)
+                parts[cell if segment.blocks is None else None].append(segment)
             for number, part in parts.items():
                 if number is None:
                     outside.append(part)
@@ -336,10 +349,11 @@ def ruled_tables(
         columns, cells = _divided(net, inside, joiner)
         if any(_is_stacked(cell.text) for cell in cells):
             continue          # rows without bars that cannot be divided: their columns may be found without the net
-        table = Table(columns, cells, net.rows[0], net.rows[-1])
+        table = PageTable(columns, cells, net.rows[0], net.rows[-1])
         tables.append(table)
         order = min(segment.order for part in inside.values() for line in part for segment in line)
-        place = Segment(net.columns[0], net.columns[-1], (table.top + table.bottom) / 2, 10.0, "", 0.0, order, False, 0, table)
+        middle = (table.top + table.bottom) / 2
+        place = Segment(net.columns[0], net.columns[-1], middle, 10.0, "", 0.0, order, False, blocks=table)
         rest = sorted([*outside, [place]], key=lambda line: -line[0].y)
     return rest, tables
 
@@ -390,7 +404,7 @@ def _is_confident(columns: Sequence[tuple[float, float]], lines: Sequence[Line])
     n_led = sum(bool(_LEADERS.search(segment.text)) for segment in segments)
     several = [line for line in lines if len(line) > 1]
     most = max(map(len, lines))
-    labels = sum(line[0].text.endswith((":", "：")) or line[-1].order == FIELD for line in several)
+    labels = sum(line[0].text.endswith((":", "：")) or line[-1].size == 0 for line in several)
     if len(columns) == 2 and (labels > 0.6 * len(several) or len(several) < 3):
         return False
     letters = sum(len(segment.text) for segment in segments) / len(segments)
@@ -447,7 +461,9 @@ def _row_texts(rows: list[list[Line]], columns: Sequence[tuple[float, float]], j
     return out
 
 
-def _table_rows(lines: Sequence[Line], columns: Sequence[tuple[float, float]], level: Sequence[Bar]) -> list[list[Line]]:
+def _table_rows(
+    lines: Sequence[Line], columns: Sequence[tuple[float, float]], level: Sequence[Bar],
+) -> list[list[Line]]:
     "Lines put together to rows: a line that begins no row goes on in the one above."
     left, right = columns[0][0], columns[-1][1]
     bars = [round(y) for y, start, end in level if start < right and end > left]
@@ -473,7 +489,7 @@ def aligned_table(
     start: int,                # A line with several segments
     rules: Rules,
     joiner: Joiner,
-) -> tuple[int, Table | None]:   # Where the lines of the run end, and the table if they are one
+) -> tuple[int, PageTable | None]:   # Where the lines of the run end, and the table if they are one
     "Read lines whose segments share columns as a table."
     end = _run_end(lines, start, rules.level)
     run = lines[start:end]
@@ -483,7 +499,7 @@ def aligned_table(
         return end, None
     rows = _row_texts(_table_rows(run, columns, rules.level), columns, joiner)
     cells = [Cell(r, c, text) for r, row in enumerate(rows) for c, text in enumerate(row) if text]
-    return end, Table(columns, cells, run[0][0].y, run[-1][0].y)
+    return end, PageTable(columns, cells, run[0][0].y, run[-1][0].y)
 
 # %% ../../nbs/88_files/22_pdf_tables.ipynb #c98c3a10
 def _plain(lines: Sequence[Line], joiner: Joiner, right: float) -> list[Block]:
@@ -496,51 +512,60 @@ def _plain(lines: Sequence[Line], joiner: Joiner, right: float) -> list[Block]:
     return paragraphs(lines, right, joiner)
 
 
+class _Region:
+    "The blocks of a region as they are found."
+
+    def __init__(self, lines: Sequence[Line], joiner: Joiner, carried: PageTable | None, header: tuple[str, ...]) -> None:
+        self.joiner = joiner
+        self.carried = carried
+        self.header = header
+        self.right = max((line[-1].x1 for line in lines if line[0].blocks is None), default=0.0)
+        self.blocks: list[Block] = []
+        self.waiting: list[Line] = []
+        self.last: PageTable | None = None
+
+    def add(self, table: PageTable) -> None:
+        "Add a table; one that goes on from the page before has its header."
+        self.flush()
+        goes_on = self.carried is not None and not self.blocks and _same_columns(self.carried, table)
+        self.blocks += table.blocks(self.header if goes_on else ())
+        self.last = table
+
+    def flush(self) -> None:
+        "Add the lines that wait as paragraphs."
+        if self.waiting:
+            self.blocks += _plain(self.waiting, self.joiner, self.right)
+            self.last = None
+        self.waiting = []
+
+
 def region_blocks(
     lines: Sequence[Line],           # Of one region, from the top
     rules: Rules,
     joiner: Joiner,
-    carried: Table | None = None,    # The table at the end of the page before
+    carried: PageTable | None = None,    # The table at the end of the page before
     header: tuple[str, ...] = (),    # Its header
-) -> tuple[list[Block], Table | None]:   # The table at the end of the region, if there is one
+) -> tuple[list[Block], PageTable | None]:   # The table at the end of the region, if there is one
     "Read a region as headings, paragraphs and tables."
-    right = max((line[-1].x1 for line in lines if line[0].blocks is None), default=0.0)
-    blocks: list[Block] = []
-    waiting: list[Line] = []
-    last: Table | None = None
-
-    def add(table: Table) -> None:
-        nonlocal last
-        goes_on = carried is not None and not blocks and _same_columns(carried, table)
-        blocks.extend(table.blocks(header if goes_on else ()))
-        last = table
-
-    def flush() -> None:
-        nonlocal last
-        if waiting:
-            blocks.extend(_plain(waiting, joiner, right))
-            last = None
-        waiting.clear()
+    region = _Region(lines, joiner, carried, header)
     at = 0
     while at < len(lines):
         line = lines[at]
         if line[0].blocks is not None:
-            flush()
-            add(line[0].blocks)
+            region.add(line[0].blocks)
             at += 1
             continue
         end, table = aligned_table(lines, at, rules, joiner) if len(line) > 1 else (at + 1, None)
         if table is not None:
-            flush()
-            add(table)
+            region.add(table)
         else:
-            waiting.extend(lines[at:end])
+            region.waiting.extend(lines[at:end])
         at = end
-    flush()
-    return blocks, last
+    region.flush()
+    return region.blocks, region.last
 
 
-def _same_columns(one: Table, other: Table) -> bool:
+def _same_columns(one: PageTable, other: PageTable) -> bool:
     "True for tables whose columns begin at the same places."
     pairs = list(zip(one.columns, other.columns))
     return len(one.columns) == len(other.columns) and all(abs(a[0] - b[0]) < 12 for a, b in pairs)

@@ -17,8 +17,8 @@ from statistics import median
 from typing import Any, NamedTuple
 
 # %% auto #0
-__all__ = ['FIELD', 'Line', 'Bar', 'EVIDENCE', 'SAMPLE', 'Glyph', 'PageGlyphs', 'page_glyphs', 'Segment', 'line_text',
-           'text_lines', 'Joiner', 'OpenParagraph', 'paragraphs']
+__all__ = ['Line', 'Bar', 'EVIDENCE', 'SAMPLE', 'Glyph', 'PageGlyphs', 'page_glyphs', 'Segment', 'line_text', 'text_lines',
+           'Joiner', 'OpenParagraph', 'paragraphs']
 
 # %% ../../nbs/88_files/20_pdf_text.ipynb #230dc011
 from ..documents.text import load_kiwi
@@ -72,66 +72,89 @@ def _turned(box: tuple[float, float, float, float], quarter: int) -> tuple[float
     return (y0, y1, -x1, -x0) if quarter == 3 else box
 
 
+class _GlyphReader:
+    "Reads the characters of one page."
+
+    def __init__(self, textpage: Any, bounds: tuple[float, float, float, float]) -> None:
+        import pypdfium2.raw as raw
+        self.raw = raw
+        self.textpage = textpage
+        self.bounds = bounds
+        self.page = PageGlyphs()
+        self.box = raw.FS_RECTF()
+        self.reference = ctypes.byref(self.box)
+        self.level: tuple[float, float] = (0.0, 0.0)   # Lower and upper edge of the character before
+        self.quarter = 0
+        self.is_slanted = False
+        self.size = 0.0
+        self.blank = 0
+        self.half = ""
+        self.last = -1
+
+    def text(self, code: int) -> str:
+        "The text of a code of PDFium; '' for a blank, half a character, or one without a letter."
+        if 0xD800 <= code < 0xDC00:
+            self.half = chr(code)
+            return ""
+        if 0xDC00 <= code < 0xE000:
+            return (self.half + chr(code)).encode("utf-16", "surrogatepass").decode("utf-16", "ignore")
+        if code in (0, 0xFFFF):
+            self.page.unknown += 1
+            return ""
+        return "-" if code in _HYPHENS else chr(code)
+
+    def turn(self, index: int) -> None:
+        "See how a character is turned, and how large its font is; the same on one level."
+        if (self.box.bottom, self.box.top) != self.level:
+            self.level = self.box.bottom, self.box.top
+            angle = self.raw.FPDFText_GetCharAngle(self.textpage, index)
+            quarter = round(angle / _TURN)
+            self.is_slanted = abs(angle - quarter * _TURN) > 0.1
+            self.quarter = quarter % 4
+            self.size = _font_size(self.raw, self.textpage, index)
+
+    def is_seen(self) -> bool:
+        "True for a box inside the page."
+        left, bottom, right, top = self.bounds
+        box = self.box
+        return left < (box.left + box.right) / 2 < right and bottom < (box.bottom + box.top) / 2 < top
+
+    def read(self, index: int) -> None:
+        "Read a character."
+        raw = self.raw
+        code = raw.FPDFText_GetUnicode(self.textpage, index)
+        if code in _BLANKS:
+            if raw.FPDFText_IsGenerated(self.textpage, index):
+                self.blank = max(self.blank, 1)
+            else:
+                self.blank = 2
+                self.page.ends.add(self.last)
+            return
+        text = self.text(code)
+        if not text or not raw.FPDFText_GetLooseCharBox(self.textpage, index, self.reference) or not self.is_seen():
+            return
+        self.turn(index)
+        if self.is_slanted:
+            self.page.slanted += 1
+            return
+        x0, x1, y0, y1 = _turned((self.box.left, self.box.right, self.box.bottom, self.box.top), self.quarter)
+        if x1 - x0 < 0.01 or y1 - y0 < 0.5:
+            return
+        glyph = Glyph(x0, x1, y0, y1, text, self.blank, index, self.size, y1 - y0, (y0 + y1) / 2)
+        self.page.turns[self.quarter].append(glyph)
+        self.blank = 0
+        self.last = index
+
+
 def page_glyphs(
     textpage: Any,                                  # pypdfium2's `PdfTextPage`
     bounds: tuple[float, float, float, float],      # Left, bottom, right, top of the page; text outside is not seen
 ) -> PageGlyphs:
     "Read the characters of a page."
-    import pypdfium2.raw as raw
-    page = PageGlyphs()
-    box = raw.FS_RECTF()
-    reference = ctypes.byref(box)
-    left, bottom, right, top = bounds
-    level: tuple[float, ...] = ()
-    blank = quarter = 0
-    size = 0.0
-    is_slanted = False
-    half = ""
-    last = -1
-    for index in range(raw.FPDFText_CountChars(textpage)):
-        code = raw.FPDFText_GetUnicode(textpage, index)
-        if code in _BLANKS:
-            if raw.FPDFText_IsGenerated(textpage, index):
-                blank = max(blank, 1)
-            else:
-                blank = 2
-                page.ends.add(last)
-            continue
-        if 0xD800 <= code < 0xDC00:
-            half = chr(code)
-            continue
-        if 0xDC00 <= code < 0xE000:
-            text = (half + chr(code)).encode("utf-16", "surrogatepass").decode("utf-16", "ignore")
-        else:
-            text = "-" if code in _HYPHENS else chr(code)
-        if not code or code == 0xFFFF or not text:
-            page.unknown += 1
-            continue
-        if not raw.FPDFText_GetLooseCharBox(textpage, index, reference):
-            continue
-        place = box.left, box.right, box.bottom, box.top
-        if not (left < (place[0] + place[1]) / 2 < right and bottom < (place[2] + place[3]) / 2 < top):
-            continue
-        if place[2:] != level:     # on one level, turn and size are those of the character before
-            level = place[2:]
-            angle = raw.FPDFText_GetCharAngle(textpage, index)
-            quarter = round(angle / _TURN)
-            is_slanted = abs(angle - quarter * _TURN) > 0.1
-            size = _font_size(raw, textpage, index)
-        if is_slanted:
-            page.slanted += 1
-            continue
-        quarter %= 4
-        if quarter:
-            place = _turned(place, quarter)
-        height = place[3] - place[2]
-        if place[1] - place[0] < 0.01 or height < 0.5:
-            continue
-        middle = (place[2] + place[3]) / 2
-        page.turns[quarter].append(Glyph(*place, text, blank, index, size, height, middle))
-        blank = 0
-        last = index
-    return page
+    reader = _GlyphReader(textpage, bounds)
+    for index in range(textpage.count_chars()):
+        reader.read(index)
+    return reader.page
 
 # %% ../../nbs/88_files/20_pdf_text.ipynb #a8bad6e9
 @dataclass(slots=True)
@@ -142,14 +165,13 @@ class Segment:
     y: float          # Middle of the line
     height: float     # Of the letters
     text: str
-    size: float       # Of the font
-    order: int        # Of its first character, in the order of drawing; `FIELD` for the value of a form field
+    size: float       # Of the font; 0 for the value of a form field
+    order: int        # Of its first character, in the order of drawing
     blank: bool       # A blank of the file follows it
     level: int = 0    # Of a heading, from 1; 0 for others
     blocks: Any = None   # Of a table that stands here in place of text
 
 
-FIELD: int = 10**9            # The order of what is not drawn as text
 Line = list[Segment]          # From left to right
 Bar = tuple[float, float, float]   # A ruling line: its place, and where it begins and ends
 
@@ -276,7 +298,8 @@ def _with_raised(rows: list[list[Glyph]]) -> list[list[Glyph]]:
 # %% ../../nbs/88_files/20_pdf_text.ipynb #fbe90824
 def _letter(glyph: Glyph, before: str, height: float, middle: float) -> str:
     "The text of a character; digits raised or lowered as such, and a bracket after a raised digit."
-    if glyph.height > 0.8 * height or not _SMALL.fullmatch(glyph.text) or glyph.text == ")" and before not in _RAISED_DIGITS:
+    is_bracket = glyph.text == ")" and before not in _RAISED_DIGITS
+    if glyph.height > 0.8 * height or is_bracket or not _SMALL.fullmatch(glyph.text):
         return glyph.text
     shift = (glyph.middle - middle) / height
     if shift > 0.03:
@@ -313,14 +336,19 @@ def _has_blank(glyph: Glyph, gap: float, height: float, spaced: bool) -> bool:
         return False
     return glyph.blank == 2 and gap > -0.3 * height or glyph.blank == 1 and gap > 0.06 * height
 
-# %% ../../nbs/88_files/20_pdf_text.ipynb #63670992
+# %% ../../nbs/88_files/20_pdf_text.ipynb #9adef885
+def _is_from_right(row: Sequence[Glyph]) -> bool:
+    "True for a line of Hebrew or Arabic, which stays in the order of drawing."
+    return len(_FROM_RIGHT.findall("".join([g.text for g in row]))) > 0.3 * len(row)
+
+
 def _segments(row: list[Glyph], ends: set[int], bars: Sequence[Bar]) -> Line:
     "The segments of a row of characters."
     height = median([g.height for g in row])
     big = [g for g in row if g.height > 0.8 * height]
     middle = median([g.middle for g in big])
     size = median([g.size for g in big])
-    from_right = len(_FROM_RIGHT.findall("".join([g.text for g in row]))) > 0.3 * len(row)
+    from_right = _is_from_right(row)
     row.sort(key=lambda g: g.order if from_right else g.x0)
     spacing = 0.0 if from_right else _letter_gap(row, height)
     near = [place for place, start, end in bars if start - 1 <= middle <= end + 1]
@@ -331,9 +359,8 @@ def _segments(row: list[Glyph], ends: set[int], bars: Sequence[Bar]) -> Line:
     def close() -> None:
         text = " ".join(_word_text(word, height, middle) for word in words)
         letters = [g for word in words for g in word]
-        left = min(g.x0 for g in letters)
-        right = max(g.x1 for g in letters)
-        line.append(Segment(left, right, middle, height, text, size, letters[0].order, letters[-1].order in ends))
+        edges = min(g.x0 for g in letters), max(g.x1 for g in letters)
+        line.append(Segment(*edges, middle, height, text, size, letters[0].order, letters[-1].order in ends))
     for glyph in row[1:]:
         gap = (last.x0 - glyph.x1 if from_right else glyph.x0 - last.x1) - spacing
         barred = gap > 0.1 * height and any(last.x1 - 0.5 <= x <= glyph.x0 + 0.5 for x in near)
@@ -450,7 +477,8 @@ class OpenParagraph(Paragraph):
     "A paragraph whose last line is full and ends no sentence: it may go on in the next column or page."
 
 
-_LIST_MARK = re.compile(r"\s*(?:[-*•·▪■□○●◦※➢✓①-⑳㉮-㉻☐☑]|\(?\d{1,3}[.)]\s|제\s?\d+\s?[조장절항]|[가-하][.)]\s|[ivx]{1,4}[.)]\s)")
+_LIST_MARK = re.compile(r"\s*(?:[-*•·▪■□○●◦※➢✓①-⑳㉮-㉻☐☑]|\(?\d{1,3}[.)]\s|제\s?\d+\s?[조장절항]|"
+                        r"[가-하][.)]\s|[ivx]{1,4}[.)]\s)")
 _SENTENCE_END = re.compile(r"[.!?。:;…][\"”’)\]]?$|(?:[니한었았는이있없]다|세요|함|음|임|됨)$")
 
 
@@ -479,17 +507,10 @@ def paragraphs(
     leading = 0.0
     left = min((line[0].x0 for line in lines), default=0.0)
 
-    def close() -> None:
-        level = before[0].level
-        if level:
-            blocks.append(Title(" ".join(items), level))
-        else:
-            is_open = _is_full(before, right) and not _SENTENCE_END.search(items[-1])
-            blocks.append((OpenParagraph if is_open else Paragraph)("\n".join(items)))
     for line in lines:
         text = line_text(line)
         if before and not _is_same_block(line, before, leading or usual.get(round(line[0].size), 0.0), items[-1]):
-            close()
+            blocks.append(_block(items, before, right))
             items = []
             leading = 0.0
         elif before:
@@ -501,9 +522,16 @@ def paragraphs(
         else:
             items.append(text)
         before = line
-    if items:
-        close()
-    return blocks
+    return [*blocks, _block(items, before, right)] if items else blocks
+
+
+def _block(items: Sequence[str], last: Line, right: float) -> Block:
+    "The lines of a block as a heading or a paragraph."
+    level = last[0].level
+    if level:
+        return Title(" ".join(items), level)
+    is_open = _is_full(last, right) and not _SENTENCE_END.search(items[-1])
+    return (OpenParagraph if is_open else Paragraph)("\n".join(items))
 
 
 def _usual_leading(lines: Sequence[Line]) -> dict[int, float]:
