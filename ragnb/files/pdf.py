@@ -108,8 +108,8 @@ def _is_upright(glyphs: Sequence[Glyph]) -> bool:
     if len(glyphs) < 20:
         return False
     steps = list(zip(glyphs, glyphs[1:]))[:400]
-    down = [0.5 * a.height < a.middle - b.middle < 1.6 * a.height for a, b in steps if abs(b.x0 - a.x0) < 0.3 * a.height]
-    return 2 * sum(down) > len(steps)
+    below = [(a.middle - b.middle) / a.height for a, b in steps if abs(b.x0 - a.x0) < 0.3 * a.height]
+    return 2 * sum(0.5 < step < 1.6 for step in below) > len(steps)
 
 
 def _turned_rules(rules: Rules, quarter: int) -> Rules:

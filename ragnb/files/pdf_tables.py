@@ -515,7 +515,9 @@ def _plain(lines: Sequence[Line], joiner: Joiner, right: float) -> list[Block]:
 class _Region:
     "The blocks of a region as they are found."
 
-    def __init__(self, lines: Sequence[Line], joiner: Joiner, carried: PageTable | None, header: tuple[str, ...]) -> None:
+    def __init__(
+        self, lines: Sequence[Line], joiner: Joiner, carried: PageTable | None, header: tuple[str, ...],
+    ) -> None:
         self.joiner = joiner
         self.carried = carried
         self.header = header
