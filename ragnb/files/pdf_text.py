@@ -53,15 +53,6 @@ _HYPHENS = frozenset((2, 0xAD, 0xFFFE))   # What PDFium gives for a hyphen at a 
 _TURN = math.pi / 2
 
 
-def _font_size(raw: Any, textpage: Any, index: int) -> float:
-    "The size of a character's font on the page."
-    matrix = raw.FS_MATRIX()
-    scale = 1.0
-    if raw.FPDFText_GetMatrix(textpage, index, matrix):
-        scale = math.sqrt(abs(matrix.a * matrix.d - matrix.b * matrix.c))
-    return raw.FPDFText_GetFontSize(textpage, index) * scale
-
-
 def _turned(box: tuple[float, float, float, float], quarter: int) -> tuple[float, float, float, float]:
     "A box on a page that is turned back by so many quarters."
     x0, x1, y0, y1 = box
@@ -83,6 +74,7 @@ class _GlyphReader:
         self.page = PageGlyphs()
         self.box = raw.FS_RECTF()
         self.reference = ctypes.byref(self.box)
+        self.matrix = raw.FS_MATRIX()
         self.level: tuple[float, float] = (0.0, 0.0)   # Lower and upper edge of the character before
         self.quarter = 0
         self.is_slanted = False
@@ -105,13 +97,18 @@ class _GlyphReader:
 
     def turn(self, index: int) -> None:
         "See how a character is turned, and how large its font is; the same on one level."
-        if (self.box.bottom, self.box.top) != self.level:
-            self.level = self.box.bottom, self.box.top
-            angle = self.raw.FPDFText_GetCharAngle(self.textpage, index)
-            quarter = round(angle / _TURN)
-            self.is_slanted = abs(angle - quarter * _TURN) > 0.1
-            self.quarter = quarter % 4
-            self.size = _font_size(self.raw, self.textpage, index)
+        if (self.box.bottom, self.box.top) == self.level:
+            return
+        self.level = self.box.bottom, self.box.top
+        matrix = self.matrix
+        if not self.raw.FPDFText_GetMatrix(self.textpage, index, matrix):
+            return
+        angle = math.atan2(matrix.b, matrix.a)      # of the line; slanted letters on a level line are italics
+        quarter = round(angle / _TURN)
+        self.is_slanted = abs(angle - quarter * _TURN) > 0.1
+        self.quarter = -quarter % 4
+        scale = math.sqrt(abs(matrix.a * matrix.d - matrix.b * matrix.c))
+        self.size = self.raw.FPDFText_GetFontSize(self.textpage, index) * scale
 
     def is_seen(self) -> bool:
         "True for a box inside the page."

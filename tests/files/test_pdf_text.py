@@ -115,3 +115,16 @@ def test_a_hyphen_at_the_end_of_a_page_is_dropped(tmp_path: Path):
     document, = read_documents(path, [])
     assert document.text == "The pump is checked every Monday and the report is sent to the maintenance team at noon."
     assert document.text[document.metadata["page_starts"][1]:].startswith("tenance")
+
+
+def test_letters_slanted_to_look_italic_are_no_watermark(tmp_path: Path):
+    from reportlab.pdfgen import canvas
+    out = canvas.Canvas(str(tmp_path / "a.pdf"), invariant=1)
+    text = out.beginText()
+    text.setFont("Helvetica", 10)
+    text.setTextTransform(1, 0, 0.33, 1, 50, 700)
+    text.textOut("Rooms are booked online.")
+    out.drawText(text)
+    out.save()
+    found = read_pdf(tmp_path / "a.pdf")
+    assert found["pages"] == ["Rooms are booked online."] and found["lost"] == []
