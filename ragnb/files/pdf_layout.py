@@ -161,7 +161,7 @@ class _Flow:
         self.letters = len(segment.text)
 
     def takes(self, segment: Segment) -> bool:
-        "True for a segment to the right on the same line, or below and not far away, or in the same row of a table."
+        "True for a segment to the right on the line, just below, or in the same row of a table."
         last = self.segments[-1]
         if segment.blocks is not None or last.blocks is not None:
             return False

@@ -53,9 +53,13 @@ _HYPHENS = frozenset((2, 0xAD, 0xFFFE))   # What PDFium gives for a hyphen at a 
 _TURN = math.pi / 2
 
 
-def _turned(box: tuple[float, float, float, float], quarter: int) -> tuple[float, float, float, float]:
-    "A box on a page that is turned back by so many quarters."
+def _turned(
+    box: tuple[float, float, float, float], quarter: int, mirrored: bool,
+) -> tuple[float, float, float, float]:
+    "A box on a page that is turned back by so many quarters, or mirrored back."
     x0, x1, y0, y1 = box
+    if mirrored and quarter % 2 == 0:
+        return (-x1, -x0, y0, y1) if quarter else (x0, x1, -y1, -y0)
     if quarter == 1:
         return -y1, -y0, x0, x1
     if quarter == 2:
@@ -78,6 +82,7 @@ class _GlyphReader:
         self.level: tuple[float, float] = (0.0, 0.0)   # Lower and upper edge of the character before
         self.quarter = 0
         self.is_slanted = False
+        self.mirrored = False
         self.size = 0.0
         self.blank = 0
         self.half = ""
@@ -107,8 +112,9 @@ class _GlyphReader:
         quarter = round(angle / _TURN)
         self.is_slanted = abs(angle - quarter * _TURN) > 0.1
         self.quarter = -quarter % 4
-        scale = math.sqrt(abs(matrix.a * matrix.d - matrix.b * matrix.c))
-        self.size = self.raw.FPDFText_GetFontSize(self.textpage, index) * scale
+        area = matrix.a * matrix.d - matrix.b * matrix.c
+        self.mirrored = area < 0
+        self.size = self.raw.FPDFText_GetFontSize(self.textpage, index) * math.sqrt(abs(area))
 
     def is_seen(self) -> bool:
         "True for a box inside the page."
@@ -134,7 +140,7 @@ class _GlyphReader:
         if self.is_slanted:
             self.page.slanted += 1
             return
-        x0, x1, y0, y1 = _turned((self.box.left, self.box.right, self.box.bottom, self.box.top), self.quarter)
+        x0, x1, y0, y1 = _turned((self.box.left, self.box.right, self.box.bottom, self.box.top), self.quarter, self.mirrored)
         if x1 - x0 < 0.01 or y1 - y0 < 0.5:
             return
         glyph = Glyph(x0, x1, y0, y1, text, self.blank, index, self.size, y1 - y0, (y0 + y1) / 2)

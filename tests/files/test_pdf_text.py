@@ -128,3 +128,15 @@ def test_letters_slanted_to_look_italic_are_no_watermark(tmp_path: Path):
     out.save()
     found = read_pdf(tmp_path / "a.pdf")
     assert found["pages"] == ["Rooms are booked online."] and found["lost"] == []
+
+
+@pytest.mark.parametrize("scale", [(-1, 1), (1, -1)])
+def test_a_mirrored_page_keeps_its_order(tmp_path: Path, scale: tuple[int, int]):
+    from reportlab.pdfgen import canvas
+    out = canvas.Canvas(str(tmp_path / "a.pdf"), invariant=1)
+    out.translate(300, 400)
+    out.scale(*scale)
+    for n, line in enumerate(["First line of the page.", "Second line of it."]):
+        out.drawString(-100, 50 - 30 * n, line)
+    out.save()
+    assert text_of(tmp_path / "a.pdf").split("\n\n") == ["First line of the page.", "Second line of it."]
