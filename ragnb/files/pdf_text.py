@@ -140,7 +140,8 @@ class _GlyphReader:
         if self.is_slanted:
             self.page.slanted += 1
             return
-        x0, x1, y0, y1 = _turned((self.box.left, self.box.right, self.box.bottom, self.box.top), self.quarter, self.mirrored)
+        place = self.box.left, self.box.right, self.box.bottom, self.box.top
+        x0, x1, y0, y1 = _turned(place, self.quarter, self.mirrored)
         if x1 - x0 < 0.01 or y1 - y0 < 0.5:
             return
         glyph = Glyph(x0, x1, y0, y1, text, self.blank, index, self.size, y1 - y0, (y0 + y1) / 2)
@@ -482,7 +483,7 @@ class OpenParagraph(Paragraph):
 
 _LIST_MARK = re.compile(r"\s*(?:[-*•·▪■□○●◦※➢✓①-⑳㉮-㉻☐☑]|\(?\d{1,3}[.)]\s|제\s?\d+\s?[조장절항]|"
                         r"[가-하][.)]\s|[ivx]{1,4}[.)]\s)")
-_SENTENCE_END = re.compile(r"[.!?。:;…][\"”’)\]]?$|(?:[니한었았는이있없]다|세요|함|음|임|됨)$")
+_SENTENCE_END = re.compile(r"[.!?。:;…][\"”’)\]]?$|(?:[니한었았는이있없]다|세요|함|(?<![다처마])음|임|됨)$")
 
 
 def _is_same_block(line: Line, before: Line, leading: float, text: str) -> bool:
@@ -548,8 +549,11 @@ def _usual_leading(lines: Sequence[Line]) -> dict[int, float]:
 
 
 def _is_full(line: Line, right: float) -> bool:
-    "True for a line that leaves no room for a short word."
-    return len(line) == 1 and right - line[0].x1 < 4 * line[0].height
+    "True for a line that leaves no room for a short word, or not much if it is long."
+    segment = line[0]
+    room = right - segment.x1
+    is_long = len(segment.text) > 20 and room < 0.5 * (right - segment.x0)
+    return len(line) == 1 and (is_long or room < 4 * segment.height)
 
 
 def _goes_on(after: Segment, before: Segment, text: str, left: float, right: float) -> bool:
