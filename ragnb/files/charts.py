@@ -27,6 +27,21 @@ def _points(series: Any, *names: str) -> dict[int, str]:
             return found or {0: on_one_line(" ".join(part.itertext()))}
     return {}
 
+def _labels(series: Any) -> dict[int, str]:
+    "The categories of a series; those of several levels as one label each, the outer one first."
+    part = child(series, "cat")
+    levels = [level for level in part.iter() if tag(level) == "lvl"] if part is not None else []
+    if not levels:
+        return _points(series, "cat", "xVal")
+    found: dict[int, str] = {}
+    for level in levels:                 # the innermost comes first
+        names = {number(point, "idx"): "".join(child(point, "v").itertext()) for point in level if tag(point) == "pt"}
+        outer = ""
+        for at in sorted(found or names):
+            outer = names.get(at, outer)
+            found[at] = on_one_line(f"{outer} {found.get(at, '')}")
+    return found
+
 def _shown(text: str) -> str:
     "A number without the digits of its binary form."
     try:
@@ -49,7 +64,7 @@ def chart_blocks(
     columns = [_points(one, "val", "yVal", "bubbleSize") for one in series]
     labels: dict[int, str] = {}
     for one in series:
-        labels = labels or _points(one, "cat", "xVal")
+        labels = labels or _labels(one)
     numbers = sorted({at for column in (labels, *columns) for at in column})[:MOST_POINTS]
     rows = [(labels.get(at, str(at + 1)), *(_shown(column.get(at, "")) for column in columns)) for at in numbers]
     if told:

@@ -228,9 +228,9 @@ class WordReader:
         notes: list[str] = []
         self._read_run(element, style, text, behind, notes)
         body = "".join(text).replace("\xa0", " ").strip()
+        label = self._styles.label(self._lists, style, element)      # an empty item is counted too
         if not body:
             return behind
-        label = self._styles.label(self._lists, style, element)
         is_close = not label or label.endswith(" ") or label.endswith("조") and body.startswith("(")
         whole = f"{label}{'' if is_close else ' '}{body}"
         depth = self._styles.depth(style, element)
@@ -304,7 +304,7 @@ def read_docx(
     footer = frame_of(reader, "footer")
     lost = []
     if reader.hidden:
-        lost.append(f"hidden text was left out: {reader.hidden:,} characters")
+        lost.append(f"hidden text was left out ({reader.hidden:,} characters)")
     if reader.deleted:
         lost.append(f"tracked changes were read as accepted: {reader.deleted:,} deleted characters were left out")
     return {"text": to_markdown([*blocks[:1], *header, *blocks[1:], *footer]), "lost": lost}

@@ -116,8 +116,8 @@ def filled(
     columns = sorted({cell.column for cell in cells})
     size = 3 * len(rows) * len(columns) + sum(len(cell.text) for cell in cells)
     if size > most:
-        raise InputError(f"a table of {len(rows):,} rows and {len(columns):,} columns has more than "
-                         f"{most:,} characters")
+        raise InputError(f"a table has {len(rows):,} rows and {len(columns):,} columns, and more characters than "
+                         f"{most:,}")
     out: list[Row] = [[None] * len(columns) for _ in rows]
     for cell in cells:
         right = range(bisect_left(columns, cell.column), bisect_left(columns, cell.column + cell.colspan))
@@ -211,7 +211,7 @@ def _is_units(row: Row, below: Row) -> bool:
     return bool(pairs) and all(is_value(value) and not is_value(label) for label, value in pairs)
 
 # %% ../../nbs/88_files/01_grid.ipynb #8cce5580
-MOST_DOWN: int = 60     # Characters of a label that is repeated in each of its rows
+MOST_DOWN: int = 200    # Characters of a label that is repeated in each of its rows
 MOST_ACROSS: int = 20   # Characters of a text that is repeated in each of its columns
 
 
@@ -350,7 +350,7 @@ def _is_layout(cells: Sequence[Cell]) -> bool:
     with_grid = [cell for cell in full if any(isinstance(block, Grid) for block in cell.blocks)]
     if any(len(cell.blocks) > 2 or _n_values(cell.blocks) > MOST_INNER for cell in with_grid):
         return True
-    if any(isinstance(block, Title) for cell in full for block in cell.blocks):
+    if any(isinstance(block, Title) for cell in full if len(cell.blocks) > 1 for block in cell.blocks):
         return True
     n_single = sum(n == 1 for n in rows.values())
     if with_grid and 2 * n_single >= len(rows):

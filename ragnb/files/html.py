@@ -122,6 +122,29 @@ def _span(element: Any, name: str) -> int:
     return int(found[1]) if found else 1
 
 
+def _shown(element: Any) -> str | None:
+    "What a browser shows for an element; None for what is inside it."
+    name = element.tag
+    if name == "br":
+        return "\n"
+    if name == "img":
+        told = on_one_line(element.get("alt") or "")
+        return f" {told} " if len(told) > 1 else ""
+    if name == "input":
+        kind = (element.get("type") or "text").lower()
+        if kind in ("checkbox", "radio"):
+            return " ☑ " if element.get("checked") is not None else " ☐ "
+        return f" {element.get('value') or ''} " if kind in _FIELDS else ""
+    if name == "select":
+        options = [on_one_line(option.text_content()) for option in element.iter("option")]
+        return f" {', '.join(filter(None, options))} "
+    if name == "sup":
+        text = on_one_line(element.text_content())
+        if element.find(".//a") is not None:
+            return f"[{text}]"
+        return text.translate(SUPERSCRIPT) if re.fullmatch(r"[\d+\-n]{1,3}", text) else text
+    return None
+
 def _lines_of(table: Any) -> tuple[list[Any], int, str]:
     "The rows of a table, its footer last; how many are the header; the caption."
     caption = ""
@@ -224,28 +247,11 @@ class Page:
 
     def _read_inline(self, element: Any) -> None:
         "Add an element within a line."
-        name = element.tag
-        if name == "br":
-            self._line.append("\n")
-        elif name == "img":
-            told = on_one_line(element.get("alt") or "")
-            self._line.append(f" {told} " if len(told) > 1 else "")
-        elif name == "input":
-            kind = (element.get("type") or "text").lower()
-            if kind in ("checkbox", "radio"):
-                self._line.append(" ☑ " if element.get("checked") is not None else " ☐ ")
-            elif kind in _FIELDS and element.get("value"):
-                self._line.append(f" {element.get('value')} ")
-        elif name == "select":
-            options = [on_one_line(option.text_content()) for option in element.iter("option")]
-            self._line.append(f" {', '.join(filter(None, options))} ")
-        elif name == "sup":
-            text = on_one_line(element.text_content())
-            is_link = element.find(".//a") is not None
-            is_power = re.fullmatch(r"[\d+\-n]{1,3}", text) is not None
-            self._line.append(f"[{text}]" if is_link else text.translate(SUPERSCRIPT) if is_power else text)
-        else:
+        text = _shown(element)
+        if text is None:
             self._read_inside(element)
+        else:
+            self._line.append(text)
 
     def _table(self, table: Any) -> list[Block]:
         "Read a table; its footer comes last."
@@ -314,7 +320,7 @@ def _read_body(body: Any, most: int, notes: list[str], lost: list[str]) -> list[
         names = ", ".join(name for name, size in sizes.items() if size)
         notes.append(f"left out as no part of the text: {names} ({sizes.total():,} characters)")
     if page.hidden:
-        lost.append(f"hidden or struck text was left out: {page.hidden:,} characters")
+        lost.append(f"hidden or struck text was left out ({page.hidden:,} characters)")
     return page.blocks
 
 

@@ -236,5 +236,5 @@ def read_hwp(
     "Read an HWP document."
     reader = HwpReader(path)
     blocks = [block for data in streams(path) for block in reader.body(records(data).inside)]
-    lost = [f"hidden comments were left out: {reader.hidden:,} characters"] if reader.hidden else []
+    lost = [f"hidden comments were left out ({reader.hidden:,} characters)"] if reader.hidden else []
     return {"text": to_markdown(join_lines(with_frame(blocks, reader.frame))), "lost": lost}

@@ -135,8 +135,8 @@ class Numbering:
         at: int,    # Its level, from 0
     ) -> str:       # '' for a paragraph of no list; `- ` for a bullet
         "Count a paragraph, and write its number."
-        name = self.lists.get(key)
-        levels = self.levels.get(name or "", {})
+        name = self.lists.get(key, "")
+        levels = self.levels.get(name, {})
         if at not in levels:
             return ""
         for (other, below), _ in [*self.counts.items()]:

@@ -143,13 +143,13 @@ def boxes_of(
     part: str,             # A sheet
 ) -> list[Block]:
     "Read the text boxes of a sheet."
-    blocks: list[Block] = []
+    texts = []
     for kind, name in archive.related(part).values():
         if kind == "drawing" and name in archive:
             for box in (e for e in archive.xml(name).iter() if tag(e) == "txBody"):
                 lines = ["".join(e.text or "" for e in p.iter() if tag(e) == "t") for p in box if tag(p) == "p"]
-                blocks.append(Paragraph("\n".join(filter(str.strip, lines))))
-    return [block for block in blocks if block.text]
+                texts.append("\n".join(filter(str.strip, lines)))
+    return [Paragraph(text) for text in texts if text]
 
 # %% ../../nbs/88_files/07_xlsx.ipynb #31b8eb49
 MOST_CELLS: int = 20_000_000   # Rows and cells of a workbook, the empty ones counted
@@ -269,7 +269,8 @@ class Workbook:
                 hidden_rows += [row] if attribute(element, "hidden") in ("1", "true") else []
                 n_open += self._read_row(element, row, found)
         if n_open:
-            self.lost.append(f"sheet {name}: {n_open:,} formulas have no stored value; open and save the file in Excel")
+            self.lost.append(f"sheet {name}: {n_open:,} formulas without a stored value "
+                             "(open and save the file in Excel)")
         return self._visible(name, found, spans, hidden_rows, sorted(hidden_columns))
 
     def _visible(self, name: str, found: dict[tuple[int, int], str], spans: dict[tuple[int, int], tuple[int, int]],

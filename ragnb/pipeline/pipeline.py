@@ -164,8 +164,8 @@ def _file_notes(question: str, passages: Sequence[Passage], store: ChunkReader, 
     files = {passage.metadata.get("file_name", passage.doc_id) for passage in passages}
     lost = [problem for told in skipped for problems in told.values() for problem in problems
             if problem.kind == LOST and problem.where in files]
-    return notes + [Note("lost", say("{file} was not read whole: {told}", file=problem.where, told=translated(problem.what)))
-                    for problem in lost[:3]]
+    told = [(problem.where, translated(problem.what)) for problem in lost[:3]]
+    return notes + [Note("lost", say("{file} was not read whole: {told}", file=file, told=text)) for file, text in told]
 
 
 _ID_PARTS = re.compile(r"[^\W\d_]+|\d+")   # GCB_0006: GCB, 0006

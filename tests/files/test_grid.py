@@ -71,7 +71,8 @@ def test_titles_sums_and_footers_within_a_table_stay_with_their_rows():
 
 def test_merged_labels_are_repeated_and_long_remarks_are_not():
     remark = "월말에 총무팀이 확인하고 다음 달 오 일까지 영수증과 함께 보내야 하며 늦으면 그다음 달에 지급한다."
-    (table,) = grids(["구분", "직급", "일비", "비고"], ["국내^2x1", "부장", "3", remark + remark + "^2x1"], ["사원", "2"])
+    assert len(remark) < 200 < 4 * len(remark)
+    (table,) = grids(["구분", "직급", "일비", "비고"], ["국내^2x1", "부장", "3", 4 * remark + "^2x1"], ["사원", "2"])
     assert [row[0] for row in table.rows] == ["국내", "국내"]
     assert [bool(row[3]) for row in table.rows] == [True, False]
 
@@ -95,6 +96,12 @@ def test_tables_for_layout_unfold_and_tables_of_data_do_not():
     assert read_cells(data) == [Grid(("시약", "규격"), (("에탄올", "용량: 1L, 값: 9; 용량: 5L, 값: 4"),))]
 
 
+def test_labels_in_the_style_of_headings_make_no_layout():
+    head = [Cell(0, 0, blocks=[Title("품목")]), Cell(0, 1, blocks=[Title("값")])]
+    body = [Cell(1, 0, blocks=[Paragraph("못")]), Cell(1, 1, blocks=[Paragraph("3")])]
+    assert read_cells(head + body) == [Grid(("품목", "값"), (("못", "3"),))]
+
+
 @pytest.mark.parametrize("text", ["1,200원", "-3.5%", "△12", "(4)", "2025-07-01", "2025년 7월 1일", "₩300", "-", "12 kg"])
 def test_values(text):
     assert is_value(text)
@@ -106,7 +113,7 @@ def test_labels(text):
 
 
 def test_a_table_that_would_be_too_large_is_refused_before_it_is_made():
-    with pytest.raises(InputError, match="900 rows and 900 columns has more than 2,000,000 characters"):
+    with pytest.raises(InputError, match="900 rows and 900 columns, and more characters than 2,000,000"):
         filled([Cell(n, n, "x") for n in range(900)])
     with pytest.raises(InputError, match="overlap"):
         filled([Cell(n, n, "x", rowspan=900, colspan=900) for n in range(100)], most=100_000)

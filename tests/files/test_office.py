@@ -137,3 +137,23 @@ def test_a_reader_that_is_added_is_found_by_its_ending(tmp_path: Path, monkeypat
     monkeypatch.setitem(READERS, ".abc", Reader("no_such_module:read", "none", "files"))
     with pytest.raises(InputError, match="needs the extra 'files'"):
         read_by_ending(tmp_path / "a.abc")
+
+
+LOST = ["hidden text was left out (13 characters)", "hidden or struck text was left out (1,313 characters)", "hidden comments were left out (3 characters)",
+        "tracked changes were read as accepted: 4 deleted characters were left out", "hidden slides were left out: 2, 5", "hidden sheets were left out: 초안",
+        "sheet 가: hidden rows were left out: 2", "sheet 가: hidden columns were left out: 1", "sheet 가: 3 formulas without a stored value (open and save the file in Excel)",
+        "more than 150 elements are inside each other: the page was read as plain text", "a table has 8,001 rows and 8,000 columns, and more characters than 2,000,000",
+        "a table of 3 rows and 5 columns has cells that overlap", "a table of 3 rows spans more than 20 places"]
+
+
+@pytest.mark.parametrize("message", LOST)
+def test_what_is_told_of_a_file_is_translated_behind_its_name(message: str):
+    """A pattern that begins with a value could take the name of the file for it."""
+    from ragnb.documents.messages import translated, use_language
+
+    use_language("ko")
+    try:
+        told = translated(f"표.abc: {message}")
+    finally:
+        use_language("")
+    assert told.startswith("표.abc: ") and not any(word in told for word in ("left out", "rows", "characters", "stored", "elements"))

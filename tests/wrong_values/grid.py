@@ -86,7 +86,7 @@ def word_numbers(folder: Path) -> list[str]:
     return [line for line in read(folder)[0].splitlines() if line]
 
 
-@item(right=["창고 열쇠는 경비실에 있다.", ["hidden text was left out: 8 characters"]])
+@item(right=["창고 열쇠는 경비실에 있다.", ["hidden text was left out (8 characters)"]])
 def word_hidden(folder: Path) -> list[Any]:
     "Word: hidden text is left out and told"
     document, path = word(folder)
@@ -145,7 +145,7 @@ def excel_hidden(folder: Path) -> list[Any]:
     return ["비밀품" in text, told]
 
 
-@item(right=["sheet Sheet: 1 formulas have no stored value; open and save the file in Excel"])
+@item(right=["sheet Sheet: 1 formulas without a stored value (open and save the file in Excel)"])
 def excel_formula(folder: Path) -> list[str]:
     "Excel: a formula without a stored value is told"
     sheet(folder, [["품목", "값"], ["못", 1], ["합", "=SUM(B2:B2)"]]).save(folder / "a.xlsx")

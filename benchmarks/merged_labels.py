@@ -1,0 +1,90 @@
+"""How much of a merged label should be repeated in its rows, and how much of a merged text in its columns?
+
+    python benchmarks/merged_labels.py
+
+Tables with merged labels of several lengths are written with several limits (`MOST_DOWN` of `ragnb.files.grid`), indexed, and asked for one value each.
+A question names the label and the row. It is answered if a passage of 300, 500 or 1,000 characters has the row, and the label in the row or above it.
+"""
+from __future__ import annotations
+
+import random
+import tempfile
+from pathlib import Path
+
+from ragnb import NgramEmbedding, Pipeline, update_index
+from ragnb.files import grid
+
+LIMITS = (0, 20, 60, 120, 10_000)     # Characters of a label that is repeated
+BUDGETS = (300, 500, 1_000)
+N_LABELS = 20                         # Of a table, each with six rows
+ITEMS = ("숙박비", "교통비", "식비", "일비", "통신비", "준비금")
+WORDS = ("본사", "지방", "해외", "현장", "연수", "교육", "점검", "감사", "구매", "정비", "운송", "설치", "검수", "홍보", "채용", "기획", "보안", "회계",
+         "법무", "연구", "생산", "품질", "영업", "물류", "시설", "안전", "환경", "상담", "개발", "운영")
+
+
+def label(number: int, size: int) -> str:
+    "A label of about so many characters that begins with its own two words."
+    rng = random.Random(number)
+    text = f"{WORDS[number]} {WORDS[-1 - number]} 담당"
+    while len(text) < size:
+        text += f" {rng.choice(WORDS)} 업무를 함께 맡은 사람"
+    return text[:max(size, 8)]
+
+
+def table(size: int, remarks: bool) -> list[grid.Cell]:
+    "A table in which each label spans six rows; with remarks, a text at the right spans them, and labels are short."
+    cells = [grid.Cell(0, column, text) for column, text in enumerate(("대상", "항목", "금액", "근거"))]
+    for number in range(N_LABELS):
+        first = 1 + len(ITEMS) * number
+        cells.append(grid.Cell(first, 0, label(number, 0 if remarks else size), rowspan=len(ITEMS)))
+        if remarks:
+            cells.append(grid.Cell(first, 3, label(number, size)[8:], rowspan=len(ITEMS)))
+        for at, name in enumerate(ITEMS):
+            values = (name, f"{1_000 * (7 * number + at + 3):,}원", f"여비 지침 {number + 1}-{at + 1}")
+            cells += [grid.Cell(first + at, 1 + column, value) for column, value in enumerate(values[:2 if remarks else 3])]
+    return cells
+
+
+def answered(text: str, number: int, at: int, size: int) -> bool:
+    "True if a text has the row, and its label in the row or in one above it."
+    lines = text.splitlines()
+    amount = f"| {1_000 * (7 * number + at + 3):,}원 |"
+    place = next((n for n, line in enumerate(lines) if ITEMS[at] in line and amount in line), None)
+    head = f"{WORDS[number]} {WORDS[-1 - number]} 담당"
+    if place is None:
+        return False
+    while place >= 0 and not lines[place].startswith("| |") and not lines[place].startswith("|  |"):
+        return head in lines[place]
+    above = next((line for line in reversed(lines[:place]) if not line.startswith(("| |", "|  |"))), "")
+    return head in above
+
+
+def main() -> None:
+    "Print the share of answered questions for each limit, length and budget."
+    usual = grid.MOST_DOWN
+    print("| label | repeated up to | characters of the file | " + " | ".join(map(str, BUDGETS)) + " |")
+    print("|---|---|---|" + "---|" * len(BUDGETS))
+    cases = [(size, remarks) for remarks in (False, True) for size in (40, 80, 160)]
+    for size, remarks in cases:
+        for limit in (60, 120, 10_000) if remarks else LIMITS:
+            grid.MOST_DOWN = limit
+            with tempfile.TemporaryDirectory() as folder:
+                docs = Path(folder, "docs")
+                docs.mkdir()
+                text = "# 여비 기준\n\n" + grid.to_markdown(grid.read_cells(table(size, remarks)))
+                (docs / "a.md").write_text(text, encoding="utf-8")
+                index = update_index(docs, Path(folder, "index"), embed=NgramEmbedding(dims=128), show_progress=False)[0]
+                shares = []
+                for budget in BUDGETS:
+                    pipeline = Pipeline.from_index(index, budget=budget)
+                    asked = [(number, (5 * number + 2) % len(ITEMS)) for number in range(N_LABELS)]
+                    found = [pipeline.ask(f"{WORDS[n]} {WORDS[-1 - n]} 담당의 {ITEMS[at]}는 얼마인가요?") for n, at in asked]
+                    right = [any(answered(f"{p.prefix}\n{p.shown}", n, at, size) for p in answer.passages)
+                             for (n, at), answer in zip(asked, found)]
+                    shares.append(sum(right) / len(right))
+            print(f"| {size}{' (remark)' if remarks else ''} | {limit:,} | {len(text):,} | " + " | ".join(f"{share:.2f}" for share in shares) + " |", flush=True)
+    grid.MOST_DOWN = usual
+
+
+if __name__ == "__main__":
+    main()
