@@ -13,8 +13,8 @@ from pathlib import PurePath
 from typing import NamedTuple
 
 # %% auto #0
-__all__ = ['page_label', 'passage_pages', 'article_line', 'article_at', 'passage_article', 'InContext', 'source_name',
-           'place_label']
+__all__ = ['printed_number', 'page_label', 'passage_pages', 'article_line', 'article_at', 'passage_article', 'InContext',
+           'source_name', 'place_label']
 
 # %% ../../nbs/60_context/01_labels.ipynb #c8861926
 from ..documents.forms import plain_text, reading_form
@@ -22,22 +22,42 @@ from ..documents.span import Passage, Span
 from ..models.llm import shorten
 from ..chunking.contextual import chunk_article
 
+# %% ../../nbs/60_context/01_labels.ipynb #44fcbc2a
+def printed_number(
+    sheet: int,      # From 1
+    printed: str,    # `1:i, 2:ii, 3:1`: a number counts on from its sheet, other names are of one sheet
+) -> str:            # The number of the sheet itself where no number is known
+    "Find the page number that is printed on a sheet."
+    name = str(sheet)
+    for run in printed.split(", "):
+        start, _, first = run.partition(":")
+        if start.isdecimal() and int(start) <= sheet:
+            counted = str(int(first) + sheet - int(start)) if first.isdecimal() else str(sheet)
+            name = first if int(start) == sheet and first else counted
+    return name
+
 # %% ../../nbs/60_context/01_labels.ipynb #7c637e3c
 def page_label(
     pages: Sequence[int],  # In order, from 1
-) -> str:                  # `p.2`, `p.2-4`, or '' when there are none
+    printed: str = "",     # See `printed_number`
+) -> str:                  # `p.2`, `p.2-4`, `p.2 (sheet 4)`, or '' when there are none
     "Name the pages of a passage."
     if not pages:
         return ""
-    return f"p.{pages[0]}" if pages[0] == pages[-1] else f"p.{pages[0]}-{pages[-1]}"
+    ends = [pages[0]] if pages[0] == pages[-1] else [pages[0], pages[-1]]
+    sheets = "-".join(map(str, ends))
+    names = "-".join(printed_number(sheet, printed) for sheet in ends)
+    return f"p.{names}" if names == sheets else f"p.{names} (sheet {sheets})"
 
 # %% ../../nbs/60_context/01_labels.ipynb #3fc0d426
 def passage_pages(
     passage: Passage,
 ) -> str:  # `p.3 (text p.2-4)`; `p.3` when both are the same; '' when there are none
     "Name the page of the hit of a passage, and the pages of its text."
-    text, focus = page_label(passage.pages), passage.focus
-    hit = page_label([n for n, s in passage.page_spans if focus is not None and s.overlap(focus)])
+    printed = str(passage.metadata.get("printed_pages") or "")
+    focus = passage.focus
+    text = page_label(passage.pages, printed)
+    hit = page_label([n for n, s in passage.page_spans if focus is not None and s.overlap(focus)], printed)
     return f"{hit} (text {text})" if hit and hit != text else text
 
 # %% ../../nbs/60_context/01_labels.ipynb #b6f38350

@@ -197,18 +197,28 @@ def record_id(
     return str(value)
 
 # %% ../../nbs/00_documents/06_files.ipynb #03598b8c
+def _page_breaks(record: Mapping[str, Any]) -> list[str]:
+    "The texts between the pages of a record: blank lines, unless the reader of the file sets others."
+    n = len(record["pages"]) - 1
+    breaks = record.get("page_breaks")
+    is_list = isinstance(breaks, list) and len(breaks) == n and all(isinstance(text, str) for text in breaks)
+    return breaks if is_list else [PAGE_BREAK] * n
+
+
 def _record_text(record: Mapping[str, Any]) -> tuple[str, list[int] | None]:
     "Text of a record, and where its pages start when it has pages."
     pages = record.get("pages")
     is_list = isinstance(pages, list) and pages and all(isinstance(p, str) for p in pages)
-    joined = PAGE_BREAK.join(pages) if is_list else None
+    breaks = _page_breaks(record) if is_list else []
+    joined = "".join(map("".join, zip(pages, [*breaks, ""]))) if is_list else None
     text = next((record[k] for k in TEXT_KEYS if record.get(k) is not None), joined)
     if not isinstance(text, str):
         raise InputError("a record needs 'text' (a string) or 'pages' (a list of strings)")
     if not text.strip():
         raise InputError("the text is empty")
-    ends = accumulate((len(composed(page)) + len(PAGE_BREAK) for page in pages), initial=0) if text == joined else ()
-    return composed(replace_halves(text)), [*ends][:-1] or None
+    sizes = (len(composed(page)) + len(between) for page, between in zip(pages, breaks)) if text == joined else ()
+    starts = [*accumulate(sizes, initial=0)] if text == joined else None
+    return composed(replace_halves(text)), starts
 
 # %% ../../nbs/00_documents/06_files.ipynb #37925aaa
 def keep_metadata(
@@ -240,7 +250,7 @@ def _record_metadata(record: Mapping[str, Any]) -> dict[str, Any]:
     "Everything of a record, and of its `metadata`, that is neither text nor id and that a store can hold."
     inner = record.get("metadata")
     values = {**(inner if isinstance(inner, Mapping) else {}), **record}
-    own = {k: v for k, v in values.items() if k not in (*TEXT_KEYS, *ID_KEYS, "pages")}
+    own = {k: v for k, v in values.items() if k not in (*TEXT_KEYS, *ID_KEYS, "pages", "page_breaks")}
     return {_read_plain(k): _read_plain(v) for k, v in keep_metadata(own).items() if _storable(v)}
 
 # %% ../../nbs/00_documents/06_files.ipynb #c3f52ff5

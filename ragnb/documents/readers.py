@@ -24,7 +24,7 @@ class Reader(NamedTuple):
 
 
 READERS: dict[str, Reader] = {
-    ".pdf": Reader("ragnb.files.pdf:pdf_text", "PDF"),
+    ".pdf": Reader("ragnb.files.pdf:read_pdf", "PDF"),
     ".html": Reader("ragnb.files.html:read_html", "web page", "files"),
     ".htm": Reader("ragnb.files.html:read_html", "web page", "files"),
     ".docx": Reader("ragnb.files.docx:read_docx", "Word", "files"),

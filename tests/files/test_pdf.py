@@ -7,7 +7,7 @@ import pytest
 from helpers_ingest import write
 
 from ragnb import read_documents
-from ragnb.files.pdf import pdf_text
+from ragnb.files.pdf import read_pdf
 
 
 def print_pdf(path: Path, pages: list[str | None], encrypt: str | None = None) -> Path:
@@ -43,7 +43,7 @@ def test_what_cannot_be_read_says_why_and_the_rest_is_indexed(tmp_path: Path):
     assert "2 pages but no text: pages that are pictures without text and need OCR: 1, 2" in told["scan.pdf"][0]
     assert told["one.pdf"][0].startswith("has 1 page but no text")
     assert "probably scanned" in told["blank.pdf"][0]
-    assert told["part.pdf"] == ("pages that are pictures without text and need OCR: 2", 0)
+    assert told["part.pdf"] == ("pages that are pictures without text and need OCR: 2 (ocrmypdf -l kor+eng IN.pdf OUT.pdf adds it)", 0)
 
 
 def test_a_damaged_page_does_not_cost_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -56,5 +56,5 @@ def test_a_damaged_page_does_not_cost_the_others(tmp_path: Path, monkeypatch: py
         return load(self, index)
     monkeypatch.setattr(pypdfium2.PdfDocument, "get_page", failing)
     monkeypatch.setattr(pypdfium2.PdfDocument, "__getitem__", failing)
-    found = pdf_text(path)
-    assert found == {"pages": ["one", "", "three"], "lost": ["pages that are damaged: 2"]}
+    found = read_pdf(path)
+    assert found["pages"] == ["one", "", "three"] and found["lost"] == ["pages that are damaged: 2"]

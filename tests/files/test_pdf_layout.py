@@ -1,0 +1,164 @@
+"""The order of reading, running heads, page numbers and headings of PDF files."""
+from __future__ import annotations
+
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from drawn_pdf import column, drawn, rows
+
+from ragnb import Passage, read_documents, Span
+from ragnb.context.labels import page_label, passage_pages, printed_number
+from ragnb.files.pdf import read_pdf
+
+LEFT = ["The boiler is cleaned each", "week by two people who", "wear masks, and a third", "person stays outside."]
+RIGHT = ["Filters are changed when", "the red lamp blinks, or", "after ninety days of use", "at the latest."]
+
+
+def text_of(path: Path) -> str:
+    return "\n\n".join(read_pdf(path)["pages"])
+
+
+@pytest.mark.parametrize("gap", [150, 200])
+@pytest.mark.parametrize("order", ["line by line", "column by column", "right column first"])
+def test_columns_are_read_one_after_the_other(tmp_path: Path, gap: int, order: str):
+    by_line = rows((50, 50 + gap), 700, list(zip(LEFT, RIGHT)), 14)
+    by_column = column(50, 700, LEFT) + column(50 + gap, 700, RIGHT)
+    texts = {"line by line": by_line, "column by column": by_column, "right column first": by_column[4:] + by_column[:4]}[order]
+    text = text_of(drawn(tmp_path / "a.pdf", texts, font="Helvetica"))
+    assert " ".join(LEFT) in text and " ".join(RIGHT) in text
+
+
+def test_korean_columns_below_a_title(tmp_path: Path):
+    left = ["휴게실은 층마다 하나씩", "있으며 점심시간에는 누", "구나 쓴다. 음식 냄새가", "나면 창문을 연다."]
+    right = ["세탁기는 지하에 석 대", "가 있다. 한 번에 천 원", "을 내고 쓰며, 밤에는", "돌리지 않는다."]
+    text = text_of(drawn(tmp_path / "a.pdf", [(150, 740, "공동 시설 안내", 16), *rows((50, 190), 700, list(zip(left, right)), 14)]))
+    assert text.startswith("# 공동 시설 안내") and "점심시간에는 누구나 쓴다." in text and text.index("창문을 연다") < text.index("세탁기는")
+
+
+def test_short_cells_side_by_side_are_no_columns(tmp_path: Path):
+    cells = [("지점", "직원"), ("서울", "31명"), ("부산", "12명"), ("대전", "9명")]
+    assert "| 부산 | 12명 |" in text_of(drawn(tmp_path / "a.pdf", column(50, 700, [a for a, _ in cells]) + column(200, 700, [b for _, b in cells])))
+
+
+def test_a_head_that_changes_from_left_to_right_is_found(tmp_path: Path):
+    sheets = [[(50 if n % 2 else 300, 800, "생활 안내" if n % 2 else "2장 시설"), (50, 700, f"{word} 이야기이다."), (290, 40, f"{n + 7}")]
+              for n, word in enumerate(["휴게실", "세탁실", "회의실", "식당", "주차장", "옥상"])]
+    found = read_pdf(drawn(tmp_path / "a.pdf", *sheets))
+    text = "\n\n".join(found["pages"])
+    assert text.count("생활 안내") == text.count("2장 시설") == 1 and found["printed_pages"] == "1:7"
+    assert found["notes"] == ["running heads are kept once: 4 lines left out, such as '2장 시설'", "printed page numbers are no part of the text: 6 left out"]
+
+
+def test_lines_that_differ_in_more_than_a_page_number_stay(tmp_path: Path):
+    amounts = ["3,100원", "2,050원", "7,800원", "1,990원"]
+    text = text_of(drawn(tmp_path / "a.pdf", *[[(50, 800, f"합계 {amount}"), (50, 700, "다음 장에 이어진다.")] for amount in amounts]))
+    assert all(amount in text for amount in amounts)
+
+
+def test_a_page_of_numbers_only_keeps_them(tmp_path: Path):
+    assert text_of(drawn(tmp_path / "a.pdf", *[[(290, 40, str(n))] for n in (1, 2, 3)])).split() == ["1", "2", "3"]
+
+
+@pytest.mark.parametrize(("numbers", "runs"), [
+    (["i", "ii", "1", "2", "3"], "1:i, 2:ii, 3:1"), (["", "", "1", "2", "3"], "3:1"), (["1", "2", "3"], None), (["- 5 -", "- 6 -", "- 7 -"], "1:5"),
+    (["Page 1 of 3", "Page 2 of 3", "Page 3 of 3"], None), (["17", "3", "90"], None),
+])
+def test_printed_page_numbers(tmp_path: Path, numbers: list[str], runs: str | None):
+    texts = ["대출은 두 주이다.", "연장은 한 번이다.", "예약은 세 권까지이다.", "반납은 어디서나 한다.", "끝."]
+    found = read_pdf(drawn(tmp_path / "a.pdf", *[[(50, 700, text), (290, 40, number)] for text, number in zip(texts, numbers)]))
+    assert found.get("printed_pages") == runs
+
+
+def test_labels_name_the_printed_page_and_the_sheet(tmp_path: Path):
+    path = drawn(tmp_path / "a.pdf", *[[(50, 700, f"{n}째 이야기이다."), (290, 40, number)] for n, number in enumerate(["i", "ii", "1", "2", "3"])])
+    document, = read_documents(path, [])
+    spans = ((4, Span(0, 5)), (5, Span(5, 10)))
+    passage = Passage("a.pdf", Span(0, 10), "가" * 10, pages=(4, 5), page_spans=spans, focus=Span(6, 8), metadata=document.metadata)
+    assert passage_pages(passage) == "p.3 (sheet 5) (text p.2-3 (sheet 4-5))"
+    assert [page_label((4,), ""), page_label((4,), "3:1"), page_label((1,), "3:1")] == ["p.4", "p.2 (sheet 4)", "p.1"]
+
+
+@pytest.mark.parametrize("damaged", ["x", "²:1", "3:", ":4", "3:1:2", ", ,", "3:zz"])
+def test_damaged_counts_of_pages_name_the_sheet_or_what_they_say(damaged: str):
+    assert printed_number(7, damaged) in ("7", "x") and printed_number(1, damaged)
+
+
+def test_bookmarks_are_headings_and_size_is_not_asked(tmp_path: Path):
+    from reportlab.pdfgen import canvas
+    out = canvas.Canvas(str(tmp_path / "a.pdf"), invariant=1)
+    for n, (title, size) in enumerate([("Booking", 12), ("Cleaning", 12)]):
+        out.setFont("Helvetica", size)
+        out.bookmarkPage(title)
+        out.addOutlineEntry(title, title, n)
+        out.drawString(50, 700, title)
+        out.drawString(50, 660, "Rooms are booked online, a day before.")
+        out.setFont("Helvetica", 20)
+        out.drawString(50, 600, "BIG WORDS")
+        out.showPage()
+    out.save()
+    assert [page.split("\n")[0] for page in read_pdf(tmp_path / "a.pdf")["pages"]] == ["# Booking", "## Cleaning"]
+    assert "# BIG" not in text_of(tmp_path / "a.pdf")
+
+
+def test_text_in_one_size_has_no_headings(tmp_path: Path):
+    assert "#" not in text_of(drawn(tmp_path / "a.pdf", column(50, 700, ["안내", "방은 하루 전에 예약한다.", "주의", "불을 끈다."], 30)))
+
+
+def test_pages_with_too_much_text_are_read_as_plain_lines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    import ragnb.files.pdf as pdf
+    path = drawn(tmp_path / "a.pdf", [(50, 700, "짧은 쪽이다.")], [(50, 700, "이 쪽에는 글자가 너무 많아서 자리를 보지 않고 그대로 읽는다.")])
+    monkeypatch.setattr(pdf, "MOST_ON_PAGE", 12)
+    found = read_pdf(path)
+    assert found["pages"][1] == "이 쪽에는 글자가 너무 많아서 자리를 보지 않고 그대로 읽는다." and found["notes"] == ["pages read as plain lines: 2"]
+
+
+@pytest.mark.heavy
+@pytest.mark.parametrize("kind", ["tiny letters", "cells", "scattered", "paths", "overprinted", "bookmarks"])
+def test_hostile_pages_end_within_the_limits(tmp_path: Path, kind: str):
+    """Eight seconds of CPU and 400 MB, checked by the system: a child that takes more is stopped."""
+    from reportlab.pdfgen import canvas
+    pytest.importorskip("resource", reason="limits a process")
+    out = canvas.Canvas(str(tmp_path / "a.pdf"), invariant=1, pageCompression=1)
+    out.drawString(50, 820, "Beginning")
+    out.setFont("Helvetica", 3)
+    chance = random.Random(1)
+    if kind == "tiny letters":
+        for y in range(750):
+            out.drawString(0, y, "lorem ipsum dolor 12 " * 15)
+    if kind == "cells":
+        for at in range(12_000):
+            out.drawString(at % 60 * 10, at // 60 * 4, str(at))
+        for at in range(300):
+            out.line(0, 2.5 * at, 600, 2.5 * at)
+            out.line(2 * at, 0, 2 * at, 800)
+    if kind == "scattered":
+        for _ in range(12_000):
+            out.drawString(chance.random() * 590, chance.random() * 800, "ab")
+    if kind == "paths":
+        for _ in range(60_000):
+            x = chance.random() * 500
+            y = chance.random() * 800
+            out.line(x, y, x + 30, y)
+    if kind == "overprinted":
+        for at in range(15_000):
+            out.drawString(50, 500, f"{at:05}")
+    if kind == "bookmarks":
+        for at in range(4_000):
+            out.bookmarkPage(f"k{at}")
+            out.addOutlineEntry(f"Part {at}", f"k{at}", 0)
+    out.save()
+    code = f"""
+import resource
+import sys
+resource.setrlimit(resource.RLIMIT_CPU, (9, 9))
+from ragnb.files.pdf import read_pdf
+assert "Beginning" in read_pdf({str(tmp_path / "a.pdf")!r})["pages"][0]
+status = open("/proc/self/status").read() if sys.platform == "linux" else "VmHWM: 0"
+print(status.partition("VmHWM:")[2].split()[0])
+"""
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr[-500:]
+    assert int(run.stdout) < 400 * 2**10

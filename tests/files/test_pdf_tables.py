@@ -1,0 +1,107 @@
+"""Tables of PDF files: a value stands in the column of its header and the row of its key, or the lines stay lines."""
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from drawn_pdf import column, drawn, net, rows
+
+from ragnb import InputError
+from ragnb.files.pdf import read_pdf
+
+PLACES = (50, 130, 220, 350)
+FEES = [("방", "정원", "요금"), ("가람실", "6명", "12,000원"), ("나래실", "10명", "18,000원"), ("다솜실", "20명", "30,000원")]
+
+
+def text_of(path: Path) -> str:
+    return "\n\n".join(read_pdf(path)["pages"])
+
+
+@pytest.mark.parametrize("ruled", [True, False])
+@pytest.mark.parametrize("order", ["by row", "by column"])
+def test_rows_and_headers(tmp_path: Path, ruled: bool, order: str):
+    texts = rows(PLACES[:3], 686, FEES, 20)
+    texts = texts if order == "by row" else [texts[3 * row + at] for at in range(3) for row in range(4)]
+    bars = net(PLACES, [704, 684, 664, 644, 620]) if ruled else []
+    text = text_of(drawn(tmp_path / "a.pdf", [(50, 740, "회의실 요금은 아래 표와 같다."), *((x + 5, y, t) for x, y, t in texts), *bars]))
+    assert text.split("\n")[-4:] == ["|---|---|---|"] + [f"| {' | '.join(row)} |" for row in FEES[1:]]
+    assert "회의실 요금은 아래 표와 같다." in text.split("\n")[0]
+
+
+def test_empty_cells_keep_their_columns(tmp_path: Path):
+    cells = [("방", "정원", "요금"), ("가람실", "", "12,000원"), ("나래실", "10명", ""), ("다솜실", "20명", "30,000원")]
+    text = text_of(drawn(tmp_path / "a.pdf", [*rows((55, 135, 225), 686, cells, 20), *net(PLACES, [704, 684, 664, 644, 620])]))
+    assert "| 가람실 |  | 12,000원 |" in text and "| 나래실 | 10명 |  |" in text
+
+
+def test_a_merged_label_and_a_header_of_two_rows(tmp_path: Path):
+    bars = [(50, y, 350, y) for y in (720, 680, 620)] + [(130, y, 350, y) for y in (700, 650)] + [(x, 620, x, 720) for x in (50, 130, 350)] + [(230, 620, 230, 700)]
+    texts = [(60, 696, "지점"), (200, 706, "직원 수"), (150, 686, "정규"), (250, 686, "임시"), (60, 646, "서울"), (150, 660, "31"), (250, 660, "4"), (150, 630, "12"), (250, 630, "2")]
+    assert text_of(drawn(tmp_path / "a.pdf", texts + bars)).split("\n") == ["| 지점 | 직원 수 정규 | 직원 수 임시 |", "|---|---|---|", "| 서울 | 31 | 4 |", "| 서울 | 12 | 2 |"]
+
+
+def test_a_word_broken_inside_a_cell_is_whole(tmp_path: Path):
+    texts = [(55, 686, "방"), (135, 686, "쓰는 일"), (225, 686, "요금"), (55, 656, "가람실"), (135, 666, "면접과 작은 회"), (135, 652, "의만 한다"), (225, 656, "12,000원"),
+             (55, 626, "나래실"), (135, 626, "교육"), (225, 626, "18,000원")]
+    assert "| 가람실 | 면접과 작은 회의만 한다 | 12,000원 |" in text_of(drawn(tmp_path / "a.pdf", texts + net(PLACES, [704, 680, 644, 616])))
+
+
+@pytest.mark.parametrize("ruled", [True, False])
+def test_a_table_over_three_pages(tmp_path: Path, ruled: bool):
+    pages = []
+    for n in range(3):
+        body = [(f"{9 * n + k}호", f"{3 + k}명", f"{k + 1}0,000원") for k in range(5)]
+        texts = rows((55, 135, 225), 786, [FEES[0], *body] if n == 0 else body, 20)
+        pages.append(texts + (net(PLACES, [804 - 20 * k for k in range(7 if n == 0 else 6)]) if ruled else []))
+    found = read_pdf(drawn(tmp_path / "a.pdf", *pages))["pages"]
+    assert [page.split("\n")[0] for page in found] == ["| 방 | 정원 | 요금 |"] * 3
+    assert [page.split("\n")[-1] for page in found] == ["| 4호 | 7명 | 50,000원 |", "| 13호 | 7명 | 50,000원 |", "| 22호 | 7명 | 50,000원 |"]
+
+
+def test_the_next_table_has_its_own_header(tmp_path: Path):
+    other = [("직급", "일비"), ("부장", "35,000원"), ("과장", "30,000원")]
+    found = read_pdf(drawn(tmp_path / "a.pdf", rows((55, 135, 225), 786, FEES, 20), rows((55, 225), 786, other, 20)))["pages"]
+    assert found[1].split("\n")[0] == "| 직급 | 일비 |"
+
+
+@pytest.mark.parametrize("texts", [
+    rows((50, 300), 700, [("1. 예약 ..............", "3"), ("2. 요금 ..............", "5"), ("3. 청소 ..............", "9")]),
+    rows((50, 150), 700, [("이름:", "김하나"), ("부서:", "총무팀"), ("내선:", "1203")]),
+    [(60, 700, "오늘은 쉽니다."), (60, 680, "내일 다시 엽니다."), *net((50, 300), (720, 670))],
+    [*column(60, 700, ["이 안내는 모든 직원에게 해당한다.", "모르는 것은 총무팀에 묻는다."]), *net((50, 52, 300), (720, 718, 670))],
+])
+def test_what_is_no_table_stays_lines(tmp_path: Path, texts: list):
+    assert "|" not in text_of(drawn(tmp_path / "a.pdf", texts))
+
+
+def test_columns_of_text_with_a_table_inside_do_not_mix(tmp_path: Path):
+    left = ["The hall has three rooms that", "can be rented by the hour, and", "each of them has a screen and", "a board for notes. Prices are", "the same on all days."]
+    cells = [("Room", "Seats"), ("North", "12"), ("South", "30")]
+    right = ["Coffee is served in the lobby", "at ten and at three, and lunch", "is served at noon. Guests who", "come late find sandwiches."]
+    texts = column(50, 700, left) + rows((60, 130), 616, cells, 14) + column(300, 700, right)
+    text = text_of(drawn(tmp_path / "a.pdf", texts, font="Helvetica"))
+    assert " ".join(left) in text and " ".join(right) in text and "| South | 30 |" in text
+
+
+def test_values_of_a_form_stand_beside_their_labels(tmp_path: Path):
+    from reportlab.pdfgen import canvas
+    out = canvas.Canvas(str(tmp_path / "a.pdf"), invariant=1)
+    for y, label, value in ((700, "Room", "North"), (670, "Guests", "12"), (640, "Contact", "")):
+        out.drawString(50, y, label)
+        out.acroForm.textfield(x=120, y=y - 6, width=140, height=18, value=value, name=label)
+    for x, label, is_on in ((50, "Coffee", True), (200, "Lunch", False)):
+        out.drawString(x, 600, label)
+        out.acroForm.checkbox(x=x + 60, y=596, size=12, checked=is_on, name=label)
+    out.save()
+    assert text_of(tmp_path / "a.pdf").split("\n\n") == ["Room  North", "Guests  12", "Contact", "Coffee  ☑  Lunch  ☐"]
+
+
+def test_a_page_of_pictures_is_told_with_the_way_to_read_it(tmp_path: Path):
+    from PIL import Image
+    from reportlab.lib.utils import ImageReader
+    from reportlab.pdfgen import canvas
+    out = canvas.Canvas(str(tmp_path / "a.pdf"), invariant=1)
+    out.drawImage(ImageReader(Image.new("RGB", (8, 8), "red")), 50, 50, 400, 600)
+    out.save()
+    with pytest.raises(InputError, match="ocrmypdf -l kor"):
+        read_pdf(tmp_path / "a.pdf")

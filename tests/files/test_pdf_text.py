@@ -1,0 +1,142 @@
+"""Characters of PDF pages become words, lines and paragraphs: nothing is lost, and line ends are read."""
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from drawn_pdf import column, drawn
+from hypothesis import given, settings, strategies as st
+
+from ragnb import read_documents
+from ragnb.files.pdf import read_pdf
+from ragnb.files.pdf_text import Joiner
+
+WORDS = st.lists(st.text("가나다라마바사아자차카타파하abcdefgh0123456789", min_size=1, max_size=9), min_size=1, max_size=6).map(" ".join)
+
+SHORT = st.lists(st.text("가나다하abcd0123456789", min_size=1, max_size=5), min_size=1, max_size=3).map(" ".join)
+
+
+def letters(text: str) -> Counter[str]:
+    return Counter(re.findall(r"\w", unicodedata.normalize("NFKC", text)))
+
+
+def text_of(path: Path) -> str:
+    return "\n".join(read_pdf(path)["pages"])
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("pdf")
+
+
+@settings(max_examples=60)
+@given(st.lists(st.tuples(st.integers(40, 320), st.integers(10, 60), SHORT, st.sampled_from([6, 10, 10, 10, 14])), min_size=1, max_size=25, unique_by=lambda t: t[1]))
+def test_no_letter_is_lost_wherever_texts_stand(folder: Path, texts: list):
+    found = read_pdf(drawn(folder / "a.pdf", [(x, 12 * y, text, size) for x, y, text, size in texts]))
+    assert letters(" ".join(text for _, _, text, _ in texts)) - letters(found["pages"][0]) == Counter()
+
+
+@given(WORDS, WORDS)
+def test_joined_lines_keep_their_letters_and_their_order(before: str, after: str):
+    joined = Joiner().join(before, after)
+    assert re.sub(r"\s", "", joined) == re.sub(r"\s", "", before + after) and joined.startswith(before) and joined.endswith(after)
+
+
+@pytest.mark.parametrize(("lines", "right"), [
+    (["The refill takes twenty min-", "utes and the crew waits out-", "side until it is done."], "The refill takes twenty minutes and the crew waits outside until it is done."),
+    (["Use a state-of-the-", "art filter and a well-", "known oil, types 4-", "6 only."], "Use a state-of-the-art filter and a well-known oil, types 4-6 only."),
+    (["Only well-", "known and high-", "ly valued sta-", "tements count."], "Only well-known and highly valued statements count."),
+    (["세탁실은 아침 여덟 시에 열고 밤 열 시에 닫으며, 빨래를 널어 두는 시", "간은 하루를 넘기지 않는다."], "세탁실은 아침 여덟 시에 열고 밤 열 시에 닫으며, 빨래를 널어 두는 시간은 하루를 넘기지 않는다."),
+    (["자전거는 정문 옆 보관소에 두고 열쇠를 두 개 채운다. 보관소의 책임", "자는 시설팀장이며 석 달 넘게 둔 자전거는 치운다."], "자전거는 정문 옆 보관소에 두고 열쇠를 두 개 채운다. 보관소의 책임자는 시설팀장이며 석 달 넘게 둔 자전거는 치운다."),
+])
+def test_words_at_line_ends_are_whole(tmp_path: Path, lines: list[str], right: str):
+    font = "Helvetica" if lines[0].isascii() else "HYGothic-Medium"
+    assert text_of(drawn(tmp_path / "a.pdf", column(50, 700, lines), font=font)) == right
+
+
+def test_a_blank_of_the_file_at_a_line_end_is_a_blank(tmp_path: Path):
+    lines = ["연수를 마친 사람은 보고서를 두 주 안에 낸다. 보고서에는 배운 일과 통상 ", "임금 계산에 쓴 날짜를 적는다."]
+    assert "통상 임금 계산" in text_of(drawn(tmp_path / "a.pdf", column(50, 700, lines)))
+
+
+@pytest.mark.parametrize("size", [6, 9, 14, 20])
+def test_blanks_and_lines_do_not_depend_on_the_size(tmp_path: Path, size: int):
+    lines = ["1. 신분증 한 장", "2. 사진 두 장", "3. 통장 사본"]
+    assert text_of(drawn(tmp_path / "a.pdf", column(50, 700, lines, 1.4 * size), size=size)) == "\n".join(lines)
+
+
+def test_bold_by_printing_twice_is_read_once(tmp_path: Path):
+    for shift in (0, 0.3, 0.6):
+        assert text_of(drawn(tmp_path / "a.pdf", [(50, 700, "중요한 알림"), (50 + shift, 700, "중요한 알림")])) == "중요한 알림"
+
+
+def test_double_letters_stay(tmp_path: Path):
+    assert text_of(drawn(tmp_path / "a.pdf", [(50, 700, "difficult offer, 11 books, 2200 won")], font="Helvetica")) == "difficult offer, 11 books, 2200 won"
+
+
+@pytest.mark.parametrize("angle", [90, 180, 270])
+def test_a_turned_page_is_read_upright(tmp_path: Path, angle: int):
+    from reportlab.pdfgen import canvas
+    out = canvas.Canvas(str(tmp_path / "a.pdf"), invariant=1)
+    out.translate(300, 400)
+    out.rotate(angle)
+    for n, line in enumerate(["First line of the page.", "Second line of it."]):
+        out.drawString(-100, 50 - 30 * n, line)
+    out.save()
+    assert text_of(tmp_path / "a.pdf").split("\n\n") == ["First line of the page.", "Second line of it."]
+
+
+def test_a_watermark_is_left_out_and_told(tmp_path: Path):
+    from reportlab.pdfgen import canvas
+    out = canvas.Canvas(str(tmp_path / "a.pdf"), invariant=1)
+    out.drawString(50, 700, "Rooms are booked online.")
+    out.translate(200, 200)
+    out.rotate(40)
+    out.drawString(0, 0, "DRAFT")
+    out.save()
+    problems: list = []
+    document, = read_documents(tmp_path / "a.pdf", problems)
+    assert document.text == "Rooms are booked online." and [p.what for p in problems] == ["slanted text, such as a watermark: 5 characters"]
+
+
+def test_page_starts_are_exact_where_a_word_goes_over_the_page(tmp_path: Path):
+    full = "회의실은 누리집에서 하루 전까지 예약하며 한 번에 두 시간을 넘길 수 없고, 급한 회의는 총무팀이 열"
+    path = drawn(tmp_path / "a.pdf", [(50, 700, full)], [(50, 700, "쇠를 내준다. 쓰고 나면 불을 끈다.")], [(50, 700, "끝.")])
+    document, = read_documents(path, [])
+    assert document.text == f"{full}쇠를 내준다. 쓰고 나면 불을 끈다.\n\n끝."
+    assert [document.text[start:start + 2] for start in document.metadata["page_starts"]] == ["회의", "쇠를", "끝."]
+
+
+def test_a_hyphen_at_the_end_of_a_page_is_dropped(tmp_path: Path):
+    path = drawn(tmp_path / "a.pdf", [(50, 700, "The pump is checked every Monday and the report is sent to the main-")], [(50, 700, "tenance team at noon.")], font="Helvetica")
+    document, = read_documents(path, [])
+    assert document.text == "The pump is checked every Monday and the report is sent to the maintenance team at noon."
+    assert document.text[document.metadata["page_starts"][1]:].startswith("tenance")
+
+
+def test_letters_slanted_to_look_italic_are_no_watermark(tmp_path: Path):
+    from reportlab.pdfgen import canvas
+    out = canvas.Canvas(str(tmp_path / "a.pdf"), invariant=1)
+    text = out.beginText()
+    text.setFont("Helvetica", 10)
+    text.setTextTransform(1, 0, 0.33, 1, 50, 700)
+    text.textOut("Rooms are booked online.")
+    out.drawText(text)
+    out.save()
+    found = read_pdf(tmp_path / "a.pdf")
+    assert found["pages"] == ["Rooms are booked online."] and found["lost"] == []
+
+
+@pytest.mark.parametrize("scale", [(-1, 1), (1, -1)])
+def test_a_mirrored_page_keeps_its_order(tmp_path: Path, scale: tuple[int, int]):
+    from reportlab.pdfgen import canvas
+    out = canvas.Canvas(str(tmp_path / "a.pdf"), invariant=1)
+    out.translate(300, 400)
+    out.scale(*scale)
+    for n, line in enumerate(["First line of the page.", "Second line of it."]):
+        out.drawString(-100, 50 - 30 * n, line)
+    out.save()
+    assert text_of(tmp_path / "a.pdf").split("\n\n") == ["First line of the page.", "Second line of it."]
