@@ -39,7 +39,7 @@ def ask(folder: str, questions: str, embed: str, out: str) -> None:
     from ragnb import Pipeline, update_index
     asked = json.loads(Path(questions).read_text(encoding="utf-8"))
     with tempfile.TemporaryDirectory() as place:
-        settings = {"embed_model": embed} if embed != "ngrams" else {}
+        settings = {"embed": embed} if embed != "ngrams" else {}
         index = update_index(folder, Path(place) / "index", show_progress=False, **settings)[0]
         answers = []
         for budget in BUDGETS:
