@@ -125,7 +125,7 @@ def _walk(path: Path, problems: list[Problem], rules: Rules) -> Iterator[Path]:
 
 # %% ../../nbs/00_documents/06_files.ipynb #e9e58472
 _OLDER = {".doc": ".docx", ".rtf": ".docx", ".odt": ".docx", ".xls": ".xlsx", ".ods": ".xlsx", ".ppt": ".pptx",
-          ".odp": ".pptx"}
+          ".odp": ".pptx", ".epub": ".html", ".msg": ".eml"}
 _AS_TEXT = {".log", ".py", ".sql", ".yaml", ".yml", ".json", ".xml", ".ini", ".cfg", ".conf", ".toml", ".rst", ".tex",
             ".tsv", ".sh", ".js", ".ts", ".java", ".c", ".h", ".cpp", ".cs", ".go", ".rs"}
 
@@ -462,7 +462,7 @@ def read_documents(
     ----------
     path : str or Path
         A folder, searched through, or one file: `.md`, `.markdown`, `.txt`, `.jsonl`, `.pdf`, `.csv`; with the extra
-        `files` also `.html`, `.docx`, `.pptx`, `.xlsx`, `.hwp`, `.hwpx`.
+        `files` also `.html`, `.docx`, `.pptx`, `.xlsx`, `.hwp`, `.hwpx`, `.eml`.
     problems : list of Problem
         What was skipped is added here, while the documents are read: files of other kinds, links that leave the
         folder, damaged files, bad lines. A remark on something that was read has `n == 0`.

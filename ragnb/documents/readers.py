@@ -33,6 +33,7 @@ READERS: dict[str, Reader] = {
     ".csv": Reader("ragnb.files.csv:read_csv", "table as text"),
     ".hwp": Reader("ragnb.files.hwp:read_hwp", "Hangul", "files"),
     ".hwpx": Reader("ragnb.files.hwpx:read_hwpx", "Hangul", "files"),
+    ".eml": Reader("ragnb.files.eml:read_eml", "e-mail", "files"),
 }
 
 # %% ../../nbs/00_documents/07_readers.ipynb #b2cbc99a

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 # %% auto #0
-__all__ = ['SUPERSCRIPT', 'DEEPEST', 'page_text', 'menus', 'Page', 'read_html']
+__all__ = ['KOREAN_CHARSETS', 'SUPERSCRIPT', 'DEEPEST', 'page_text', 'menus', 'Page', 'html_blocks', 'read_html']
 
 # %% ../../nbs/88_files/03_html.ipynb #b2f8c149
 from ..documents.halves import CP949_NOTE, read_text
@@ -22,7 +22,7 @@ from .grid import Block, Cell, Paragraph, Title, on_one_line, placed, read_cells
 
 # %% ../../nbs/88_files/03_html.ipynb #f747d137
 _CHARSET = re.compile(rb"<meta[^>]{0,200}charset\s*=\s*[\"']?\s*([\w-]{3,20})", re.I)
-_KOREAN = {"euc-kr", "ks_c_5601-1987", "ksc5601", "x-windows-949", "uhc", "cp949"}
+KOREAN_CHARSETS = {"euc-kr", "ks_c_5601-1987", "ksc5601", "x-windows-949", "uhc", "cp949"}
 
 
 def page_text(
@@ -37,8 +37,8 @@ def page_text(
         data.decode("utf-8")
     except UnicodeDecodeError:
         try:
-            text = data.decode("cp949" if name in _KOREAN else name or "utf-8")
-            notes.append(CP949_NOTE if name in _KOREAN else f"is not UTF-8, and was read as {name}")
+            text = data.decode("cp949" if name in KOREAN_CHARSETS else name or "utf-8")
+            notes.append(CP949_NOTE if name in KOREAN_CHARSETS else f"is not UTF-8, and was read as {name}")
             return text
         except (UnicodeDecodeError, LookupError):
             pass
@@ -324,14 +324,15 @@ def _read_body(body: Any, most: int, notes: list[str], lost: list[str]) -> list[
     return page.blocks
 
 
-def read_html(
-    path: Path,            # A web page
-) -> dict[str, Any]:       # "text", "title", "notes" and "lost"
-    "Read a web page as Markdown."
+def html_blocks(
+    page: str,             # Markup
+    most: int,             # Characters of the text
+    notes: list[str],      # A line is added for what belongs to no text, such as menus
+    lost: list[str],       # A line is added for what is missing
+) -> tuple[str, list[Block]]:   # The title, and the blocks of the body
+    "Read markup."
     from lxml import html
-    notes: list[str] = []
-    lost: list[str] = []
-    page = _closed(page_text(path, notes))
+    page = _closed(page)
     parser = html.HTMLParser(encoding="utf-8", huge_tree=True, remove_comments=True, remove_pis=True)
     root = html.document_fromstring(page.encode("utf-8", "replace") or b"<p>", parser=parser)
     title = root.find(".//title")
@@ -343,5 +344,15 @@ def read_html(
         lines = map(on_one_line, re.split(r"<[^<>]*>", page))
         blocks: list[Block] = [Paragraph(unescape("\n".join(filter(None, lines))))]
     else:
-        blocks = _read_body(body, most_text(path), notes, lost)
-    return {"text": to_markdown(blocks), "title": name, "notes": notes, "lost": lost}
+        blocks = _read_body(body, most, notes, lost)
+    return name, blocks
+
+
+def read_html(
+    path: Path,            # A web page
+) -> dict[str, Any]:       # "text", "title", "notes" and "lost"
+    "Read a web page as Markdown."
+    notes: list[str] = []
+    lost: list[str] = []
+    title, blocks = html_blocks(page_text(path, notes), most_text(path), notes, lost)
+    return {"text": to_markdown(blocks), "title": title, "notes": notes, "lost": lost}
