@@ -278,7 +278,7 @@ class WordReader:
                         above[column] = cells[-1]
                 column += colspan
             row += 1
-        return read_cells(cells, n_header if n_header < row else 0, most=most_text(self.archive.path))
+        return read_cells(cells, n_header if n_header < row else 0, most=most_text(self.archive.path), is_sheet=False)
 
 # %% ../../nbs/88_files/06_docx.ipynb #0b39598f
 def frame_of(

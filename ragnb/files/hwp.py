@@ -227,7 +227,7 @@ class HwpReader:
                 inside += [block for block in self._paragraph(record) if block is not EMPTY]
             elif record.tag == 77:
                 is_below = True
-        return blocks + read_cells(cells, most=self._most)
+        return blocks + read_cells(cells, most=self._most, is_sheet=False)
 
 
 def read_hwp(

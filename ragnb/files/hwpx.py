@@ -145,7 +145,7 @@ class HwpxReader:
                 cells.append(Cell(row_at, number(place, "colAddr", column), blocks=inside, **spans))
             n_header += bool(fields) and all(attribute(field, "header") == "1" for field in fields)
         n_rows = len({cell.row for cell in cells})
-        return blocks + read_cells(cells, n_header if n_header < n_rows else 0, most=self._most)
+        return blocks + read_cells(cells, n_header if n_header < n_rows else 0, most=self._most, is_sheet=False)
 
     def sections(self) -> list[Block]:
         "Read all sections in their order."

@@ -93,7 +93,7 @@ class Slides:
                     continue
                 text = " ".join(_lines(child(field, "txBody")))
                 cells.append(Cell(row, column, text, number(field, "rowSpan", 1), number(field, "gridSpan", 1)))
-        return read_cells(cells, most=self._most)
+        return read_cells(cells, most=self._most, is_sheet=False)
 
     def _linked(self, shape: Any, links: dict[str, tuple[str, str]]) -> list[Block]:
         "Read a chart, or the texts of a diagram."
