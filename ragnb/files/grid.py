@@ -13,8 +13,8 @@ from typing import Union
 
 # %% auto #0
 __all__ = ['Block', 'MOST_COLUMNS', 'MOST_STEPS', 'Row', 'MOST_DOWN', 'MOST_ACROSS', 'MOST_INNER', 'RARE', 'LONG_CELL',
-           'Paragraph', 'Title', 'Grid', 'Cell', 'on_one_line', 'to_markdown', 'placed', 'filled', 'texts', 'inline',
-           'read_cells']
+           'Paragraph', 'Title', 'Grid', 'Cell', 'on_one_line', 'to_markdown', 'raised', 'placed', 'filled', 'texts',
+           'inline', 'read_cells']
 
 # %% ../../nbs/88_files/01_grid.ipynb #ee44214f
 from ..documents.markdown import is_value
@@ -72,6 +72,16 @@ def to_markdown(
         elif block.text.strip():
             parts.append(block.text.strip("\n"))
     return "\n\n".join(parts)
+
+# %% ../../nbs/88_files/01_grid.ipynb #bb20d4e2
+_SUPERSCRIPT = str.maketrans("0123456789+-n", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻ⁿ")
+
+
+def raised(
+    text: str,    # Of a run above the line
+) -> str:         # The same text where a character is missing
+    "Write a superscript."
+    return text.translate(_SUPERSCRIPT) if re.fullmatch(r"[\d+\-n]{1,3}", text) else text
 
 # %% ../../nbs/88_files/01_grid.ipynb #cfa3fcea
 MOST_COLUMNS: int = 1_000       # That one cell may span, as in a browser

@@ -14,7 +14,7 @@ from typing import Any
 
 from ..documents.readers import most_text
 from .archive import Archive, attribute, child, number, tag
-from .grid import Block, Cell, Paragraph, inline, on_one_line, read_cells, to_markdown
+from .grid import Block, Cell, Paragraph, inline, on_one_line, raised, read_cells, to_markdown
 from .numerals import MOST_LEVELS, Level, Numbering
 
 # %% auto #0
@@ -134,7 +134,10 @@ class HwpxReader:
         self._most = most_text(path)
         self._archive = Archive(path)
         header = "Contents/header.xml"
-        self._heads = read_heads(self._archive.xml(header) if header in self._archive else None)
+        root = self._archive.xml(header) if header in self._archive else None
+        self._heads = read_heads(root)
+        shapes = root.iter() if root is not None else ()
+        self._above = {attribute(e, "id") for e in shapes if tag(e) == "charPr" and child(e, "supscript") is not None}
         self._n_notes = 0
         self._is_deleted = False       # Between the marks of a tracked deletion
         self.frame: list[str] = []     # Texts of headers and footers
@@ -171,7 +174,11 @@ class HwpxReader:
         "Add what is inside an element of a paragraph to its text, and to what follows it."
         for inner in element:
             name = tag(inner)
-            if name == "t":
+            if name == "run" and attribute(inner, "charPrIDRef") in self._above:
+                above: list[str] = []
+                self._read_run(inner, above, behind, notes)
+                text.append(raised("".join(above)))
+            elif name == "t":
                 text.append(self._text(inner))
             elif name == "tbl":
                 behind += [EMPTY, *self._table(inner), EMPTY]

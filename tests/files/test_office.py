@@ -12,7 +12,7 @@ from test_readers import make_docx, make_hwp, make_hwpx, make_xlsx, ole
 from ragnb import InputError, read_documents
 from ragnb.documents.readers import READERS, Reader, read_by_ending
 from ragnb.files.numerals import Level, Numbering, numeral
-from ragnb.files.xlsx import is_date_format, shown_date
+from ragnb.files.xlsx import is_date_format, shown_date, shown_number
 
 WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 
@@ -166,6 +166,67 @@ def test_a_level_that_is_passed_over_counts(levels: list[int], shown: list[str])
 
 def test_a_level_that_is_too_deep_is_no_list():
     assert Numbering({"a": {10**9: Level(kind="bullet")}}, {"1": "a"}).label("1", 10**9) == ""
+
+
+@pytest.mark.parametrize("value, code, shown", [(7, "00000", "00007"), (42, '"B-"0000', "B-0042"), (9, '00"호"', "09호"), (3, "\\N0##", "N003"), (8, "0000;-0000", "0008"),
+                                                (7.5, "000", "7.5"), (-7, "000", "-7"), (7, "0", "7"), (1200, "#,##0", "1200")])
+def test_numbers_with_leading_zeros_keep_them(value: float, code: str, shown: str):
+    assert shown_number(value, code) == shown
+
+
+@pytest.mark.parametrize("text, shown", [("2", "넓이 m²이다"), ("-1", "넓이 m⁻¹이다"), ("주)", "넓이 m주)이다"), ("2031", "넓이 m2031이다")])
+def test_superscripts_are_no_digits_of_a_number(tmp_path: Path, text: str, shown: str):
+    raised = f'<w:r><w:rPr><w:vertAlign w:val="superscript"/></w:rPr><w:t>{text}</w:t></w:r>'
+    assert with_body(tmp_path / "a.docx", f'<w:p>{run("넓이 m")}{raised}{run("이다")}</w:p>').startswith(f"{shown}\n")
+    body = "".join(f'<hp:run charPrIDRef="{shape}"><hp:t>{part}</hp:t></hp:run>' for shape, part in ((0, "넓이 m"), (4, text), (0, "이다")))
+    make_hwpx(tmp_path / "b.hwpx", f"<hp:p>{body}</hp:p>")
+    with zipfile.ZipFile(tmp_path / "b.hwpx", "a") as archive:
+        archive.writestr("Contents/header.xml", f'<hh:head xmlns:hh="{HEAD}"><hh:charPr id="0"/><hh:charPr id="4"><hh:supscript/></hh:charPr></hh:head>')
+    assert read_by_ending(tmp_path / "b.hwpx")["text"] == shown
+    write(tmp_path, {"c.html": f"<p>넓이 m<sup>{text}</sup>이다"})
+    assert read_by_ending(tmp_path / "c.html")["text"] == shown
+
+
+def test_numbers_that_powerpoint_adds(tmp_path: Path):
+    from lxml import etree
+    from pptx import Presentation
+    show = Presentation()
+    body = show.slides.add_slide(show.slide_layouts[5]).shapes.add_textbox(0, 0, 900, 900).text_frame
+    rows = [("신청", "arabicPeriod", 0, 4), ("접수", "arabicPeriod", 0, 4), ("창구", "alphaLcParenR", 1, 1), ("우편", "alphaLcParenR", 1, 1),
+            ("심사", "arabicPeriod", 0, 4), ("알림", "", 0, 0), ("다시", "circleNumDbPlain", 0, 1), ("Third", "romanUcParenBoth", 0, 3)]
+    for at, (text, kind, depth, start) in enumerate(rows):
+        paragraph = body.paragraphs[0] if at == 0 else body.add_paragraph()
+        paragraph.text, paragraph.level = text, depth
+        if kind:
+            bullet = etree.SubElement(paragraph._p.get_or_add_pPr(), "{http://schemas.openxmlformats.org/drawingml/2006/main}buAutoNum")
+            bullet.set("type", kind)
+            bullet.set("startAt", str(start))
+    show.save(tmp_path / "a.pptx")
+    assert read_by_ending(tmp_path / "a.pptx")["pages"] == [
+        "4. 신청\n5. 접수\n  a) 창구\n  b) 우편\n6. 심사\n알림\n① 다시\n(III) Third"]
+
+
+def test_comments_are_counted_and_not_read(tmp_path: Path):
+    from docx import Document
+    from openpyxl import Workbook
+    from openpyxl.comments import Comment
+    document = Document()
+    paragraph = document.add_paragraph("문은 여섯 시에 닫는다.")
+    document.add_comment(paragraph.runs, text="다섯 시가 아닌가?")
+    document.save(tmp_path / "a.docx")
+    book = Workbook()
+    book.active["A1"] = "열쇠"
+    book.active["A1"].comment = Comment("두 개였음", "민")
+    book.active["B2"].comment = Comment("not a key", "Ada")
+    book.save(tmp_path / "b.xlsx")
+    for name, lost in (("a.docx", ["comments were left out: 1"]), ("b.xlsx", ["comments were left out: 2"])):
+        found = read_by_ending(tmp_path / name)
+        assert found["lost"] == lost and "다섯" not in found["text"] and "두 개" not in found["text"]
+
+
+def test_a_cited_mark_has_one_pair_of_brackets(tmp_path: Path):
+    write(tmp_path, {"a.html": '<p>오리는 난다.<sup><a href="#n2">[2]</a></sup> 꿩은<sup><a href="#n3">3</a></sup> 뛴다.'})
+    assert read_by_ending(tmp_path / "a.html")["text"] == "오리는 난다.[2] 꿩은[3] 뛴다."
 
 
 @pytest.mark.parametrize(("value", "code", "shown"), [
