@@ -400,7 +400,7 @@ def read_cells(
     n_header: int = 0,         # Rows that the file states as header; 0: found by spans and values
     caption: str = "",         # Becomes a paragraph above the table
     most: int = MOST_TEXT,     # Characters; `InputError` for a larger table
-    is_sheet: bool = True,     # Blank rows and columns may end a table; False for a table with a frame of its own
+    is_sheet: bool = True,     # Blank rows and columns may end a table; False for a table with its own frame
 ) -> list[Block]:
     "Read the cells of a table: captions, header, rows, and tables inside."
     above: list[Block] = [Paragraph(on_one_line(caption))] if caption.strip() else []

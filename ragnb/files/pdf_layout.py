@@ -275,7 +275,7 @@ def _merged(flows: Sequence[_Flow]) -> list[_Flow]:
 
 
 def _title_first(flows: list[_Flow]) -> list[_Flow]:
-    "Move a title, and what is beside it, before the text below it where the file draws it later."
+    "Move a title before the text below it, if the file draws it later."
     falling = sorted(flows, key=lambda flow: -flow.box[3])
     lowest = float("inf")
     place = 0      # Flows that are above all others
