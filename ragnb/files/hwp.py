@@ -17,7 +17,7 @@ from ..documents.readers import most_text
 from ..documents.span import InputError
 from .archive import MOST_RATIO, MOST_UNPACKED, check_ratio
 from .grid import Block, Cell, Paragraph, inline, on_one_line, read_cells, to_markdown
-from .hwpx import EMPTY, NUMBER_KINDS, Heads, join_lines, level_of, with_frame
+from .hwpx import EMPTY, NUMBER_KINDS, ParagraphHeads, join_lines, level_of, with_frame
 from .numerals import Level
 
 # %% auto #0
@@ -132,9 +132,9 @@ def _levels(data: bytes) -> dict[int, Level]:
 
 def heads_of(
     header: HwpRecord,    # The records of `DocInfo`
-) -> Heads:
+) -> ParagraphHeads:
     "Read the lists, the bullets and the shapes of paragraphs."
-    heads = Heads()
+    heads = ParagraphHeads()
     found = list(header.inside)
     for record in found:
         found += record.inside
@@ -202,7 +202,7 @@ class HwpReader:
     def __init__(self, path: Path) -> None:
         self._most = most_text(path)
         self._n_notes = 0
-        self.heads = Heads()
+        self.heads = ParagraphHeads()
         self.frame: list[str] = []    # Texts of headers and footers
         self.hidden = 0               # Characters of hidden comments
 

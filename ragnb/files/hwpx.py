@@ -18,8 +18,8 @@ from .grid import Block, Cell, Paragraph, inline, on_one_line, raised, read_cell
 from .numerals import MOST_LEVELS, Level, Numbering
 
 # %% auto #0
-__all__ = ['EMPTY', 'PAGE_NUMBER', 'NUMBER_KINDS', 'join_lines', 'with_frame', 'level_of', 'Heads', 'read_heads', 'HwpxReader',
-           'read_hwpx']
+__all__ = ['EMPTY', 'PAGE_NUMBER', 'NUMBER_KINDS', 'join_lines', 'with_frame', 'level_of', 'ParagraphHeads', 'read_heads',
+           'HwpxReader', 'read_hwpx']
 
 # %% ../../nbs/88_files/09_hwpx.ipynb #3e3296be
 EMPTY: Paragraph = Paragraph("")      # An empty line in the document
@@ -70,7 +70,7 @@ def level_of(
 
 
 @dataclass
-class Heads:
+class ParagraphHeads:
     "What Hangul writes in front of paragraphs, and how far each list has counted."
     lists: Numbering = field(default_factory=Numbering)
     bullets: dict[str, str] = field(default_factory=dict)                      # Id -> sign
@@ -99,9 +99,9 @@ class Heads:
 
 def read_heads(
     root: Any,      # Of `Contents/header.xml`; None for a file without it
-) -> Heads:
+) -> ParagraphHeads:
     "Read the lists, the bullets and the shapes of paragraphs."
-    heads = Heads()
+    heads = ParagraphHeads()
     for element in root.iter() if root is not None else ():
         key = attribute(element, "id") or ""
         if tag(element) == "numbering":

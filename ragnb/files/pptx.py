@@ -187,8 +187,8 @@ class Slides:
             shapes.sort(key=lambda shape: _kind(shape) not in _TITLES)      # the title first
             blocks = [block for shape in shapes for block in self._shape(shape, own)]
             pages.append(to_markdown([*blocks, *self._notes(own)]))
-            comments = [self._archive.xml(name) for of, name in own.values() if of == "comments" and name in self._archive]
-            n_comments += sum(tag(inner) == "cm" for element in comments for inner in element)
+            names = [name for kind, name in own.values() if kind == "comments" and name in self._archive]
+            n_comments += sum(tag(inner) == "cm" for name in names for inner in self._archive.xml(name))
         if hidden:
             self.lost.append(f"hidden slides were left out: {', '.join(hidden)}")
         if n_comments:
