@@ -15,7 +15,7 @@ from typing import Any
 from ..documents.readers import most_text
 from .archive import Archive, attribute, child, number, tag
 from .charts import chart_blocks
-from .grid import Block, Cell, Paragraph, Title, inline, on_one_line, read_cells, to_markdown
+from .grid import Block, Cell, Paragraph, Title, inline, on_one_line, raised, read_cells, to_markdown
 from .numerals import Numbering
 
 # %% auto #0
@@ -168,21 +168,24 @@ class WordReader:
         found = [name for kind, name in archive.related("").values() if kind == "officeDocument"]
         self.main = found[0] if found else "word/document.xml"
         self.links = archive.related(self.main)
-        self._styles = Styles(self._part("styles"))
-        self._lists = Numbering.of(self._part("numbering"))
+        self._styles = Styles(self.part("styles"))
+        self._lists = Numbering.of(self.part("numbering"))
         self._texts = {kind: self._notes(f"{kind}s") for kind in ("footnote", "endnote")}   # Id -> element
         self._order: dict[tuple[str, str], int] = {}    # Notes that were referred to, by kind and id
         self.hidden = 0      # Characters
         self.deleted = 0
 
-    def _part(self, kind: str) -> Any:
-        "The root of a part that the document refers to; None where there is none."
+    def part(
+        self,
+        kind: str,   # "styles", "numbering", "comments", …
+    ) -> Any:        # None where there is none
+        "Return the root of a part that the document refers to."
         names = [name for of, name in self.links.values() if of == kind and name in self.archive]
         return self.archive.xml(names[0]) if names else None
 
     def _notes(self, kind: str) -> dict[str, Any]:
         "The notes of a kind, by their ids."
-        root = self._part(kind)
+        root = self.part(kind)
         return {attribute(note, "id") or "": note for note in (root if root is not None else ())}
 
     def _read_run(self, element: Any, style: str | None, text: list[str], behind: list[Block],
@@ -194,6 +197,10 @@ class WordReader:
                 self.deleted += _size(inner, "delText", "t")
             elif name == "r" and self._styles.hides(inner, style):
                 self.hidden += _size(inner, "t")
+            elif name == "r" and attribute(child(inner, "rPr", "vertAlign"), "val") == "superscript":
+                above: list[str] = []
+                self._read_run(inner, style, above, behind, notes)
+                text.append(raised("".join(above)))
             elif name == "t":
                 text.append(inner.text or "")
             elif name in _SIGN:
@@ -278,7 +285,7 @@ class WordReader:
                         above[column] = cells[-1]
                 column += colspan
             row += 1
-        return read_cells(cells, n_header if n_header < row else 0, most=most_text(self.archive.path))
+        return read_cells(cells, n_header if n_header < row else 0, most=most_text(self.archive.path), is_sheet=False)
 
 # %% ../../nbs/88_files/06_docx.ipynb #0b39598f
 def frame_of(
@@ -307,4 +314,7 @@ def read_docx(
         lost.append(f"hidden text was left out ({reader.hidden:,} characters)")
     if reader.deleted:
         lost.append(f"tracked changes were read as accepted: {reader.deleted:,} deleted characters were left out")
+    comments = reader.part("comments")
+    if comments is not None and len(comments):
+        lost.append(f"comments were left out: {len(comments):,}")
     return {"text": to_markdown([*blocks[:1], *header, *blocks[1:], *footer]), "lost": lost}

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from typing import Union
 
 # %% auto #0
-__all__ = ['Block', 'MOST_COLUMNS', 'MOST_STEPS', 'Row', 'MOST_DOWN', 'MOST_ACROSS', 'MOST_INNER', 'LONG_CELL', 'Paragraph',
-           'Title', 'Grid', 'Cell', 'on_one_line', 'to_markdown', 'placed', 'filled', 'texts', 'inline', 'read_cells']
+__all__ = ['Block', 'MOST_COLUMNS', 'MOST_STEPS', 'Row', 'MOST_DOWN', 'MOST_ACROSS', 'MOST_INNER', 'RARE', 'LONG_CELL',
+           'Paragraph', 'Title', 'Grid', 'Cell', 'on_one_line', 'to_markdown', 'raised', 'placed', 'filled', 'texts',
+           'inline', 'read_cells']
 
 # %% ../../nbs/88_files/01_grid.ipynb #ee44214f
 from ..documents.markdown import is_value
@@ -71,6 +72,16 @@ def to_markdown(
         elif block.text.strip():
             parts.append(block.text.strip("\n"))
     return "\n\n".join(parts)
+
+# %% ../../nbs/88_files/01_grid.ipynb #bb20d4e2
+_SUPERSCRIPT = str.maketrans("0123456789+-n", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻ⁿ")
+
+
+def raised(
+    text: str,    # Of a run above the line
+) -> str:         # The same text where a character is missing
+    "Write a superscript."
+    return text.translate(_SUPERSCRIPT) if re.fullmatch(r"[\d+\-n]{1,3}", text) else text
 
 # %% ../../nbs/88_files/01_grid.ipynb #cfa3fcea
 MOST_COLUMNS: int = 1_000       # That one cell may span, as in a browser
@@ -332,12 +343,23 @@ def _areas(cells: list[Cell], depth: int = 4) -> list[list[Cell]]:
 
 # %% ../../nbs/88_files/01_grid.ipynb #c062d65f
 MOST_INNER: int = 12     # Values of an inner table that are written into its cell
+RARE: int = 10           # A table of this many cells for each section in them is a table of data
 LONG_CELL: int = 300     # Characters of a cell that is a text and no value
 
 
 def _n_values(blocks: Iterable[Block]) -> int:
     "Count the cells of the largest table among blocks."
     return max((len(block.header) * len(block.rows) for block in blocks if isinstance(block, Grid)), default=0)
+
+def _has_grid(cell: Cell) -> bool:
+    "True if a table is inside a cell."
+    return any(isinstance(block, Grid) for block in cell.blocks)
+
+def _is_section(cell: Cell) -> bool:
+    "True if a cell contains a large table, a table among texts, or a text with a title."
+    if _has_grid(cell) and (len(cell.blocks) > 2 or _n_values(cell.blocks) > MOST_INNER):
+        return True
+    return len(cell.blocks) > 1 and any(isinstance(block, Title) for block in cell.blocks)
 
 def _is_layout(cells: Sequence[Cell]) -> bool:
     "True if a table only places what is inside it."
@@ -347,13 +369,10 @@ def _is_layout(cells: Sequence[Cell]) -> bool:
         rows[cell.row] = rows.get(cell.row, 0) + 1
     if not full or max(rows.values()) == 1:
         return bool(full)
-    with_grid = [cell for cell in full if any(isinstance(block, Grid) for block in cell.blocks)]
-    if any(len(cell.blocks) > 2 or _n_values(cell.blocks) > MOST_INNER for cell in with_grid):
-        return True
-    if any(isinstance(block, Title) for cell in full if len(cell.blocks) > 1 for block in cell.blocks):
+    if RARE * sum(map(_is_section, full)) > len(full):
         return True
     n_single = sum(n == 1 for n in rows.values())
-    if with_grid and 2 * n_single >= len(rows):
+    if any(map(_has_grid, full)) and 2 * n_single >= len(rows):
         return True
     n_long = sum(len(cell.blocks) > 6 or len(inline(cell.blocks)) > LONG_CELL for cell in full)
     return 2 * n_long > len(full)
@@ -381,6 +400,7 @@ def read_cells(
     n_header: int = 0,         # Rows that the file states as header; 0: found by spans and values
     caption: str = "",         # Becomes a paragraph above the table
     most: int = MOST_TEXT,     # Characters; `InputError` for a larger table
+    is_sheet: bool = True,     # Blank rows and columns may end a table; False for a table with its own frame
 ) -> list[Block]:
     "Read the cells of a table: captions, header, rows, and tables inside."
     above: list[Block] = [Paragraph(on_one_line(caption))] if caption.strip() else []
@@ -389,5 +409,6 @@ def read_cells(
         return above + [block for cell in ordered for block in cell.blocks]
     for cell in cells:
         cell.text = inline(cell.blocks) if cell.blocks else on_one_line(cell.text)
-    areas = _areas([cell for cell in cells if cell.text])
+    full = [cell for cell in cells if cell.text]
+    areas = _areas(full) if is_sheet or not full else [full]
     return above + [block for area in areas for block in _tables(filled(area, most), n_header)]

@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any
 
 # %% auto #0
-__all__ = ['KOREAN_CHARSETS', 'SUPERSCRIPT', 'DEEPEST', 'page_text', 'menus', 'Page', 'html_blocks', 'read_html']
+__all__ = ['KOREAN_CHARSETS', 'DEEPEST', 'page_text', 'menus', 'Page', 'html_blocks', 'read_html']
 
 # %% ../../nbs/88_files/03_html.ipynb #b2f8c149
 from ..documents.halves import CP949_NOTE, read_text
 from ..documents.readers import MOST_TEXT, most_text
-from .grid import Block, Cell, Paragraph, Title, on_one_line, placed, read_cells, to_markdown
+from .grid import Block, Cell, Paragraph, Title, on_one_line, placed, raised, read_cells, to_markdown
 
 # %% ../../nbs/88_files/03_html.ipynb #f747d137
 _CHARSET = re.compile(rb"<meta[^>]{0,200}charset\s*=\s*[\"']?\s*([\w-]{3,20})", re.I)
@@ -109,7 +109,6 @@ _LINES = {"p", "div", "section", "article", "main", "ul", "ol", "dl", "dt", "dd"
 _STRUCK = {"del", "s", "strike"}
 _HIDDEN = re.compile(r"(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden)", re.I)
 _FIELDS = {"text", "number", "email", "date", "tel", "url", "time", "month"}
-SUPERSCRIPT: dict[int, str] = str.maketrans("0123456789+-n", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻ⁿ")
 
 
 def _is_hidden(element: Any) -> bool:
@@ -141,8 +140,8 @@ def _shown(element: Any) -> str | None:
     if name == "sup":
         text = on_one_line(element.text_content())
         if element.find(".//a") is not None:
-            return f"[{text}]"
-        return text.translate(SUPERSCRIPT) if re.fullmatch(r"[\d+\-n]{1,3}", text) else text
+            return f"[{text.removeprefix('[').removesuffix(']')}]"
+        return raised(text)
     return None
 
 def _lines_of(table: Any) -> tuple[list[Any], int, str]:

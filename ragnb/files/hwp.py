@@ -17,11 +17,13 @@ from ..documents.readers import most_text
 from ..documents.span import InputError
 from .archive import MOST_RATIO, MOST_UNPACKED, check_ratio
 from .grid import Block, Cell, Paragraph, inline, on_one_line, read_cells, to_markdown
-from .hwpx import EMPTY, join_lines, with_frame
+from .hwpx import EMPTY, NUMBER_KINDS, ParagraphHeads, join_lines, level_of, with_frame
+from .numerals import Level
 
 # %% auto #0
-__all__ = ['PARAGRAPH', 'TEXT', 'CONTROL', 'LIST', 'FORM', 'EQUATION', 'MOST_RECORDS', 'unpack_stream', 'streams', 'HwpRecord',
-           'records', 'text_parts', 'form_text', 'HwpReader', 'read_hwp']
+__all__ = ['PARAGRAPH', 'TEXT', 'CONTROL', 'LIST', 'FORM', 'EQUATION', 'MOST_RECORDS', 'NUMBERING', 'BULLET', 'SHAPE',
+           'unpack_stream', 'streams', 'HwpRecord', 'records', 'heads_of', 'text_parts', 'form_text', 'HwpReader',
+           'read_hwp']
 
 # %% ../../nbs/88_files/10_hwp.ipynb #cb19209c
 def unpack_stream(
@@ -42,8 +44,8 @@ def unpack_stream(
 
 def streams(
     path: Path,
-) -> Iterator[bytes]:    # Of each section, in order; `InputError` for a file that cannot be read
-    "Read the sections of an HWP file."
+) -> Iterator[bytes]:    # The header, and each section in order; `InputError` for a file that cannot be read
+    "Read the header and the sections of an HWP file."
     import olefile
     if not olefile.isOleFile(path):
         raise InputError(f"{path.name} is not an HWP 5 file, or it is damaged")
@@ -55,8 +57,8 @@ def streams(
             raise InputError(f"{path.name} is a distribution copy (배포용 문서): its text is locked, ask for the original")
         names = ["/".join(parts) for parts in file.listdir() if parts[0] == "BodyText"]
         names.sort(key=lambda name: int(re.sub(r"\D", "", name) or 0))
-        for name in names:
-            data = file.openstream(name).read()
+        for name in ("DocInfo", *names):
+            data = file.openstream(name).read() if file.exists(name) else b""
             yield unpack_stream(path, name, data) if flags & 1 else data
 
 # %% ../../nbs/88_files/10_hwp.ipynb #6fb6d131
@@ -105,10 +107,53 @@ def records(
             raise InputError(f"a section has more than {MOST_RECORDS:,} records")
     return root
 
+# %% ../../nbs/88_files/10_hwp.ipynb #6b1c75ff
+NUMBERING, BULLET, SHAPE = 23, 24, 25     # Tags of the header
+_HEAD_KINDS = ("NONE", "OUTLINE", "NUMBER", "BULLET")
+
+
+def _levels(data: bytes) -> dict[int, Level]:
+    "Read the levels of a list."
+    formats = []
+    place = 0
+    while len(formats) < 7 and place + 14 <= len(data):
+        flags = struct.unpack_from("<I", data, place)[0]
+        size = struct.unpack_from("<H", data, place + 12)[0]
+        text = data[place + 14:place + 14 + 2 * size].decode("utf-16-le", "replace")
+        formats.append((flags >> 5 & 15, text))
+        place += 14 + 2 * size
+    starts = struct.unpack_from("<7I", data, place + 2) if len(data) >= place + 30 else (1,) * 7
+    levels = {}
+    for at, (kind, text) in enumerate(formats):
+        name = NUMBER_KINDS[kind] if kind < len(NUMBER_KINDS) else "decimal"
+        levels[at] = level_of(at, name, text, starts[at])
+    return levels
+
+
+def heads_of(
+    header: HwpRecord,    # The records of `DocInfo`
+) -> ParagraphHeads:
+    "Read the lists, the bullets and the shapes of paragraphs."
+    heads = ParagraphHeads()
+    found = list(header.inside)
+    for record in found:
+        found += record.inside
+        if record.tag == NUMBERING:
+            heads.add_list(str(len(heads.lists.lists) + 1), _levels(record.data))
+        elif record.tag == BULLET:
+            sign = record.data[12:14].decode("utf-16-le", "replace")
+            heads.bullets[str(len(heads.bullets) + 1)] = sign
+        elif record.tag == SHAPE:
+            flags = struct.unpack_from("<I", record.data.ljust(4, b"\0"))[0]
+            key = struct.unpack_from("<H", record.data.ljust(32, b"\0"), 30)[0]
+            heads.shapes[str(len(heads.shapes))] = (_HEAD_KINDS[flags >> 23 & 3], str(key), flags >> 25 & 7)
+    return heads
+
 # %% ../../nbs/88_files/10_hwp.ipynb #2dfc023a
 _SINGLE = {0: "", 10: "\n", 13: "", 24: "-", 30: " ", 31: " "}
 _WITH_RECORD = frozenset((1, 2, 3, 11, 12, 14, 15, 16, 17, 18, 21, 22, 23))
-_SKIPPED = {"secd", "cold", "tcmt", "pgnp", "pghd", "nwno", "atno"}
+_SKIPPED = {"cold", "tcmt", "pgnp", "pghd", "nwno"}
+_CAPTIONS = (3, 4, 5)     # Numbers of pictures, tables and equations; a note has its mark
 
 
 def text_parts(
@@ -157,6 +202,7 @@ class HwpReader:
     def __init__(self, path: Path) -> None:
         self._most = most_text(path)
         self._n_notes = 0
+        self.heads = ParagraphHeads()
         self.frame: list[str] = []    # Texts of headers and footers
         self.hidden = 0               # Characters of hidden comments
 
@@ -178,7 +224,10 @@ class HwpReader:
                     self._control(control, parts, behind, notes)
         for control in controls:
             self._control(control, parts, behind, notes)
+        shape = struct.unpack_from("<H", record.data, 8)[0] if len(record.data) > 9 else 0
+        label = self.heads.label(str(shape))     # an empty item is counted too
         line = "".join(parts).replace("\xa0", " ").strip("\n ")
+        line = label + line if line.strip() else line
         own = [Paragraph("\n".join([line, *notes]))] if line.strip() else [] if behind else [EMPTY]
         return own + behind
 
@@ -196,6 +245,11 @@ class HwpReader:
             self.frame.append(inline(self.body(control.inside)))
         elif kind == "tcmt":
             self.hidden += len(inline(self.body(control.inside)))
+        elif kind == "atno" and len(control.data) > 9:
+            of, n = struct.unpack_from("<IH", control.data, 4)
+            parts.append(str(n) if of & 15 in _CAPTIONS else "")
+        elif kind == "secd" and len(control.data) > 19:
+            self.heads.outline = str(struct.unpack_from("<H", control.data, 18)[0])
         elif kind not in _SKIPPED:
             self._shape(control, parts, behind)
 
@@ -227,7 +281,7 @@ class HwpReader:
                 inside += [block for block in self._paragraph(record) if block is not EMPTY]
             elif record.tag == 77:
                 is_below = True
-        return blocks + read_cells(cells, most=self._most)
+        return blocks + read_cells(cells, most=self._most, is_sheet=False)
 
 
 def read_hwp(
@@ -235,6 +289,8 @@ def read_hwp(
 ) -> dict[str, Any]:       # "text" and "lost"
     "Read an HWP document."
     reader = HwpReader(path)
-    blocks = [block for data in streams(path) for block in reader.body(records(data).inside)]
+    header, *sections = map(records, streams(path))
+    reader.heads = heads_of(header)
+    blocks = [block for section in sections for block in reader.body(section.inside)]
     lost = [f"hidden comments were left out ({reader.hidden:,} characters)"] if reader.hidden else []
     return {"text": to_markdown(join_lines(with_frame(blocks, reader.frame))), "lost": lost}

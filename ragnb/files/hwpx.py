@@ -7,16 +7,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 from ..documents.readers import most_text
 from .archive import Archive, attribute, child, number, tag
-from .grid import Block, Cell, Paragraph, inline, on_one_line, read_cells, to_markdown
+from .grid import Block, Cell, Paragraph, inline, on_one_line, raised, read_cells, to_markdown
+from .numerals import MOST_LEVELS, Level, Numbering
 
 # %% auto #0
-__all__ = ['EMPTY', 'PAGE_NUMBER', 'join_lines', 'with_frame', 'HwpxReader', 'read_hwpx']
+__all__ = ['EMPTY', 'PAGE_NUMBER', 'NUMBER_KINDS', 'join_lines', 'with_frame', 'level_of', 'ParagraphHeads', 'read_heads',
+           'HwpxReader', 'read_hwpx']
 
 # %% ../../nbs/88_files/09_hwpx.ipynb #3e3296be
 EMPTY: Paragraph = Paragraph("")      # An empty line in the document
@@ -45,9 +48,83 @@ def with_frame(
     first = next((at for at, block in enumerate(blocks) if block is not EMPTY), -1) + 1
     return [*blocks[:first], *map(Paragraph, kept), *blocks[first:]]
 
+# %% ../../nbs/88_files/09_hwpx.ipynb #2d8a31bb
+NUMBER_KINDS: tuple[str, ...] = (     # Formats of Word, in the order of the formats of Hangul
+    "decimal", "decimalEnclosedCircle", "upperRoman", "lowerRoman", "upperLetter", "lowerLetter", "circledLetter",
+    "circledLetter", "ganada", "circledGanada", "chosung", "circledChosung", "koreanDigital", "chineseCounting")
+_KIND_NAMES = ("DIGIT", "CIRCLED_DIGIT", "ROMAN_CAPITAL", "ROMAN_SMALL", "LATIN_CAPITAL", "LATIN_SMALL",
+               "CIRCLED_LATIN_CAPITAL", "CIRCLED_LATIN_SMALL", "HANGUL_SYLLABLE", "CIRCLED_HANGUL_SYLLABLE",
+               "HANGUL_JAMO", "CIRCLED_HANGUL_JAMO", "HANGUL_PHONETIC", "IDEOGRAPH")
+
+
+def level_of(
+    at: int,        # The level, from 0
+    kind: str,      # A format of Word
+    text: str,      # As Hangul writes it: `^1.`, `제^1조`; `^n` is the whole path
+    start: int = 1,
+) -> Level:
+    "Make the definition of a level."
+    path = ".".join(f"^{n + 1}" for n in range(at + 1))
+    text = text.replace("^n", path).replace("^N", f"{path}.")
+    return Level(start, kind, re.sub(r"\^(\d)", r"%\1", text))
+
+
+@dataclass
+class ParagraphHeads:
+    "What Hangul writes in front of paragraphs, and how far each list has counted."
+    lists: Numbering = field(default_factory=Numbering)
+    bullets: dict[str, str] = field(default_factory=dict)                      # Id -> sign
+    shapes: dict[str, tuple[str, str, int]] = field(default_factory=dict)      # Shape -> kind, list or bullet, level
+    outline: str = "0"                                                         # List of the outline of the section
+
+    def add_list(self, key: str, levels: dict[int, Level]) -> None:
+        "Add a list with its levels."
+        self.lists.lists[key] = key
+        self.lists.levels[key] = levels
+
+    def label(
+        self,
+        shape: str,    # Of a paragraph
+    ) -> str:          # With a blank at its end; '' for a paragraph of no list
+        "Count a paragraph, and write its number or bullet."
+        kind, key, level = self.shapes.get(shape, ("NONE", "", 0))
+        if kind == "BULLET":
+            sign = self.bullets.get(key, "")
+            return f"{sign} " if sign and not "\ue000" <= sign <= "\uf8ff" else "- "
+        if kind not in ("NUMBER", "OUTLINE"):
+            return ""
+        label = self.lists.label(self.outline if kind == "OUTLINE" else key, level)
+        return f"{label} " if label else ""
+
+
+def read_heads(
+    root: Any,      # Of `Contents/header.xml`; None for a file without it
+) -> ParagraphHeads:
+    "Read the lists, the bullets and the shapes of paragraphs."
+    heads = ParagraphHeads()
+    for element in root.iter() if root is not None else ():
+        key = attribute(element, "id") or ""
+        if tag(element) == "numbering":
+            levels = {}
+            for head in (e for e in element if tag(e) == "paraHead"):
+                kind = attribute(head, "numFormat") or "DIGIT"
+                at = min(number(head, "level", 1), MOST_LEVELS) - 1
+                kind = NUMBER_KINDS[_KIND_NAMES.index(kind)] if kind in _KIND_NAMES else "decimal"
+                levels[at] = level_of(at, kind, head.text or "", number(head, "start", 1))
+            heads.add_list(key, levels)
+        elif tag(element) == "bullet":
+            heads.bullets[key] = attribute(element, "char") or ""
+        elif tag(element) == "paraPr":
+            heading = next((e for e in element.iter() if tag(e) == "heading"), None)
+            if heading is not None:
+                kind = attribute(heading, "type") or "NONE"
+                heads.shapes[key] = (kind, attribute(heading, "idRef") or "", number(heading, "level"))
+    return heads
+
 # %% ../../nbs/88_files/09_hwpx.ipynb #f6498729
 _SIGNS = {"tab": "\t", "lineBreak": "\n", "nbSpace": " ", "fwSpace": " ", "hyphen": "-"}
-_SKIPPED = {"secPr", "linesegarray", "shapeComment", "hiddenComment", "pageNum", "parameters", "img", "imgRect"}
+_CAPTIONS = {"PICTURE", "TABLE", "EQUATION"}    # Numbers that Hangul counts; a note has its mark
+_SKIPPED = {"linesegarray", "shapeComment", "hiddenComment", "pageNum", "parameters", "img", "imgRect"}
 
 
 class HwpxReader:
@@ -56,6 +133,11 @@ class HwpxReader:
     def __init__(self, path: Path) -> None:
         self._most = most_text(path)
         self._archive = Archive(path)
+        header = "Contents/header.xml"
+        root = self._archive.xml(header) if header in self._archive else None
+        self._heads = read_heads(root)
+        shapes = root.iter() if root is not None else ()
+        self._above = {attribute(e, "id") for e in shapes if tag(e) == "charPr" and child(e, "supscript") is not None}
         self._n_notes = 0
         self._is_deleted = False       # Between the marks of a tracked deletion
         self.frame: list[str] = []     # Texts of headers and footers
@@ -92,7 +174,11 @@ class HwpxReader:
         "Add what is inside an element of a paragraph to its text, and to what follows it."
         for inner in element:
             name = tag(inner)
-            if name == "t":
+            if name == "run" and attribute(inner, "charPrIDRef") in self._above:
+                above: list[str] = []
+                self._read_run(inner, above, behind, notes)
+                text.append(raised("".join(above)))
+            elif name == "t":
                 text.append(self._text(inner))
             elif name == "tbl":
                 behind += [EMPTY, *self._table(inner), EMPTY]
@@ -103,6 +189,10 @@ class HwpxReader:
                 notes.append(f"{mark}: {inline(self.body(child(inner, 'subList')))}")
             elif name in ("header", "footer"):
                 self.frame.append(inline(self.body(child(inner, "subList"))))
+            elif name == "autoNum" and attribute(inner, "numType") in _CAPTIONS:
+                text.append(attribute(inner, "num") or "")
+            elif name == "secPr":
+                self._heads.outline = attribute(inner, "outlineShapeIDRef") or "0"
             elif name == "equation":
                 text.append(on_one_line(" ".join(e.text or "" for e in inner.iter() if tag(e) == "script")))
             elif name in ("checkBtn", "radioBtn", "comboBox", "edit"):
@@ -122,7 +212,9 @@ class HwpxReader:
             behind: list[Block] = []
             notes: list[str] = []
             self._read_run(paragraph, text, behind, notes)
+            label = self._heads.label(attribute(paragraph, "paraPrIDRef") or "")     # an empty item is counted too
             line = "".join(text).replace("\xa0", " ").strip("\n ")
+            line = label + line if line.strip() else line
             if line.strip() or not behind:
                 blocks.append(Paragraph("\n".join([line, *notes])) if line.strip() else EMPTY)
             blocks += behind
@@ -145,7 +237,7 @@ class HwpxReader:
                 cells.append(Cell(row_at, number(place, "colAddr", column), blocks=inside, **spans))
             n_header += bool(fields) and all(attribute(field, "header") == "1" for field in fields)
         n_rows = len({cell.row for cell in cells})
-        return blocks + read_cells(cells, n_header if n_header < n_rows else 0, most=self._most)
+        return blocks + read_cells(cells, n_header if n_header < n_rows else 0, most=self._most, is_sheet=False)
 
     def sections(self) -> list[Block]:
         "Read all sections in their order."

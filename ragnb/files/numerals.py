@@ -11,7 +11,7 @@ from typing import Any
 from .archive import attribute, child, number, tag
 
 # %% auto #0
-__all__ = ['numeral', 'Level', 'Numbering']
+__all__ = ['MOST_LEVELS', 'numeral', 'Level', 'Numbering']
 
 # %% ../../nbs/88_files/04_numerals.ipynb #e6bf9c34
 _SIGNS: dict[str, str] = {   # Formats that have one sign for each number
@@ -50,7 +50,7 @@ def numeral(
     "Write a number in a format."
     if kind in _SIGNS:
         signs = _SIGNS[kind]
-        if kind.endswith("Letter") and n > len(signs):
+        if kind.endswith("Letter") and len(signs) < n <= 30 * len(signs):      # as far as Word repeats a letter
             return signs[(n - 1) % len(signs)] * ((n - 1) // len(signs) + 1)
         return signs[n - 1] if 0 < n <= len(signs) else f"({n})"
     if kind in ("lowerRoman", "upperRoman"):
@@ -66,6 +66,9 @@ def numeral(
     return f"{n:02d}" if kind == "decimalZero" else str(n)
 
 # %% ../../nbs/88_files/04_numerals.ipynb #b74ad0f2
+MOST_LEVELS: int = 10    # Of a list in Hangul; Word has 9
+
+
 @dataclass
 class Level:
     "How one level of a list is numbered."
@@ -137,11 +140,14 @@ class Numbering:
         "Count a paragraph, and write its number."
         name = self.lists.get(key, "")
         levels = self.levels.get(name, {})
-        if at not in levels:
+        if at not in levels or not 0 <= at < MOST_LEVELS:
             return ""
         for (other, below), _ in [*self.counts.items()]:
             if other == name and below > at and levels[below].restarts:
                 del self.counts[other, below]
+        for above, level in levels.items():
+            if above < at:      # passed over
+                self.counts.setdefault((name, above), level.start)
         start = self.starts.pop((key, at), None)
         before = self.counts.get((name, at), levels[at].start - 1)
         self.counts[name, at] = before + 1 if start is None else start

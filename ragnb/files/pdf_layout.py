@@ -253,7 +253,7 @@ def reading_order(
     if len(flows) > MOST_FLOWS or 2 * in_long < len(segments):
         return columns_first(lines)
     regions: list[list[Line]] = []
-    for flow in _merged(flows):
+    for flow in _title_first(_merged(flows)):
         inside = set(map(id, flow.segments))
         part = [kept for line in lines if (kept := [s for s in line if id(s) in inside])]
         regions += columns_first(part)
@@ -272,6 +272,23 @@ def _merged(flows: Sequence[_Flow]) -> list[_Flow]:
             near = [other for other in out if flow.overlaps(other)]
         out.append(flow)
     return sorted(out, key=lambda flow: flow.order)
+
+
+def _title_first(flows: list[_Flow]) -> list[_Flow]:
+    "Move a title before the text below it, if the file draws it later."
+    falling = sorted(flows, key=lambda flow: -flow.box[3])
+    lowest = float("inf")
+    place = 0      # Flows that are above all others
+    for at, flow in enumerate(falling):
+        above = falling[:at]
+        if above and flow.box[3] <= lowest:
+            first = min(falling[at:], key=lambda flow: flow.order)
+            is_over = any(min(top.box[1], first.box[1]) - max(top.box[0], first.box[0]) > 1 for top in above)
+            if first.order < min(top.order for top in above) and is_over:
+                place = at
+        lowest = min(lowest, flow.box[2])
+    titles = set(map(id, falling[:place]))
+    return sorted(flows, key=lambda flow: (id(flow) not in titles, flow.order))
 
 # %% ../../nbs/88_files/21_pdf_layout.ipynb #e9b86092
 EDGE: int = 2   # Lines at the top and at the bottom of a page that may be running heads

@@ -13,7 +13,8 @@ from typing import Any
 from ..documents.readers import most_text
 from .archive import Archive, attribute, child, number, tag
 from .charts import chart_blocks
-from .grid import Block, Cell, Paragraph, Title, on_one_line, read_cells, to_markdown
+from .grid import Block, Cell, Paragraph, Title, on_one_line, raised, read_cells, to_markdown
+from .numerals import numeral
 
 # %% auto #0
 __all__ = ['Slides', 'read_pptx']
@@ -54,22 +55,51 @@ def _shapes(tree: Any) -> Iterator[Any]:
             yield shape
 
 # %% ../../nbs/88_files/08_pptx.ipynb #18320ead
+_NUMBERS = {"arabic": "decimal", "alphaLc": "lowerLetter", "alphaUc": "upperLetter", "romanLc": "lowerRoman",
+            "romanUc": "upperRoman", "circleNum": "decimalEnclosedCircle"}
+_NUMBER = re.compile(rf"({'|'.join(_NUMBERS)})(.*)")
+
+
+def _number_of(kind: str, n: int) -> str:
+    "Write the number of a paragraph."
+    found = _NUMBER.fullmatch(kind)
+    text = numeral(n, _NUMBERS[found[1]] if found else "decimal")
+    around = found[2] if found else "Period"
+    if around == "Period":
+        return f"{text}. "
+    if around == "ParenBoth":
+        return f"({text}) "
+    return f"{text}) " if around == "ParenR" else f"{text} "
+
+
 def _lines(body: Any) -> list[str]:
     "The paragraphs of a text."
     lines = []
+    counts: dict[tuple[int, str, int], int] = {}      # Depth, kind and start of a list -> its last number
     for paragraph in body if body is not None else ():
         if tag(paragraph) != "p":
             continue
         parts = []
         for run in paragraph.iter():
             if tag(run) == "t" and attribute(run.getparent(), "type") != "slidenum":
-                parts.append(run.text or "")
+                is_above = number(child(run.getparent(), "rPr"), "baseline") > 0
+                parts.append(raised(run.text or "") if is_above else run.text or "")
             elif tag(run) == "br":
                 parts.append("\n")
         text = "\n".join(filter(None, map(on_one_line, "".join(parts).split("\n"))))
-        depth = number(child(paragraph, "pPr"), "lvl") if child(paragraph, "pPr") is not None else 0
-        if text:
+        depth = number(child(paragraph, "pPr"), "lvl")
+        if not text:
+            continue
+        bullet = child(paragraph, "pPr", "buAutoNum")
+        kind = attribute(bullet, "type") or ""
+        start = number(bullet, "startAt", 1)
+        key = (depth, kind, start)
+        counts = {other: n for other, n in counts.items() if other[0] < depth or other == key}
+        if bullet is None:
             lines.append(("  " * depth + "- " if depth else "") + text)
+        else:
+            counts[key] = counts.get(key, start - 1) + 1
+            lines.append("  " * depth + _number_of(kind, counts[key]) + text)
     return lines
 
 
@@ -93,7 +123,7 @@ class Slides:
                     continue
                 text = " ".join(_lines(child(field, "txBody")))
                 cells.append(Cell(row, column, text, number(field, "rowSpan", 1), number(field, "gridSpan", 1)))
-        return read_cells(cells, most=self._most)
+        return read_cells(cells, most=self._most, is_sheet=False)
 
     def _linked(self, shape: Any, links: dict[str, tuple[str, str]]) -> list[Block]:
         "Read a chart, or the texts of a diagram."
@@ -144,6 +174,7 @@ class Slides:
         slides = child(self._archive.xml(self._main), "sldIdLst")
         pages: list[str] = []
         hidden = []
+        n_comments = 0
         for slide in slides if slides is not None else ():
             part = links.get(slide.get(_RELATION) or slide.get(_STRICT_RELATION) or "", ("", ""))[1]
             root = self._archive.xml(part)
@@ -156,8 +187,12 @@ class Slides:
             shapes.sort(key=lambda shape: _kind(shape) not in _TITLES)      # the title first
             blocks = [block for shape in shapes for block in self._shape(shape, own)]
             pages.append(to_markdown([*blocks, *self._notes(own)]))
+            names = [name for kind, name in own.values() if kind == "comments" and name in self._archive]
+            n_comments += sum(tag(inner) == "cm" for name in names for inner in self._archive.xml(name))
         if hidden:
             self.lost.append(f"hidden slides were left out: {', '.join(hidden)}")
+        if n_comments:
+            self.lost.append(f"comments were left out: {n_comments:,}")
         return pages
 
 

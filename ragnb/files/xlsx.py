@@ -26,6 +26,7 @@ _DATES = {14, 15, 16, 17, 22, *range(27, 37), *range(50, 59)}    # Formats of Ex
 _TIMES = {18, 19, 20, 21, 45, 46, 47}
 _SHARES = {9: "0%", 10: "0.00%"}
 _TOKEN = re.compile(r'"[^"]*"|\\.|\[[^\]]*\]|_.|\*.|y+|m+|d+|h+|s+(?:\.0+)?|a{3,4}|AM/PM|오전/오후|.', re.I | re.S)
+_PADDED = re.compile(r'((?:"[^"]*"|\\.)*)(0[0#]{1,17})((?:"[^"]*"|\\.)*)')     # 0000, "A-"0##
 _MONTHS = ("January", "February", "March", "April", "May", "June", "July", "August", "September", "October",
            "November", "December")
 _DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
@@ -113,6 +114,10 @@ def shown_number(
     share = re.search(r"(?:\.(0+)[^%;]*)?%", re.sub(r'"[^"]*"', "", code.partition(";")[0]))
     if share:
         return f"{100 * value:.{len(share[1] or '')}f}%"
+    padded = _PADDED.fullmatch(code.partition(";")[0])
+    if padded and value == int(value) >= 0:
+        text = f"{padded[1]}{int(value):0{len(padded[2])}d}{padded[3]}"
+        return re.sub(r'"|\\(?=.)', "", text)
     return f"{value:.15g}"
 
 # %% ../../nbs/88_files/07_xlsx.ipynb #3fe3e5a0
@@ -302,10 +307,16 @@ def read_xlsx(
     "Read a workbook as Markdown."
     book = Workbook(path)
     blocks: list[Block] = []
+    n_comments = 0
     for name, part in book.sheets():
         try:
             inside = read_cells(book.cells(name, part), most=most_text(path)) + boxes_of(book.archive, part)
         except InputError as error:
             raise InputError(f"{path.name}: {error}" if path.name not in str(error) else str(error)) from error
         blocks += [Title(name, 2), *inside] if inside else []
+        links = book.archive.related(part).values()
+        comments = [comments for of, comments in links if of == "comments" and comments in book.archive]
+        n_comments += sum(1 for found in comments for _ in book.archive.elements(found, "comment"))
+    if n_comments:
+        book.lost.append(f"comments were left out: {n_comments:,}")
     return {"text": to_markdown(blocks), "title": path.stem, "lost": book.lost}

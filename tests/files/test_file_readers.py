@@ -76,10 +76,12 @@ def ole(streams: dict[str, bytes]) -> bytes:
         return (raw.ljust(64, b"\0") + struct.pack("<HBBIII", len(raw), kind, 1, no, right, child) + bytes(36)
                 + struct.pack("<IQ", start, length))
 
-    header, section = data["FileHeader"], data["Section0"]
+    def stream(name: str, right: int = no) -> bytes:
+        return entry(name, 2, right, start=chains[name], length=len(data[name]))
+
     directory = [entry("Root Entry", 5, child=1, start=end), entry("BodyText", 1, right=2, child=3),
-                 entry("FileHeader", 2, start=chains["FileHeader"], length=len(header)),
-                 entry("Section0", 2, start=chains["Section0"], length=len(section))]
+                 stream("FileHeader", 4 if "DocInfo" in data else no), stream("Section0")]
+    directory += [stream("DocInfo")] if "DocInfo" in data else []
     first = (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(16) + struct.pack("<HHHHH", 0x3E, 3, 0xFFFE, 9, 6) + bytes(6)
              + struct.pack("<IIIIIIIII", 0, 1, 1, 0, 4096, end, 0, end, 0) + struct.pack("<109I", 0, *[free] * 108))
     body = struct.pack(f"<{len(table)}I", *table) + b"".join(directory).ljust(2 * size, b"\0")

@@ -96,6 +96,26 @@ def test_tables_for_layout_unfold_and_tables_of_data_do_not():
     assert read_cells(data) == [Grid(("시약", "규격"), (("에탄올", "용량: 1L, 값: 9; 용량: 5L, 값: 4"),))]
 
 
+@pytest.mark.parametrize("rows, kept", [
+    ([["단계", "맡은 이"], ["접수", "민가람"], ["", ""], ["배송", "서다온"]], [("접수", "민가람"), ("배송", "서다온")]),
+    ([["Shift", "Lead"], ["", ""], ["", ""], ["Night", "Okoro"]], [("Night", "Okoro")]),
+])
+def test_a_blank_row_ends_no_table_that_has_its_own_frame(rows: list[list[str]], kept: list[tuple[str, ...]]):
+    assert read_cells(cells(*rows), is_sheet=False) == [Grid(tuple(rows[0]), tuple(kept))]
+    assert read_cells(cells(["", ""]), is_sheet=False) == []
+
+
+@pytest.mark.parametrize("part", [[Paragraph("앞"), Grid(("가", "나"), (("1", "2"),)), Paragraph("뒤")], [Title("절"), Paragraph("글")]])
+def test_one_cell_with_a_section_makes_no_layout_of_a_long_table(part: list[object]):
+    def page(n_rows: int) -> list[Cell]:
+        found = [Cell(row, column, blocks=[Paragraph(f"{row}.{column}")]) for row in range(n_rows) for column in range(3)]
+        found[-1].blocks = part
+        return found
+    (long,) = read_cells(page(9))
+    assert len(long.rows) == 8 and long.rows[6] == ("7.0", "7.1", "7.2")
+    assert len(read_cells(page(2))) == 5 + len(part)
+
+
 def test_labels_in_the_style_of_headings_make_no_layout():
     head = [Cell(0, 0, blocks=[Title("품목")]), Cell(0, 1, blocks=[Title("값")])]
     body = [Cell(1, 0, blocks=[Paragraph("못")]), Cell(1, 1, blocks=[Paragraph("3")])]

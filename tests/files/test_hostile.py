@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from conftest import write
-from test_readers import make_docx, make_hwpx, make_pptx, ole
+from test_file_readers import make_docx, make_hwpx, make_pptx, ole
 
 from ragnb.documents.files import read_documents
 

@@ -1,17 +1,18 @@
 """What Word, Excel, Hangul and web pages show and do not store as text: numbers, notes, spans, hidden parts; and what is told of it."""
 from __future__ import annotations
 
+import struct
 import zipfile
 from pathlib import Path
 
 import pytest
 from helpers_ingest import write
-from test_readers import make_docx, make_hwp, make_hwpx, make_xlsx
+from test_file_readers import make_docx, make_hwp, make_hwpx, make_xlsx, ole
 
 from ragnb import InputError, read_documents
 from ragnb.documents.readers import READERS, Reader, read_by_ending
 from ragnb.files.numerals import Level, Numbering, numeral
-from ragnb.files.xlsx import is_date_format, shown_date
+from ragnb.files.xlsx import is_date_format, shown_date, shown_number
 
 WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 
@@ -76,6 +77,156 @@ def test_lists_count_on_restart_and_start_where_they_say():
     lists = Numbering({"a": levels}, {"1": "a", "2": "a"}, {("2", 0): 7})
     assert [lists.label("1", at) for at in (0, 1, 1, 2, 0, 1, 2)] == ["1.", "1.1", "1.2", "(1)", "2.", "2.1", "(2)"]
     assert [lists.label("2", 0), lists.label("2", 0), lists.label("2", 5), lists.label("3", 0)] == ["7.", "8.", "", ""]
+
+
+HEAD = "http://www.hancom.co.kr/hwpml/2011/head"
+
+
+def numbered_hwpx(path: Path, lists: str, *paragraphs: tuple[int, str]) -> str:
+    """The text of a Hangul document of XML with lists in its header and paragraphs of shapes."""
+    body = "".join(f'<hp:p paraPrIDRef="{shape}"><hp:run><hp:t>{text}</hp:t></hp:run></hp:p>' for shape, text in paragraphs)
+    make_hwpx(path, body)
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.writestr("Contents/header.xml", f'<hh:head xmlns:hh="{HEAD}">{lists}</hh:head>')
+    return read_by_ending(path)["text"]
+
+
+def numbered_hwp(path: Path, header: bytes, *paragraphs: tuple[int, str]) -> str:
+    """The text of a Hangul document of records with a header and paragraphs of shapes."""
+    section = b""
+    for shape, text in paragraphs:
+        section += record(66, 0, struct.pack("<IIH12x", len(text) + 1, 0, shape)) + record(67, 1, text.encode("utf-16-le") + b"\r\0")
+    start = b"HWP Document File".ljust(32, b"\0") + struct.pack("<II", 0x05000300, 0)
+    path.write_bytes(ole({"FileHeader": start, "DocInfo": header, "Section0": section}))
+    return read_by_ending(path)["text"]
+
+
+def record(tag: int, level: int, value: bytes) -> bytes:
+    return struct.pack("<I", tag | level << 10 | len(value) << 20) + value
+
+
+def shape(kind: int, key: int, level: int) -> bytes:
+    return record(25, 0, struct.pack("<I26xH", kind << 23 | level << 25, key))
+
+
+def number_level(text: str, kind: int = 0) -> bytes:
+    return struct.pack("<I8xH", kind << 5, len(text)) + text.encode("utf-16-le")
+
+
+ARTICLES = ((1, "목적"), (1, "신청"), (2, "신청서를 낸다"), (2, "영수증을 붙인다"), (3, "분실물은 예외"), (0, "끝."))
+ARTICLE_TEXT = "제1조 목적\n제2조 신청\n① 신청서를 낸다\n② 영수증을 붙인다\n※ 분실물은 예외\n끝."
+RULES = ((1, "Scope"), (2, "Staff"), (2, ""), (2, "Guests"), (3, "Badges are lent"))
+RULE_TEXT = "I. Scope\nA) Staff\n\nC) Guests\n- Badges are lent"
+
+
+def test_numbers_and_bullets_of_hangul_in_xml(tmp_path: Path):
+    articles = ('<hh:numbering id="5"><hh:paraHead level="1" start="1" numFormat="DIGIT">제^1조</hh:paraHead>'
+                '<hh:paraHead level="2" start="1" numFormat="CIRCLED_DIGIT">^2</hh:paraHead></hh:numbering><hh:bullet id="2" char="※"/>')
+    rules = ('<hh:numbering id="5"><hh:paraHead level="1" start="1" numFormat="ROMAN_CAPITAL">^1.</hh:paraHead>'
+             '<hh:paraHead level="2" start="1" numFormat="LATIN_CAPITAL">^2)</hh:paraHead></hh:numbering><hh:bullet id="2" char="\uf09f"/>')
+    shapes = "".join(f'<hh:paraPr id="{n}"><hh:heading type="{kind}" idRef="{key}" level="{level}"/></hh:paraPr>'
+                     for n, (kind, key, level) in enumerate([("NONE", 0, 0), ("NUMBER", 5, 0), ("NUMBER", 5, 1), ("BULLET", 2, 0)]))
+    assert numbered_hwpx(tmp_path / "a.hwpx", articles + shapes, *ARTICLES) == ARTICLE_TEXT
+    assert numbered_hwpx(tmp_path / "b.hwpx", rules + shapes, *RULES) == RULE_TEXT
+
+
+def test_numbers_and_bullets_of_hangul_in_records(tmp_path: Path):
+    shapes = shape(0, 0, 0) + shape(2, 1, 0) + shape(2, 1, 1) + shape(3, 1, 0)
+    articles = record(23, 0, number_level("제^1조") + number_level("^2", 1)) + record(24, 0, bytes(12) + "※".encode("utf-16-le"))
+    rules = record(23, 0, number_level("^1.", 2) + number_level("^2)", 4)) + record(24, 0, bytes(12) + "\uf09f".encode("utf-16-le"))
+    assert numbered_hwp(tmp_path / "a.hwp", articles + shapes, *ARTICLES) == ARTICLE_TEXT
+    assert numbered_hwp(tmp_path / "b.hwp", rules + shapes, *RULES) == RULE_TEXT
+
+
+@pytest.mark.parametrize("of, shown", [("TABLE", "[표 7] 요금"), ("PICTURE", "[표 7] 요금"), ("FOOTNOTE", "[표 ] 요금")])
+def test_the_number_of_a_caption_is_read_and_that_of_a_note_is_not(tmp_path: Path, of: str, shown: str):
+    kind = {"TABLE": 4, "PICTURE": 3, "FOOTNOTE": 1}[of]
+    make_hwpx(tmp_path / "a.hwpx", f'<hp:p><hp:run><hp:t>[표 </hp:t><hp:ctrl><hp:autoNum num="7" numType="{of}"/></hp:ctrl><hp:t>] 요금</hp:t></hp:run></hp:p>')
+    assert read_by_ending(tmp_path / "a.hwpx")["text"] == shown
+    text = "[표 ".encode("utf-16-le") + struct.pack("<8H", 18, *bytes(6), 18) + "] 요금\r".encode("utf-16-le")
+    section = record(66, 0, bytes(22)) + record(67, 1, text) + record(71, 1, b"onta" + struct.pack("<IH6x", kind, 7))
+    start = b"HWP Document File".ljust(32, b"\0") + struct.pack("<II", 0x05000300, 0)
+    (tmp_path / "b.hwp").write_bytes(ole({"FileHeader": start, "Section0": section}))
+    assert read_by_ending(tmp_path / "b.hwp")["text"] == shown
+
+
+def test_damaged_lists_of_hangul_hide_no_text(tmp_path: Path):
+    broken = record(23, 0, b"\1") + record(23, 0, struct.pack("<I8xH", 0, 60_000)) + record(24, 0, b"") + record(25, 0, b"\xff\xff\xff\xff")
+    assert numbered_hwp(tmp_path / "a.hwp", broken, (0, "본문"), (9, "끝")).splitlines()[-1].endswith("끝")
+    far = '<hh:numbering id="1"><hh:paraHead level="2000000000" start="x">^n</hh:paraHead></hh:numbering>'
+    far += '<hh:paraPr id="0"><hh:heading type="NUMBER" idRef="1" level="1999999999"/></hh:paraPr>'
+    assert numbered_hwpx(tmp_path / "b.hwpx", far, (0, "본문")) == "본문"
+
+
+@pytest.mark.parametrize("levels, shown", [([0, 2, 1, 2], ["1", "1.1.1", "1.2", "1.2.1"]), ([2, 0, 1], ["1.1.1", "2", "2.1"])])
+def test_a_level_that_is_passed_over_counts(levels: list[int], shown: list[str]):
+    lists = Numbering({"a": {at: Level(text=".".join(f"%{n + 1}" for n in range(at + 1))) for at in range(3)}}, {"1": "a"})
+    assert [lists.label("1", at) for at in levels] == shown
+
+
+def test_a_level_that_is_too_deep_is_no_list():
+    assert Numbering({"a": {10**9: Level(kind="bullet")}}, {"1": "a"}).label("1", 10**9) == ""
+
+
+@pytest.mark.parametrize("value, code, shown", [(7, "00000", "00007"), (42, '"B-"0000', "B-0042"), (9, '00"호"', "09호"), (3, "\\N0##", "N003"), (8, "0000;-0000", "0008"),
+                                                (7.5, "000", "7.5"), (-7, "000", "-7"), (7, "0", "7"), (1200, "#,##0", "1200")])
+def test_numbers_with_leading_zeros_keep_them(value: float, code: str, shown: str):
+    assert shown_number(value, code) == shown
+
+
+@pytest.mark.parametrize("text, shown", [("2", "넓이 m²이다"), ("-1", "넓이 m⁻¹이다"), ("주)", "넓이 m주)이다"), ("2031", "넓이 m2031이다")])
+def test_superscripts_are_no_digits_of_a_number(tmp_path: Path, text: str, shown: str):
+    raised = f'<w:r><w:rPr><w:vertAlign w:val="superscript"/></w:rPr><w:t>{text}</w:t></w:r>'
+    assert with_body(tmp_path / "a.docx", f'<w:p>{run("넓이 m")}{raised}{run("이다")}</w:p>').startswith(f"{shown}\n")
+    body = "".join(f'<hp:run charPrIDRef="{shape}"><hp:t>{part}</hp:t></hp:run>' for shape, part in ((0, "넓이 m"), (4, text), (0, "이다")))
+    make_hwpx(tmp_path / "b.hwpx", f"<hp:p>{body}</hp:p>")
+    with zipfile.ZipFile(tmp_path / "b.hwpx", "a") as archive:
+        archive.writestr("Contents/header.xml", f'<hh:head xmlns:hh="{HEAD}"><hh:charPr id="0"/><hh:charPr id="4"><hh:supscript/></hh:charPr></hh:head>')
+    assert read_by_ending(tmp_path / "b.hwpx")["text"] == shown
+    write(tmp_path, {"c.html": f"<p>넓이 m<sup>{text}</sup>이다"})
+    assert read_by_ending(tmp_path / "c.html")["text"] == shown
+
+
+def test_numbers_that_powerpoint_adds(tmp_path: Path):
+    from lxml import etree
+    from pptx import Presentation
+    show = Presentation()
+    body = show.slides.add_slide(show.slide_layouts[5]).shapes.add_textbox(0, 0, 900, 900).text_frame
+    rows = [("신청", "arabicPeriod", 0, 4), ("접수", "arabicPeriod", 0, 4), ("창구", "alphaLcParenR", 1, 1), ("우편", "alphaLcParenR", 1, 1),
+            ("심사", "arabicPeriod", 0, 4), ("알림", "", 0, 0), ("다시", "circleNumDbPlain", 0, 1), ("Third", "romanUcParenBoth", 0, 3)]
+    for at, (text, kind, depth, start) in enumerate(rows):
+        paragraph = body.paragraphs[0] if at == 0 else body.add_paragraph()
+        paragraph.text, paragraph.level = text, depth
+        if kind:
+            bullet = etree.SubElement(paragraph._p.get_or_add_pPr(), "{http://schemas.openxmlformats.org/drawingml/2006/main}buAutoNum")
+            bullet.set("type", kind)
+            bullet.set("startAt", str(start))
+    show.save(tmp_path / "a.pptx")
+    assert read_by_ending(tmp_path / "a.pptx")["pages"] == [
+        "4. 신청\n5. 접수\n  a) 창구\n  b) 우편\n6. 심사\n알림\n① 다시\n(III) Third"]
+
+
+def test_comments_are_counted_and_not_read(tmp_path: Path):
+    from docx import Document
+    from openpyxl import Workbook
+    from openpyxl.comments import Comment
+    document = Document()
+    paragraph = document.add_paragraph("문은 여섯 시에 닫는다.")
+    document.add_comment(paragraph.runs, text="다섯 시가 아닌가?")
+    document.save(tmp_path / "a.docx")
+    book = Workbook()
+    book.active["A1"] = "열쇠"
+    book.active["A1"].comment = Comment("두 개였음", "민")
+    book.active["B2"].comment = Comment("not a key", "Ada")
+    book.save(tmp_path / "b.xlsx")
+    for name, lost in (("a.docx", ["comments were left out: 1"]), ("b.xlsx", ["comments were left out: 2"])):
+        found = read_by_ending(tmp_path / name)
+        assert found["lost"] == lost and "다섯" not in found["text"] and "두 개" not in found["text"]
+
+
+def test_a_cited_mark_has_one_pair_of_brackets(tmp_path: Path):
+    write(tmp_path, {"a.html": '<p>오리는 난다.<sup><a href="#n2">[2]</a></sup> 꿩은<sup><a href="#n3">3</a></sup> 뛴다.'})
+    assert read_by_ending(tmp_path / "a.html")["text"] == "오리는 난다.[2] 꿩은[3] 뛴다."
 
 
 @pytest.mark.parametrize(("value", "code", "shown"), [

@@ -31,6 +31,19 @@ def test_columns_are_read_one_after_the_other(tmp_path: Path, gap: int, order: s
     assert " ".join(LEFT) in text and " ".join(RIGHT) in text
 
 
+@pytest.mark.parametrize("title", [[(50, 760, "Boiler room rules", 16)], [(50, 770, "Issue 12", 9), (120, 740, "Care of boilers", 16)]])
+def test_a_title_that_is_drawn_last_is_read_first(tmp_path: Path, title: list[tuple]):
+    text = text_of(drawn(tmp_path / "a.pdf", column(50, 700, LEFT) + column(250, 700, RIGHT) + title, font="Helvetica"))
+    places = [text.index(part) for part in (title[-1][2], LEFT[0], LEFT[-1], RIGHT[0])]
+    assert places == sorted(places)
+
+
+@pytest.mark.parametrize("top", [728, 780])
+def test_a_right_column_that_begins_higher_stays_second(tmp_path: Path, top: int):
+    text = text_of(drawn(tmp_path / "a.pdf", column(50, 700, LEFT) + column(250, top, RIGHT), font="Helvetica"))
+    assert text.index(LEFT[-1]) < text.index(RIGHT[0])
+
+
 def test_korean_columns_below_a_title(tmp_path: Path):
     left = ["휴게실은 층마다 하나씩", "있으며 점심시간에는 누", "구나 쓴다. 음식 냄새가", "나면 창문을 연다."]
     right = ["세탁기는 지하에 석 대", "가 있다. 한 번에 천 원", "을 내고 쓰며, 밤에는", "돌리지 않는다."]

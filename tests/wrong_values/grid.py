@@ -260,3 +260,67 @@ def told_in_ask(folder: Path) -> list[str]:
     index, _ = update_index(folder / "docs", folder / "index", show_progress=False)
     answer = Pipeline.from_index(index).ask("사다리는 어느 창고에 있나요?")
     return [note.text for note in answer.context.notes if "whole" in note.text]
+
+
+@item(right=["제1조 목적", "제2조 신청", "가. 신청서를 낸다", "□ 예외"])
+def hangul_numbers(folder: Path) -> list[str]:
+    "HWPX: numbers and bullets that Hangul adds"
+    spaces = " ".join(f'xmlns:h{key[0]}="http://www.hancom.co.kr/hwpml/2011/{key}"' for key in ("section", "paragraph"))
+    levels = "".join(f'<hh:paraHead level="{at}" start="1" numFormat="{kind}">{text}</hh:paraHead>'
+                     for at, kind, text in ((1, "DIGIT", "제^1조"), (2, "HANGUL_SYLLABLE", "^2.")))
+    shapes = "".join(f'<hh:paraPr id="{n}"><hh:heading type="{kind}" idRef="1" level="{level}"/></hh:paraPr>'
+                     for n, (kind, level) in enumerate((("NUMBER", 0), ("NUMBER", 1), ("BULLET", 0))))
+    body = "".join(f'<hp:p paraPrIDRef="{shape}"><hp:run><hp:t>{text}</hp:t></hp:run></hp:p>'
+                   for shape, text in ((0, "목적"), (0, "신청"), (1, "신청서를 낸다"), (2, "예외")))
+    with zipfile.ZipFile(folder / "a.hwpx", "w") as archive:
+        archive.writestr("mimetype", "application/hwp+zip")
+        archive.writestr("Contents/header.xml", '<hh:head xmlns:hh="http://www.hancom.co.kr/hwpml/2011/head">'
+                         f'<hh:numbering id="1">{levels}</hh:numbering><hh:bullet id="1" char="□"/>{shapes}</hh:head>')
+        archive.writestr("Contents/section0.xml", f"<hs:sec {spaces}>{body}</hs:sec>")
+    return read(folder)[0].splitlines()
+
+
+@item(right="2. 화면을 닦는다")
+def slide_numbers(folder: Path) -> str:
+    "PowerPoint: numbers that PowerPoint adds"
+    from lxml import etree
+    from pptx import Presentation
+    show = Presentation()
+    frame = show.slides.add_slide(show.slide_layouts[5]).shapes.add_textbox(0, 0, 900, 900).text_frame
+    for at, text in enumerate(("전원을 끈다", "화면을 닦는다")):
+        paragraph = frame.paragraphs[0] if at == 0 else frame.add_paragraph()
+        paragraph.text = text
+        space = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
+        etree.SubElement(paragraph._p.get_or_add_pPr(), f"{space}buAutoNum").set("type", "arabicPeriod")
+    show.save(folder / "a.pptx")
+    return row(read(folder)[0], "화면을")
+
+
+@item(right="반경 10³ m 안")
+def word_superscript(folder: Path) -> str:
+    "Word: a superscript is no digit of the number before it"
+    document, path = word(folder)
+    paragraph = document.add_paragraph("반경 10")
+    paragraph.add_run("3").font.superscript = True
+    paragraph.add_run(" m 안")
+    document.save(path)
+    return row(read(folder)[0], "반경")
+
+
+@item(right="| 0042 | 지게차 |")
+def excel_leading_zeros(folder: Path) -> str:
+    "Excel: a number with leading zeros keeps them"
+    book = sheet(folder, [["관리 번호", "이름"], [42, "지게차"], [7, "운반차"]])
+    book.active["A2"].number_format = "0000"
+    book.save(folder / "a.xlsx")
+    return row(read(folder)[0], "지게차")
+
+
+@item(right=["comments were left out: 1"])
+def excel_comments(folder: Path) -> list[str]:
+    "Excel: comments are counted"
+    from openpyxl.comments import Comment
+    book = sheet(folder, [["이름", "층"], ["승강기", 9]])
+    book.active["B2"].comment = Comment("10층이 맞음", "소")
+    book.save(folder / "a.xlsx")
+    return read(folder)[1]
