@@ -286,8 +286,10 @@ def full(work: Path) -> Counter:
         if free is not None:
             subprocess.run(["umount", str(place)], check=True)
     if root:
-        for folder in (work, work / "seed"):
+        for folder in (work, work / "seed"):     # a new index is its owner's; this one is shared on purpose
             folder.chmod(0o755)
+        for file in (work / "seed").iterdir():
+            file.chmod(0o755 if file.is_dir() else 0o644)
         (out := work / "nobody").mkdir(mode=0o777)
         out.chmod(0o777)
 

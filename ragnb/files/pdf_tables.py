@@ -252,7 +252,9 @@ def _strips(parts: Sequence[list[Line]]) -> list[tuple[float, float]]:
 def _cell_text(lines: list[Line], right: float, joiner: Joiner) -> str:
     "The text of a cell, without dots that lead to the next."
     text = " ".join(block.text for block in paragraphs(lines, right, joiner))
-    return re.sub(r"(?:\s?[.·․‥…]){4,}\s*$", "", text)
+    bare = text.rstrip(" \n.·․‥…")
+    dots = len(text[len(bare):]) - sum(map(str.isspace, text[len(bare):]))
+    return bare if dots >= 4 else text
 
 
 def _in_strips(line: Line, strips: Sequence[tuple[float, float]]) -> Iterator[tuple[int, Segment]]:

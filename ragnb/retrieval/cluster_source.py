@@ -676,7 +676,9 @@ class _ClusterWords(_ClusterFinds):
         "The words of the state."
         if "words" not in view.notes:
             def one(word: str) -> int:
-                if not any(n := self._counts([word])[0]):
+                others = chain(*self._question().content.values())     # all words of the question in one request
+                n = self._counts([word, *others])[0]
+                if not any(n):
                     raise KeyError(word)
                 return n[0]
 

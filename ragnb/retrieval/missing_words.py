@@ -151,7 +151,7 @@ def code_terms(
         if word in out and word not in known:
             at = out.index(word)
             out[at:at + 1] = parts
-        elif word in known and word not in out and in_parts:
+        elif in_parts and word not in out and word in known:
             out.insert(in_parts[0], word)
     return out
 

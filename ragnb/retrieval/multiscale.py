@@ -782,12 +782,13 @@ class MultiScaleRetriever(StoreRetriever, HitsRetriever):
         if embedding is None and model is not None and source.dims > 0 and (shown := question_for(text, self)):
             embedding = model.get_query_embedding(shown)
         with self.store.snapshot(), source.snapshot():      # all from one state
-            allowed, words, terms = self._allowed(), self.words_within(), query_terms(text, source.tokenizer)
-            terms = code_terms(terms, text, words.counts) if CODED.search(text) else terms
+            allowed, words = self._allowed(), self.words_within()
             vector, named = question_vector(embedding, source.dims), self.leads(text) if self.leads else ()
             if source.looks_ahead:
                 cited = self.follow(*named[0][:2]) if named and self.follow and named[0][1].end < ANYWHERE else ()
                 source.foresee([place[:2] for place in (*named, *cited)], text)
+            terms = query_terms(text, source.tokenizer)
+            terms = code_terms(terms, text, words.counts) if CODED.search(text) else terms
             scores = score_units(source, terms, vector, self.candidates, self.grow, self.whole, allowed)
             units, pieces = extended(source, scores.units, scores.keys, [p[:2] for p in named]), pieces_by_score(scores)
             reader = UnitReader(units, self.store, fill=source.fill if source.looks_ahead else None)
