@@ -716,7 +716,7 @@ class _Source(_Index, _Embedding, _Model, _Wait, _Settings):
     "Documents, and how they are indexed."
     is_filled = True
     path: Annotated[str, Argument(help="Folder or file: .md, .txt, .jsonl, .pdf, .csv; with the extra files also "
-        ".html, .docx, .pptx, .xlsx, .hwp, .hwpx. Text is UTF-8, UTF-16, CP949 or Windows-1252. Scanned "
+        ".html, .docx, .pptx, .xlsx, .hwp, .hwpx, .eml. Text is UTF-8, UTF-16, CP949 or Windows-1252. Scanned "
         "pages, pictures and encrypted files are listed and skipped.")]
     embed: Annotated[str | None, Option(help="ngram, e5, fastembed:NAME, ollama:MODEL, openai-like:MODEL or "
         "onnx:FOLDER (default: that of the index, ngram for a new one).")] = None

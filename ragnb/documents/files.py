@@ -118,7 +118,7 @@ def _walk(path: Path, problems: list[Problem], rules: Rules) -> Iterator[Path]:
                                     "which are not documents", 0))
             folders.clear()
             continue
-        shown = [Path(folder, n) for n in names if not n.startswith(".")]
+        shown = [Path(folder, n) for n in names if not n.startswith((".", "~$"))]   # ~$: of an open Office file
         left += (name(file) for file in shown if rules(name(file)))
         yield from (file for file in shown if not rules(name(file)))
     problems += (Problem(_some(names), reason, 0) for names, reason in ((hidden, HIDDEN), (left, LEFT)) if names)

@@ -51,6 +51,8 @@ def read_by_ending(
     "Read a file as a record."
     ending = path.suffix.lower()
     reader = READERS[ending]
+    if path.is_file() and not path.stat().st_size:
+        raise InputError(f"{path.name} is an empty file")
     module, _, function = reader.place.partition(":")
     try:
         with warnings.catch_warnings():

@@ -289,3 +289,13 @@ def test_empty_paragraphs_do_not_hide_the_text_around_them(tmp_path: Path, empty
             data = old.read(part)
             new.writestr(part.filename, data.replace(b"</w:p>", b"</w:p>" + empty.encode() * 1_500, 2) if part.filename == "word/document.xml" else data)
     assert read_by_ending(tmp_path / "a.docx")["text"] == read_by_ending(tmp_path / "plain.docx")["text"] == "앞의 글\n\n가운데\n\n뒤의 글"
+
+
+@pytest.mark.parametrize("ending", [".docx", ".xlsx", ".pptx", ".hwpx", ".hwp", ".pdf", ".html", ".csv", ".eml"])
+def test_an_empty_file_is_told_and_what_office_keeps_beside_an_open_file_is_left_out(tmp_path, ending):
+    (tmp_path / f"빈{ending}").write_bytes(b"")
+    (tmp_path / f"~$규정{ending}").write_bytes(b"\x05user")
+    problems: list = []
+    assert list(read_documents(tmp_path, problems)) == []
+    assert [p.where for p in problems] == [f"빈{ending}"]
+    assert "empty" in str(problems[0]) or "no text" in str(problems[0]), problems[0]
