@@ -434,7 +434,7 @@ class Joiner:
 
     def _is_hyphenated(self, before: str, after: str) -> bool:
         "True where a hyphen at a line end is part of the word."
-        word = re.search(r"[\w-]+(?=-$)", before)[0]
+        word = re.match(r"[\w-]*", before[-2::-1])[0][::-1]     # from its end: a search would try every place
         rest = re.match(r"[\w-]+", after)[0]
         if self.words[f"{word}{rest}"] or self.words[f"{word}{rest}".lower()]:
             return False

@@ -111,7 +111,7 @@ def shown_number(
     code: str,      # The format of its cell
 ) -> str:
     "Write a number; a share with its decimals."
-    share = re.search(r"(?:\.(0+)[^%;]*)?%", re.sub(r'"[^"]*"', "", code.partition(";")[0]))
+    share = re.search(r"(?:\.(0{1,30})[^%;.]{0,30})?%", re.sub(r'"[^"]*"', "", code.partition(";")[0]))
     if share:
         return f"{100 * value:.{len(share[1] or '')}f}%"
     padded = _PADDED.fullmatch(code.partition(";")[0])
