@@ -73,13 +73,15 @@ class PromptCutError(RagnbError):
 
 
 _TOO_LONG = re.compile(
-    r"n_prompt_tokens|context (?:length|size|window)|maximum model length|must be <= \d+\. Given: \d+ `inputs`", re.I)
+    r"n_prompt_tokens|context (?:length|size|window)|maximum model length"
+    r"|must be <= \d{1,9}\. Given: \d{1,9} `inputs`", re.I)
 _PROMPT_TOKENS = re.compile(
-    r"n_prompt_tokens\W+(\d+)|request \((\d+) tokens|(\d+) in the messages|(\d+) tokens from the input"
-    r"|(?:has|resulted in) (\d+) (?:input )?tokens|input \((\d+) tokens|prompt \(length (\d+)|Given: (\d+)", re.I)
+    r"n_prompt_tokens\W{1,20}(\d{1,9})|request \((\d{1,9}) tokens|(\d{1,9}) in the messages"
+    r"|(\d{1,9}) tokens from the input|(?:has|resulted in) (\d{1,9}) (?:input )?tokens"
+    r"|input \((\d{1,9}) tokens|prompt \(length (\d{1,9})|Given: (\d{1,9})", re.I)
 _WINDOW_TOKENS = re.compile(
-    r"n_ctx\W+(\d+)|context size \((\d+)|(?:context|model)(?:'s)? (?:maximum )?length (?:is|of) (\d+)"
-    r"|context length \((\d+)|must be <= (\d+)", re.I)
+    r"n_ctx\W{1,20}(\d{1,9})|context size \((\d{1,9})|(?:context|model)(?:'s)? (?:maximum )?length (?:is|of) (\d{1,9})"
+    r"|context length \((\d{1,9})|must be <= (\d{1,9})", re.I)
 
 
 def refused_prompt(
