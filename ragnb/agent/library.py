@@ -218,9 +218,10 @@ DOCUMENT_SHARE: float = 0.4   # Of the context, for one document as long as othe
 def _usual(indexes: Mapping[str, Index], settings: Mapping[str, Any]) -> dict[str, Any]:
     "Settings of a library that nobody gives: none over one index with units, as `Pipeline.ask` reads spans of them."
     of_hits = {*OF_HITS} & settings.keys() or settings.get("reranker") not in (None, "none")
-    is_as_ask = indexes[""].has_units and not of_hits if "" in indexes else False
-    is_as_ask = is_as_ask or "" in indexes and settings.get("policy", "doc_type") != "doc_type"
-    if is_as_ask:
+    is_one_index = "" in indexes
+    reads_spans = is_one_index and indexes[""].has_units and not of_hits
+    names_policy = is_one_index and settings.get("policy", "doc_type") != "doc_type"
+    if reads_spans or names_policy:
         return {}
     reads = {"policy": "doc_type", "document_share": DOCUMENT_SHARE}
     return reads if settings.get("policy") == "none" else reads | {"top_k": 20}   # "none" may read spans of units
