@@ -35,9 +35,9 @@ from ragnb.expansion.expander import Expander
 from ragnb.expansion.policies import by_doc_type
 from ragnb.expansion.policy import neighbors
 from ragnb.retrieval.bm25 import Bm25Retriever
-from ragnb.retrieval.cluster_store import ClusterStore, rows_body
+from ragnb.opensearch.cluster_store import ClusterStore, rows_body
 from ragnb.retrieval.hybrid import HybridRetriever, VectorRetriever
-from ragnb.storage.opensearch import vector_field
+from ragnb.opensearch.client import vector_field
 from ragnb.storage.store import MemoryStore
 
 RESULTS = ROOT / "nbs/studies/results/one_machine.json"

@@ -36,8 +36,8 @@ from ragnb.expansion.policy import neighbors
 from ragnb.indexing.folder_index import Index
 from ragnb.indexing.update import update_index
 from ragnb.pipeline.pipeline import Pipeline
-from ragnb.retrieval.cluster_store import ClusterStore
-from ragnb.storage.opensearch import cluster_place, open_client
+from ragnb.opensearch.cluster_store import ClusterStore
+from ragnb.opensearch.client import cluster_place, open_client
 
 sys.path.insert(0, str(ROOT / "tools"))
 import opensearch as tool  # noqa: E402

@@ -56,13 +56,13 @@ def splitters() -> dict[str, Callable[[Document], object]]:
 
 def jobs() -> dict[str, Callable[[Document], object]]:
     """What is measured, by name."""
-    from ragnb.documents.catalogue import Catalogue
-    from ragnb.documents.citations import find_citations
-    from ragnb.documents.kinds import detect_kind, records_of
+    from ragnb.laws.catalogue import Catalogue
+    from ragnb.laws.citations import find_citations
+    from ragnb.laws.kinds import detect_kind, records_of
     from ragnb.documents.markdown import find_headings, find_tables
-    from ragnb.documents.provisions import look_up_question
-    from ragnb.documents.rulings import qa_pairs
-    from ragnb.documents.statutes import front_matter, parse_statute
+    from ragnb.laws.provisions import look_up_question
+    from ragnb.laws.rulings import qa_pairs
+    from ragnb.laws.statutes import front_matter, parse_statute
     from ragnb.documents.text import sentence_spans
     return {
         "detect_kind": lambda d: detect_kind(d.text),

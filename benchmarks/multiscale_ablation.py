@@ -5,7 +5,7 @@
 
 Evidence recall at each budget of characters, questions asked over the whole corpus of a set. Korean sets use the offline n-gram embedding,
 English ones the ONNX model of RAGNB_MODELS. Questions on statutes may name an article: exact references lead, and what the first article
-cites follows (`ragnb.documents.provisions`). `cut` leaves out what scores little beside the best unit, and counts what that saves and costs.
+cites follows (`ragnb.laws.provisions`). `cut` leaves out what scores little beside the best unit, and counts what that saves and costs.
 """
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from ragnb.chunking.units import UnitNodeParser
 from ragnb.retrieval.multiscale import MultiScaleRanking, MultiScaleRetriever, Piece, pieces_by_score, put_first, with_headers
 from ragnb.retrieval.scoring import adjusted_totals, UnitScores
 from ragnb.retrieval.sqlite_store import SqliteStore
-from ragnb.documents.catalogue import Catalogue
-from ragnb.documents.provisions import cited_spans, look_up_question
+from ragnb.laws.catalogue import Catalogue
+from ragnb.laws.provisions import cited_spans, look_up_question
 from ragnb.storage.store import embed_nodes
 from ragnb.documents.text import is_korean
 

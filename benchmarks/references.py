@@ -19,9 +19,9 @@ from llama_index.core import Document
 from tqdm.auto import tqdm
 
 from common import DATA, lines
-from ragnb.documents.catalogue import Catalogue, catalogue_of, catalogue_records
-from ragnb.documents.provisions import cited_spans, look_up_question
-from ragnb.documents.citations import find_citations
+from ragnb.laws.catalogue import Catalogue, catalogue_of, catalogue_records
+from ragnb.laws.provisions import cited_spans, look_up_question
+from ragnb.laws.citations import find_citations
 from ragnb.documents.span import Span, n_characters, shared
 
 BUDGETS = (250, 500, 1_000, 2_000, 4_000)

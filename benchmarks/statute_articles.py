@@ -10,7 +10,7 @@ import time
 from tqdm.auto import tqdm
 
 from common import DATA, lines
-from ragnb.documents.statutes import parse_statute
+from ragnb.laws.statutes import parse_statute
 from ragnb.documents.text import trim_span
 
 

@@ -43,10 +43,10 @@ if TYPE_CHECKING:
 __all__ = ['DEMO_QUESTION', 'DEMO_EVIDENCE', 'QUESTION_LINE', 'command_line', 'main']
 
 # %% ../nbs/99_cli/01_cli.ipynb #0e915b38
-from .documents.atomic import check_page
-from .documents.markup import counted, display_width, json_visible, said_count, visible
-from .documents.messages import say, translated, use_language
-from .documents.servers import ServerAddress, without_logins
+from .machinery.atomic import check_page
+from .machinery.markup import counted, display_width, json_visible, said_count, visible
+from .machinery.messages import say, translated, use_language
+from .machinery.servers import ServerAddress, without_logins
 from .documents.span import InputError, install_command, RagnbError
 
 # %% ../nbs/99_cli/01_cli.ipynb #74491af7
@@ -238,7 +238,7 @@ class _Command(NamedTuple):
         def run(ctx: Context, help: bool, **given: Any) -> None:
             given = _checked(ctx, given)
             for place in given.get("imported") or ():     # here, and in the processes of --workers
-                from ragnb.documents.plugins import import_plugins, IMPORTED
+                from ragnb.machinery.plugins import import_plugins, IMPORTED
                 import_plugins(place)
                 file = str(Path(place).resolve()) if place.endswith(".py") else place
                 known = filter(None, os.environ.get(IMPORTED, "").split(os.pathsep))
@@ -456,7 +456,7 @@ def _found_settings(
 ) -> tuple[str, dict[str, Any], dict[str, Any]]:   # The file; the options; the splitter and embedding that it is for
     "Find the settings file or the strategy, and what it says of options that were not typed."
     if "question" in given and given.get("llm", "") is None:   # a model needs all of LlamaIndex anyway
-        from ragnb.documents.deferred import defer_for_question
+        from ragnb.machinery.deferred import defer_for_question
         defer_for_question()
     if not issubclass(options, _Settings):
         return "", {}, {}
@@ -1229,7 +1229,7 @@ class _Raw(_Options):
 @_command(_Raw, "ragnb records law.txt --out records")
 def _records(args: _Raw) -> None:
     "Turn raw statutes, rulings and Q&A into JSONL."
-    from ragnb.documents.kinds import write_records
+    from ragnb.laws.kinds import write_records
     problems: list[Any] = []
     written = write_records(args.files, args.out, problems, args.kind, args.domain or "")
     if args.json:

@@ -41,7 +41,7 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 def _english():
     """The language that a test chooses, also by `--lang`, ends with it."""
     yield
-    from ragnb.documents.messages import use_language
+    from ragnb.machinery.messages import use_language
     use_language("")
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from conftest import ROOT, syntax, write
 
-from ragnb.documents.atomic import write_atomically
+from ragnb.machinery.atomic import write_atomically
 from ragnb.documents.files import find_files, sample_data
 
 TEXT_CALLS = {"read_text", "write_text"}
@@ -47,7 +47,7 @@ def test_a_file_in_use_is_replaced_later(tmp_path: Path, monkeypatch: pytest.Mon
         replace(old, new)
 
     monkeypatch.setattr(os, "replace", busy)
-    monkeypatch.setattr("ragnb.documents.atomic.time.sleep", waits.append)
+    monkeypatch.setattr("ragnb.machinery.atomic.time.sleep", waits.append)
     write_atomically(path, "첫째\n둘째")
     assert path.read_bytes() == "첫째\n둘째".encode() and len(waits) == 2 and os.listdir(tmp_path) == ["a.json"]
 

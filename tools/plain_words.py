@@ -87,7 +87,7 @@ def drawn(
 ) -> list[str]:   # Each with its place
     "Draw sentences at random: the same ones for a seed while the texts are the same."
     if what == "cli":
-        table = json.loads((ROOT / "ragnb/documents/ko.json").read_text(encoding="utf-8"))
+        table = json.loads((ROOT / "ragnb/machinery/ko.json").read_text(encoding="utf-8"))
         found = [("ko.json", text) for text in table]
     else:
         found = [(where, text) for where, text in texts() if where == "README.md" or where.endswith(".ipynb")]

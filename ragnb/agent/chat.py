@@ -15,7 +15,7 @@ from llama_index.core.async_utils import asyncio_run
 __all__ = ['read_choice', 'Chat']
 
 # %% ../../nbs/85_agent/06_chat.ipynb #90160213
-from ..documents.messages import say, translated
+from ..machinery.messages import say, translated
 from ..documents.span import InputError
 from ..context.conversation import Conversation
 from ..context.labels import place_label

@@ -23,9 +23,9 @@ __all__ = ['MODEL_STEPS', 'StateEvent', 'Begin', 'Routing', 'Planning', 'Searchi
            'AgentFlow', 'Agent']
 
 # %% ../../nbs/85_agent/05_flow.ipynb #f18a7d93
-from ..documents.arguments import checked
-from ..documents.markup import counted
-from ..documents.messages import for_question, in_both, say
+from ..machinery.arguments import checked
+from ..machinery.markup import counted
+from ..machinery.messages import for_question, in_both, say
 from ..documents.span import InputError
 from ..models.limits import ModelCall
 from ..models.llm import error_event, resolve_llm, shorten

@@ -25,9 +25,9 @@ __all__ = ['LEAD', 'DOCUMENT_SHARE', 'JoinedStore', 'leading_document', 'Library
            'library_pipeline']
 
 # %% ../../nbs/85_agent/01_library.ipynb #fdc02e88
-from ..documents.catalogue import Catalogue
-from ..documents.markup import one_line
-from ..documents.provisions import cited_spans, look_up_question
+from ..laws.catalogue import Catalogue
+from ..machinery.markup import one_line
+from ..laws.provisions import cited_spans, look_up_question
 from ..documents.span import id_key, InputError, Outline, Span, Why
 from ..documents.text import word_tokens_batch
 from ..models.llm import error_event, ModelEvent

@@ -17,8 +17,8 @@ __all__ = ['DEFAULT_ROUTES', 'AgentRoute', 'check_routes', 'read_routes', 'route
 
 # %% ../../nbs/85_agent/02_routes.ipynb #51f06a7f
 from ..documents.forms import plain_text
-from ..documents.halves import replace_halves_in
-from ..documents.messages import in_both
+from ..machinery.halves import replace_halves_in
+from ..machinery.messages import in_both
 from ..documents.span import InputError
 from ..models.llm import json_values
 

@@ -15,8 +15,8 @@ from pydantic import BaseModel, Field, model_validator, PrivateAttr, ValidationE
 __all__ = ['Status', 'AgentEvent', 'FoundChunk', 'WholeText', 'Choice', 'AgentState']
 
 # %% ../../nbs/85_agent/03_state.ipynb #1d1ef304
-from ..documents.atomic import check_own, starts_with_keys, write_atomically
-from ..documents.halves import read_json, replace_halves_in
+from ..machinery.atomic import check_own, starts_with_keys, write_atomically
+from ..machinery.halves import read_json, replace_halves_in
 from ..documents.span import InputError
 from ..models.llm import shorten
 from ..retrieval.scoring import Signs

@@ -21,7 +21,7 @@ __all__ = ['REWRITE_PROMPT', 'ROUTE_PROMPT', 'NOT_IN_DOCUMENTS', 'ANSWER_PROMPT'
 
 # %% ../../nbs/85_agent/04_steps.ipynb #763ee0b5
 from ..documents.forms import plain_text
-from ..documents.messages import for_question, in_both, say
+from ..machinery.messages import for_question, in_both, say
 from ..documents.text import last_fit
 from ..models.limits import ModelCall, QUERY_TOKENS, TEXT_TOKENS, VERDICT_TOKENS
 from ragnb.models.llm import (

@@ -20,7 +20,7 @@ from llama_index.core.tools import FunctionTool
 __all__ = ['BUDGET_USED', 'ReadRecord', 'ReadingTools', 'make_mcp_server']
 
 # %% ../../nbs/85_agent/07_tools.ipynb #38b7aa99
-from ..documents.halves import replace_halves
+from ..machinery.halves import replace_halves
 from ragnb.documents.span import (
     Address, covering, InputError, install_command, optional, Outline, parse_address, Passage, SEARCHED, stitch,
     try_address

@@ -14,7 +14,7 @@ from llama_index.core.schema import BaseNode, Document, MetadataMode, TextNode
 
 from .base import KnownSpanNodeParser, SpanNodeParser
 from ..documents.files import keep_metadata
-from ..documents.servers import rebuild
+from ..machinery.servers import rebuild
 from ..documents.span import IndexMismatchError, InputError, Outline, Span, union
 
 # %% auto #0

@@ -15,7 +15,7 @@ from llama_index.core.bridge.pydantic import field_validator
 from llama_index.core.node_parser import NodeParser
 from llama_index.core.schema import BaseNode, Document, NodeRelationship, RelatedNodeInfo, TextNode
 
-from ..documents.arguments import KnownArguments
+from ..machinery.arguments import KnownArguments
 from ..documents.files import keep_metadata
 from ..documents.markdown import find_headings
 from ..documents.packing import TextRuler

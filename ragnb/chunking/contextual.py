@@ -13,7 +13,7 @@ from typing import Any
 from llama_index.core.bridge.pydantic import Field, field_validator, PrivateAttr, model_validator
 from llama_index.core.schema import BaseNode, TextNode
 
-from ..documents.citations import level_word
+from ..laws.citations import level_word
 from ..documents.span import InputError, Outline, parse_address, SEARCHED, Span
 from ..models.calls import ask_all, Call, CallCache, CallReport, clean_answer, model_name
 from ..models.limits import TEXT_TOKENS

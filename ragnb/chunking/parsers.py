@@ -14,8 +14,8 @@ from typing import Any
 from llama_index.core.node_parser import NodeParser
 
 from ..documents.files import keep_metadata
-from ..documents.plugins import make_plugin, plugin_spec, told_plugins
-from ..documents.servers import rebuild
+from ..machinery.plugins import make_plugin, plugin_spec, told_plugins
+from ..machinery.servers import rebuild
 from ..documents.span import IndexMismatchError, InputError
 from ..documents.text import tokenizer
 from .any_parser import AbsentNodeParser, AnyNodeParser, span_parser

@@ -13,7 +13,7 @@ from typing import Literal
 from llama_index.core.bridge.pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from llama_index.core.schema import BaseNode, Document, TextNode
 
-from ..documents.kinds import document_kind
+from ..laws.kinds import document_kind
 from ..documents.markdown import find_tables
 from ..documents.packing import TextRuler
 from ..documents.span import InputError, Outline, Span

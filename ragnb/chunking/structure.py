@@ -15,10 +15,10 @@ from typing import Any, ClassVar, NamedTuple
 from llama_index.core.bridge.pydantic import Field, model_validator
 from llama_index.core.schema import BaseNode, Document, TextNode
 
-from ..documents.kinds import records_of
+from ..laws.kinds import records_of
 from ..documents.markdown import bare_line, find_headings, find_tables, Table
 from ..documents.packing import cut_long, pack, TextRuler
-from ..documents.rulings import qa_pairs
+from ..laws.rulings import qa_pairs
 from ..documents.span import InputError, Outline, Span
 from ..documents.text import is_korean, sentence_spans, Tokenizer, tokenizer, trim_span, whole_cut
 from .base import KnownSpanNodeParser, set_prefix, SizedNodeParser

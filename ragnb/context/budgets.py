@@ -12,7 +12,7 @@ from typing import Any
 __all__ = ['WINDOWS', 'model_window', 'budget_for']
 
 # %% ../../nbs/60_context/03_budgets.ipynb #aff7617f
-from ..documents.messages import warn_caller
+from ..machinery.messages import warn_caller
 from ..documents.span import InputError
 from ..retrieval.arguments import check_counts, is_number
 

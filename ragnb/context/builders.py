@@ -21,8 +21,8 @@ __all__ = ['T', 'BUILDERS', 'reorder_for_attention', 'passage_part', 'cut_passag
 
 # %% ../../nbs/60_context/02_builders.ipynb #328f31cb
 from ..documents.markdown import find_tables
-from ..documents.markup import counted, one_line, short
-from ..documents.messages import say, warn_caller
+from ..machinery.markup import counted, one_line, short
+from ..machinery.messages import say, warn_caller
 from ..documents.span import check_fields, covering, InputError, Passage, Span
 from ragnb.documents.text import (
     first_part, is_heading, last_fit, last_fit_near, readable_cut, sentence_spans, tokenizer, word_cut

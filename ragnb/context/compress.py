@@ -20,7 +20,7 @@ __all__ = ['COMPRESS_PROMPT', 'compress_passages', 'Compression', 'Compressor', 
 
 # %% ../../nbs/60_context/06_compress.ipynb #c80895ab
 from ..documents.forms import reading_form
-from ..documents.messages import for_question, in_both, say
+from ..machinery.messages import for_question, in_both, say
 from ..documents.span import check_fields, covering, InputError, Outline, Passage, shared, Span, try_address, union
 from ..documents.text import sentence_spans, word_tokens_batch
 from ..models.guards import guard_marks

@@ -18,8 +18,8 @@ from pydantic import TypeAdapter, ValidationError
 __all__ = ['PassageRef', 'Restored', 'sole_passages', 'ShownPart', 'ShownDoc', 'Turn', 'Conversation']
 
 # %% ../../nbs/60_context/10_conversation.ipynb #ac344cf9
-from ..documents.atomic import check_own, starts_with_keys, write_atomically, WriteLock
-from ..documents.halves import read_json, replace_halves
+from ..machinery.atomic import check_own, starts_with_keys, write_atomically, WriteLock
+from ..machinery.halves import read_json, replace_halves
 from ..documents.span import check_fields, InputError, Outline, Passage, Span, union, Why
 from ..storage.store import ChunkReader
 from ..retrieval.arguments import check_counts

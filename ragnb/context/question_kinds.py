@@ -16,7 +16,7 @@ __all__ = ['QUESTION_TYPES', 'TYPE_PROMPT', 'question_type', 'ask_question_type'
 
 # %% ../../nbs/60_context/04_question_kinds.ipynb #51f447eb
 from ..documents.forms import plain_text
-from ..documents.messages import for_question, in_both
+from ..machinery.messages import for_question, in_both
 from ..models.guards import guard_marks
 from ..models.limits import ModelCall, VERDICT_TOKENS
 from ..models.llm import strip_thinking, within

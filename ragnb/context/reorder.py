@@ -15,7 +15,7 @@ from llama_index.core.schema import NodeWithScore, QueryBundle
 __all__ = ['LongContextReorderPostprocessor']
 
 # %% ../../nbs/60_context/05_reorder.ipynb #17a2f66f
-from ..documents.arguments import KnownArguments
+from ..machinery.arguments import KnownArguments
 from .builders import reorder_for_attention
 
 # %% ../../nbs/60_context/05_reorder.ipynb #63700199

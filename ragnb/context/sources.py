@@ -15,7 +15,7 @@ __all__ = ['Mark', 'AnswerRef', 'answer_refs', 'document_refs', 'DisplayPage', '
            'display_docs']
 
 # %% ../../nbs/60_context/09_sources.ipynb #1fbcaa97
-from ..documents.markup import one_line
+from ..machinery.markup import one_line
 from ..documents.span import InputError, Outline, Passage, shared, Span, union
 from ..storage.store import ChunkReader
 from ..retrieval.arguments import check_counts

@@ -21,7 +21,7 @@ from typing import Any
 from llama_index.core.schema import Document
 
 from .forms import plain_text, reading_form
-from .halves import composed, decode_lines, read_text, replace_halves, replace_halves_in
+from ..machinery.halves import composed, decode_lines, read_text, replace_halves, replace_halves_in
 from .readers import READERS, read_by_ending
 from .span import InputError
 

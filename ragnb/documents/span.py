@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
-from .values import first_complaint, InputError, install_command, optional, RagnbError
+from ..machinery.values import first_complaint, InputError, install_command, optional, RagnbError
 
 # %% auto #0
 __all__ = ['LEVELS', 'SEARCHED', 'ROLES', 'DuplicateIdError', 'MissingChunkError', 'IndexMismatchError', 'check_fields', 'Span',
@@ -333,7 +333,7 @@ class Outline:
             raise InputError(f"n_characters must be >= 0, got {self.n_characters}")
 
     def __repr__(self) -> str:
-        from ragnb.documents.markup import one_line
+        from ragnb.machinery.markup import one_line
         return one_line(self, "doc_id", "n_characters", "levels")
 
     def span_of(
@@ -516,7 +516,7 @@ class Passage:
         return f"{self.doc_id}@{self.span.start}-{self.span.end}"
 
     def __repr__(self) -> str:
-        from ragnb.documents.markup import counted, short
+        from ragnb.machinery.markup import counted, short
         score = "" if self.score is None else f", score {self.score:.3g}"
         size = f"{counted(len(self.hits), 'hit')}, {counted(len(self.span), 'character')}"
         return f"Passage({short(self.id)!r}, rank {self.rank}{score}, {size}: {short(self.text)!r})"
@@ -539,7 +539,7 @@ class Passage:
         return self.text + (" …" if self.goes_on else "")
 
     def _repr_html_(self) -> str:
-        from ragnb.documents.markup import card
+        from ragnb.machinery.markup import card
         focus, base = self.focus or self.span, self.span.start
         start = max(0, focus.start - base - 120)
         shown = ("… " if start else "") + self.text[start:start + 600]

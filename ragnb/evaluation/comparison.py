@@ -26,10 +26,10 @@ __all__ = ['WRITTEN', 'PairedTest', 'paired_test', 'holm', 'Comparison', 'compar
 
 # %% ../../nbs/90_evaluation/05_comparison.ipynb #d0f8e730
 from .. import __version__
-from ..documents.atomic import write_atomically
-from ..documents.markup import card, counted, short
-from ..documents.messages import say
-from ..documents.servers import ServerAddress
+from ..machinery.atomic import write_atomically
+from ..machinery.markup import card, counted, short
+from ..machinery.messages import say
+from ..machinery.servers import ServerAddress
 from ..documents.span import InputError, Span
 from ..documents.text import tokenizer as named_tokenizer
 from .datasets import Dataset, holds_results

@@ -24,11 +24,11 @@ __all__ = ['Evidence', 'Question', 'quote_places', 'find_quote', 'question_recor
            'load_questions', 'load_qrels', 'load_jsonl', 'load_beir', 'load_squad', 'load_autorag', 'load_dataset']
 
 # %% ../../nbs/90_evaluation/01_datasets.ipynb #035a9f81
-from ..documents.atomic import check_own, starts_with_keys, write_atomically
+from ..machinery.atomic import check_own, starts_with_keys, write_atomically
 from ..documents.files import n_skipped, Problem, read_documents, record_id, record_to_document
 from ..documents.forms import plain_text, reading_form
-from ..documents.halves import read_json
-from ..documents.markup import counted
+from ..machinery.halves import read_json
+from ..machinery.markup import counted
 from ..documents.span import DuplicateIdError, InputError, install_command, optional, Span
 
 # %% ../../nbs/90_evaluation/01_datasets.ipynb #fdf79068
@@ -51,7 +51,7 @@ class Question:
     kind: str = ""                   # fact, neighbor, two-places, table, ...
 
     def __repr__(self) -> str:
-        from ragnb.documents.markup import short
+        from ragnb.machinery.markup import short
         held = ", ".join(dict.fromkeys(e.doc_id for e in self.evidence)) or "no evidence"
         kind = f", {self.kind}" if self.kind else ""
         where = f"{self.mode} of {len(self.evidence)} in {short(held)}"

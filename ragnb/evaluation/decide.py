@@ -14,9 +14,9 @@ from typing import Any
 __all__ = ['DESIGNS', 'USUAL_PEERS', 'absent_peers', 'told_absent', 'DecisionLine', 'Decision', 'decide']
 
 # %% ../../nbs/90_evaluation/10_decide.ipynb #dec10005
-from ..documents.atomic import write_page
-from ..documents.markup import render, said_count, short
-from ..documents.messages import say, translated
+from ..machinery.atomic import write_page
+from ..machinery.markup import render, said_count, short
+from ..machinery.messages import say, translated
 from ..documents.span import InputError, install_command
 from .comparison import holm, paired_test, PairedTest, Run
 from .datasets import Dataset

@@ -16,8 +16,8 @@ from llama_index.core.schema import Document
 __all__ = ['passage_lines', 'fixed_size', 'demo_lines']
 
 # %% ../../nbs/90_evaluation/12_demo.ipynb #baa7ebd3
-from ..documents.markup import display_width, visible
-from ..documents.messages import say
+from ..machinery.markup import display_width, visible
+from ..machinery.messages import say
 from ..documents.span import Outline, parse_address, Passage, Span
 from ..documents.text import word_tokens
 from ..chunking.parsers import resolve_parser

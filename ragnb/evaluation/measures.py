@@ -24,8 +24,8 @@ __all__ = ['INTERVAL_NOTE', 'ID_MEASURES', 'Score', 'score_passages', 'score_con
            'read_rows']
 
 # %% ../../nbs/90_evaluation/03_measures.ipynb #56a779e9
-from ..documents.atomic import new_file
-from ..documents.markup import card, counted
+from ..machinery.atomic import new_file
+from ..machinery.markup import card, counted
 from ..documents.span import InputError, n_characters, Passage, shared, Span
 from ..documents.text import tokenizer as named_tokenizer
 from ..context.builders import Context, PassageRanking, Ranking
@@ -153,7 +153,7 @@ class Row:
     contexts: Mapping[int, Delivered] = field(default_factory=dict, compare=False)  # Budget -> context string
 
     def __repr__(self) -> str:
-        from ragnb.documents.markup import short
+        from ragnb.machinery.markup import short
         found = {f"at {b:,}" if b else "recall": s.recall for b, s in self.scores.items()}
         told = ", ".join(f"{name} {value:.2f}" for name, value in (found | dict(self.measures)).items())
         return f"Row({self.query_id!r}: {short(self.query)!r}, {told})"

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 __all__ = ['plot_recall', 'plot_position']
 
 # %% ../../nbs/90_evaluation/06_plots.ipynb #48d18d6f
-from ..documents.atomic import write_atomically
-from ..documents.markup import counted, short
+from ..machinery.atomic import write_atomically
+from ..machinery.markup import counted, short
 from ..documents.span import InputError, install_command, optional
 
 # %% ../../nbs/90_evaluation/06_plots.ipynb #167acaeb

@@ -20,11 +20,11 @@ __all__ = ['KINDS', 'QUESTION_PROMPT', 'Rejection', 'MadeQuestions', 'make_quest
 
 # %% ../../nbs/90_evaluation/08_questions.ipynb #ebab1d2c
 from ..documents.forms import plain_text
-from ..documents.kinds import detect_kind
+from ..laws.kinds import detect_kind
 from ..documents.markdown import find_headings, find_tables
-from ..documents.markup import counted
+from ..machinery.markup import counted
 from ..documents.span import InputError, Span
-from ..documents.statutes import parse_statute
+from ..laws.statutes import parse_statute
 from ..documents.text import block_spans, is_korean, load_kiwi, sentence_spans, stem, trim_span
 from ..models.calls import ask_all, Call, CallCache, CallReport
 from ..models.limits import TEXT_TOKENS

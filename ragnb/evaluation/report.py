@@ -15,9 +15,9 @@ from typing import Any
 __all__ = ['recall_lines', 'differences', 'costs', 'trace_found', 'Report', 'write_report']
 
 # %% ../../nbs/90_evaluation/07_report.ipynb #3aca9b61
-from ..documents.atomic import write_page
-from ..documents.markup import render, said_count, short
-from ..documents.messages import say, translated
+from ..machinery.atomic import write_page
+from ..machinery.markup import render, said_count, short
+from ..machinery.messages import say, translated
 from ..pipeline.trace_data import Trace, trace
 from .comparison import Run
 from .datasets import Question

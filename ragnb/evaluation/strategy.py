@@ -25,9 +25,9 @@ __all__ = ['PRESETS', 'DEFAULT_STRATEGY', 'DOCUMENT_STRATEGY', 'Strategy', 'pars
            'as_document_strategy']
 
 # %% ../../nbs/90_evaluation/04_strategy.ipynb #79562691
-from ..documents.halves import replace_halves_in
-from ..documents.plugins import told_usual
-from ..documents.servers import ServerAddress
+from ..machinery.halves import replace_halves_in
+from ..machinery.plugins import told_usual
+from ..machinery.servers import ServerAddress
 from ..documents.span import check_fields, DuplicateIdError, IndexMismatchError, InputError
 from ..context.builders import Context, Ranking
 from .datasets import Dataset

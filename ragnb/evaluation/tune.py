@@ -24,8 +24,8 @@ __all__ = ['MADE_NOTE', 'INDEX_FOLDER', 'tuning_grid', 'trained_grid', 'peer_gri
 
 # %% ../../nbs/90_evaluation/09_tune.ipynb #469d13c9
 from ..documents.files import n_skipped, Problem, read_documents
-from ..documents.markup import counted, said_count, short
-from ..documents.messages import say
+from ..machinery.markup import counted, said_count, short
+from ..machinery.messages import say
 from ..documents.span import InputError
 from ..pipeline.settings import SETTINGS, write_settings
 from .comparison import paired_test, PairedTest, Run, run_strategies, RunPlan

@@ -17,8 +17,8 @@ from llama_index.core.schema import NodeWithScore, TextNode
 __all__ = ['ChunkExpander', 'NoopChunkExpander', 'NeighborChunkExpander', 'AdaptiveChunkExpander']
 
 # %% ../../nbs/50_expansion/11_chunk_expanders.ipynb #e3c05fd6
-from ..documents.arguments import checked
-from ..documents.messages import warn_caller
+from ..machinery.arguments import checked
+from ..machinery.messages import warn_caller
 from ..documents.span import Address, InputError, Outline, RagnbError, Span, Spans
 from ..storage.store import ChunkReader
 from ..retrieval.arguments import check_counts

@@ -19,9 +19,9 @@ __all__ = ['ExpansionStats', 'Expansion', 'Expander', 'DocumentPassages', 'merge
            'ExpandPostprocessor']
 
 # %% ../../nbs/50_expansion/04_expander.ipynb #d0c349b2
-from ..documents.arguments import KnownArguments
-from ..documents.markup import counted, one_line
-from ..documents.messages import warn_caller
+from ..machinery.arguments import KnownArguments
+from ..machinery.markup import counted, one_line
+from ..machinery.messages import warn_caller
 from ragnb.documents.span import (
     Address, check_fields, InputError, MissingChunkError, Outline, Passage, SEARCHED, Span, try_address, Why
 )

@@ -20,11 +20,11 @@ __all__ = ['STEPS', 'TOKEN_STEPS', 'CHARACTERS', 'WINDOW_PROMPT', 'Cite', 'adapt
            'sentence_window', 'section', 'auto_merge', 'read_windows', 'llm_window', 'with_citations']
 
 # %% ../../nbs/50_expansion/06_policies.ipynb #28b06fe8
-from ..documents.arguments import checked
-from ..documents.messages import for_question, in_both, say
+from ..machinery.arguments import checked
+from ..machinery.messages import for_question, in_both, say
 from ..documents.span import Address, covering, InputError, Outline, Span
 from ..documents.text import tokenizer as named_tokenizer
-from ..documents.catalogue import Catalogue
+from ..laws.catalogue import Catalogue
 from ..chunking.base import parent_index
 from ..retrieval.arguments import check_counts, is_number
 from ragnb.expansion.policy import (
@@ -436,7 +436,7 @@ def _citations(depth: int = 1, catalogue: Catalogue | Callable[..., Any] | None 
         raise InputError("the citations policy needs a catalogue: resolve_policy('citations', catalogue=…)")
     if callable(catalogue):
         return with_citations(catalogue, depth)
-    from ragnb.documents.provisions import cited_spans
+    from ragnb.laws.provisions import cited_spans
 
     def cite(doc_id: str, span: Span) -> list[Place]:
         return [Place(*p) for p in cited_spans(doc_id, span, catalogue)]

@@ -15,8 +15,8 @@ __all__ = ['Policy', 'Place', 'no_expansion', 'span_around', 'run_around', 'neig
            'register_policy', 'resolve_policy']
 
 # %% ../../nbs/50_expansion/01_policy.ipynb #1c4e6e11
-from ..documents.arguments import checked
-from ..documents.plugins import make_plugin, told_plugins
+from ..machinery.arguments import checked
+from ..machinery.plugins import make_plugin, told_plugins
 from ..documents.span import Address, covering, InputError, Outline, Span
 from ..retrieval.arguments import check_counts
 

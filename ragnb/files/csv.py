@@ -10,7 +10,7 @@ import io
 from pathlib import Path
 from typing import Any
 
-from ..documents.halves import read_text
+from ..machinery.halves import read_text
 from ..documents.readers import most_text
 from .grid import Cell, read_cells, to_markdown
 

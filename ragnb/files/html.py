@@ -16,7 +16,7 @@ from typing import Any
 __all__ = ['KOREAN_CHARSETS', 'DEEPEST', 'page_text', 'menus', 'Page', 'html_blocks', 'read_html']
 
 # %% ../../nbs/88_files/03_html.ipynb #b2f8c149
-from ..documents.halves import CP949_NOTE, read_text
+from ..machinery.halves import CP949_NOTE, read_text
 from ..documents.readers import MOST_TEXT, most_text
 from .grid import Block, Cell, Paragraph, Title, on_one_line, placed, raised, read_cells, to_markdown
 

@@ -19,7 +19,7 @@ __all__ = ['MOST_FIELDS', 'MOST_ON_PAGE', 'MOST_IN_FILE', 'MOST_BOOKMARKS', 'MOS
            'open_pdf', 'read_pdf']
 
 # %% ../../nbs/88_files/23_pdf.ipynb #187ad3ed
-from ..documents.markup import counted
+from ..machinery.markup import counted
 from ..documents.span import InputError
 from .grid import Block, Grid, on_one_line, Paragraph, to_markdown
 from .pdf_layout import mark_headings, page_runs, printed_numbers, reading_order, running_heads

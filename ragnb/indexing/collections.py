@@ -20,11 +20,11 @@ __all__ = ['DEFAULT_COLLECTIONS', 'MINISTRIES', 'check_collections', 'load_colle
            'collection_statistics', 'Route', 'route_record']
 
 # %% ../../nbs/70_indexing/05_collections.ipynb #9c9c6cb0
-from ..documents.atomic import WriteLock
-from ..documents.halves import read_json
-from ..documents.servers import without_logins
+from ..machinery.atomic import WriteLock
+from ..machinery.halves import read_json
+from ..machinery.servers import without_logins
 from ..documents.span import InputError, SEARCHED
-from ..retrieval.cluster_store import ClusterStore
+from ..opensearch.cluster_store import ClusterStore
 from ..retrieval.sqlite_units import Database
 from ..storage.chroma import ChromaStore
 from .commits import LOCK

@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 __all__ = ['LOCK', 'write_error', 'FileWriter', 'open_or_create']
 
 # %% ../../nbs/70_indexing/03_commits.ipynb #04dd2612
-from ..documents.atomic import PRIVATE, why_not_written, WriteError, WriteLock
-from ..documents.catalogue import Catalogue
+from ..machinery.atomic import PRIVATE, why_not_written, WriteError, WriteLock
+from ..laws.catalogue import Catalogue
 from ..documents.files import Problem
-from ..documents.servers import ServerAddress
+from ..machinery.servers import ServerAddress
 from ..documents.span import IndexMismatchError, InputError, RagnbError
 from ..models.embedding import save_embedding
 from ..models.llm import check_model, shorten
@@ -272,7 +272,7 @@ def open_or_create(
     "Open the index of a folder for writing, or start a new one."
     asked = partial(Asked.of, embed, parser, contexts, base_url, embed_options)
     if on_cluster(folder):
-        from ragnb.indexing.cluster_index import open_writer
+        from ragnb.opensearch.cluster_index import open_writer
         return open_writer(ServerAddress(folder), force, wait, asked)
     folder = Path(folder)
     made, lock = _claim(folder, force, wait)

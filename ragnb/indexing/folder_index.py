@@ -36,13 +36,13 @@ __all__ = ['FORMAT', 'FILE', 'SETTINGS_FILE', 'SUM', 'PATTERNS', 'TABLES', 'BROK
            'follow_file', 'IndexWriter']
 
 # %% ../../nbs/70_indexing/02_folder_index.ipynb #3955ebae
-from ..documents.arguments import checked
-from ..documents.atomic import PRIVATE, write_atomically, WriteError
-from ..documents.catalogue import Catalogue, catalogue_of, catalogue_records
+from ..machinery.arguments import checked
+from ..machinery.atomic import PRIVATE, write_atomically, WriteError
+from ..laws.catalogue import Catalogue, catalogue_of, catalogue_records
 from ..documents.files import Problem
-from ..documents.halves import composed
-from ..documents.markup import card
-from ..documents.servers import rebuild, ServerAddress
+from ..machinery.halves import composed
+from ..machinery.markup import card
+from ..machinery.servers import rebuild, ServerAddress
 from ..documents.span import IndexMismatchError, InputError, RagnbError
 from ..models.calls import model_name
 from ragnb.models.embedding import (
@@ -623,7 +623,7 @@ class Index:
         """
         asked = embed, parser, contexts, base_url, embed_options
         if on_cluster(folder):
-            from ragnb.indexing.cluster_index import open_cluster
+            from ragnb.opensearch.cluster_index import open_cluster
             return open_cluster(ServerAddress(folder), Asked.of(*asked))
         with reading(folder):
             database = open_file(folder)

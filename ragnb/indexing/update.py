@@ -31,11 +31,11 @@ __all__ = ['Batch', 'NO_PATTERNS', 'IndexReport', 'document_hash', 'fit_pieces',
            'index_documents', 'remove_documents']
 
 # %% ../../nbs/70_indexing/04_update.ipynb #85fac133
-from ..documents.catalogue import updated_catalogue, holding_of, Holding
+from ..laws.catalogue import updated_catalogue, holding_of, Holding
 from ..documents.files import Problem, read_documents
-from ..documents.kinds import reading_notes
-from ..documents.halves import replace_halves, replace_halves_in
-from ..documents.servers import rebuild
+from ..laws.kinds import reading_notes
+from ..machinery.halves import replace_halves, replace_halves_in
+from ..machinery.servers import rebuild
 from ..documents.span import DuplicateIdError, IndexMismatchError, InputError, Outline, parse_address, SEARCHED
 from ..models.embedding import describe_embedding, NgramEmbedding
 from ..models.local import LocalEmbedding

@@ -20,7 +20,7 @@ from typing import Any
 __all__ = ['clean_answer', 'CallCache', 'Call', 'model_name', 'call_key', 'CallReport', 'ask_all']
 
 # %% ../../nbs/10_models/11_calls.ipynb #2b30f2f9
-from ..documents.atomic import PRIVATE, WriteLock
+from ..machinery.atomic import PRIVATE, WriteLock
 from ..documents.span import InputError
 from ..documents.text import tokenizer
 from .limits import ModelCall, TEXT_TOKENS

@@ -26,9 +26,9 @@ __all__ = ['DEFAULT_OLLAMA_MODEL', 'NgramEmbedding', 'token_limit', 'open_onnx',
            'resolve_embedding', 'describe_embedding', 'embedding_differences', 'save_embedding', 'load_embedding']
 
 # %% ../../nbs/10_models/01_embedding.ipynb #e185949e
-from ..documents.plugins import make_plugin, plugin_spec, told_plugins
+from ..machinery.plugins import make_plugin, plugin_spec, told_plugins
 from ..documents.span import IndexMismatchError, InputError, install_command, optional, RagnbError
-from ..documents.values import complaint
+from ..machinery.values import complaint
 from .llm import openai_like
 from .local import E5Embedding, FastEmbedEmbedding, LocalEmbedding
 from ragnb.models.ngrams import (

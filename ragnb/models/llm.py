@@ -26,12 +26,12 @@ __all__ = ['T', 'QA_PROMPT', 'ModelEvent', 'shorten', 'unreachable', 'error_even
            'read_verdict', 'read_score', 'openai_like', 'resolve_llm', 'check_model']
 
 # %% ../../nbs/10_models/06_llm.ipynb #e80effda
-from ..documents.arguments import checked
-from ..documents.halves import HalfJoiner, replace_halves, replace_halves_in
-from ..documents.messages import for_question, in_both
-from ..documents.servers import HidesKeys, ServerAddress
+from ..machinery.arguments import checked
+from ..machinery.halves import HalfJoiner, replace_halves, replace_halves_in
+from ..machinery.messages import for_question, in_both
+from ..machinery.servers import HidesKeys, ServerAddress
 from ..documents.span import InputError, install_command, optional
-from ..documents.values import complaint
+from ..machinery.values import complaint
 from .guards import guard_marks
 from .limits import THOUGHT_MARK
 from .threads import plain_error

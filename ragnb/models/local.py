@@ -21,7 +21,7 @@ from llama_index.core.bridge.pydantic import Field
 __all__ = ['LocalEmbedding', 'E5Embedding', 'FastEmbedEmbedding']
 
 # %% ../../nbs/10_models/03_local.ipynb #10ca1e05
-from ..documents.arguments import KnownArguments
+from ..machinery.arguments import KnownArguments
 from ..documents.span import InputError, install_command, optional
 
 # %% ../../nbs/10_models/03_local.ipynb #c4ab66f4

@@ -32,8 +32,8 @@ __all__ = ['ollama_url', 'NotOllamaError', 'ModelFacts', 'NoAnswerError', 'Ollam
            'make_model']
 
 # %% ../../nbs/10_models/10_ollama.ipynb #b6893ba4
-from ..documents.arguments import KnownArguments
-from ..documents.servers import HidesKeys, rebuild, ServerAddress
+from ..machinery.arguments import KnownArguments
+from ..machinery.servers import HidesKeys, rebuild, ServerAddress
 from ..documents.span import IndexMismatchError, InputError, RagnbError
 from ragnb.models.limits import (
     estimate_tokens, ModelCall, PromptCutError, refused_prompt, this_call, THOUGHT_MARK

@@ -18,7 +18,7 @@ from llama_index.core.llms.callbacks import llm_completion_callback
 __all__ = ['Script', 'CutAnswer', 'scripted_answer', 'ScriptedLLM']
 
 # %% ../../nbs/10_models/08_scripted.ipynb #9f1a7829
-from ..documents.arguments import KnownArguments
+from ..machinery.arguments import KnownArguments
 from ..documents.span import InputError
 from .limits import this_call
 from .threads import in_thread

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 __all__ = ['VECTORS', 'VectorCache', 'embed_texts']
 
 # %% ../../nbs/10_models/05_vectors.ipynb #0dfb5ea3
-from ..documents.atomic import PRIVATE
+from ..machinery.atomic import PRIVATE
 from ..documents.span import RagnbError
 
 # %% ../../nbs/10_models/05_vectors.ipynb #bf41b9b2

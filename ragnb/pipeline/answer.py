@@ -21,10 +21,10 @@ __all__ = ['STRONG', 'UNFINISHED', 'best_sentence', 'with_focus', 'Answer', 'str
            'unfinished', 'written', 'awritten', 'AnswerStream']
 
 # %% ../../nbs/80_pipeline/02_answer.ipynb #3a9de00b
-from ..documents.arguments import checked
+from ..machinery.arguments import checked
 from ..documents.forms import plain_text
-from ..documents.markup import card, counted, one_line, short
-from ..documents.messages import translated
+from ..machinery.markup import card, counted, one_line, short
+from ..machinery.messages import translated
 from ..documents.span import check_fields, Passage, RagnbError, Span, try_address, union
 from ..documents.text import sentence_spans, tokenizer, word_tokens_batch
 from ..models.limits import ModelCall

@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 __all__ = ['ForeignRetriever', 'attach']
 
 # %% ../../nbs/80_pipeline/06_attach.ipynb #a77b0005
-from ..documents.markup import one_line
-from ..documents.messages import warn_caller
+from ..machinery.markup import one_line
+from ..machinery.messages import warn_caller
 from ..documents.span import InputError, RagnbError
 from ..models.embedding import resolve_embedding
 from ..models.llm import resolve_llm
 from ..models.threads import in_thread
 from ..storage.chroma import open_collection
-from ..storage.opensearch import checked_name, cluster_place, open_client
+from ..opensearch.client import checked_name, cluster_place, open_client
 from ..storage.store import ChunkReader
 from ..retrieval.arguments import check_counts
 from ..retrieval.bm25 import Bm25Retriever

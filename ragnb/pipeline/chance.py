@@ -14,7 +14,7 @@ __all__ = ['WEIGHTS', 'INTERCEPT', 'ABSENT_BELOW', 'N_CALIBRATION', 'WRONGLY_ABS
            'likeliest', 'absent_notes', 'chance_facts']
 
 # %% ../../nbs/80_pipeline/07_chance.ipynb #c4a1ce04
-from ..documents.messages import say
+from ..machinery.messages import say
 from ..retrieval.missing_words import Note
 from ..retrieval.scoring import Signs
 

@@ -18,7 +18,7 @@ __all__ = ['RESPONSE_MODES', 'CHAT_SETTINGS', 'ContextNode', 'context_nodes', 'J
            'check_engine_settings']
 
 # %% ../../nbs/80_pipeline/04_engines.ipynb #74f39b21
-from ..documents.markup import one_line
+from ..machinery.markup import one_line
 from ..documents.span import InputError
 from ..models.threads import in_thread
 from ..expansion.expander import passage_node

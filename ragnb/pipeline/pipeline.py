@@ -24,12 +24,12 @@ __all__ = ['CLOSE', 'fills', 'read_hits', 'with_earlier', 'is_earlier', 'close_d
            'marked', 'noted', 'for_window', 'Pipeline']
 
 # %% ../../nbs/80_pipeline/03_pipeline.ipynb #75241910
-from ..documents.catalogue import Catalogue
+from ..laws.catalogue import Catalogue
 from ..documents.files import LOST
-from ..documents.halves import replace_halves
-from ..documents.markup import card
-from ..documents.messages import for_question, say, translated
-from ..documents.provisions import missing_citations, touched_articles
+from ..machinery.halves import replace_halves
+from ..machinery.markup import card
+from ..machinery.messages import for_question, say, translated
+from ..laws.provisions import missing_citations, touched_articles
 from ..documents.span import check_fields, InputError, Passage, Why
 from ..documents.text import article_tokens, tokenizer as tokenizer_of
 from ..models.llm import fallbacks, prompt_template, QA_PROMPT, resolve_llm

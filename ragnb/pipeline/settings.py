@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 __all__ = ['SETTINGS', 'SettingsKey', 'check_settings', 'load_settings', 'write_settings', 'pipeline_arguments', 'read_settings']
 
 # %% ../../nbs/80_pipeline/05_settings.ipynb #f20d35c9
-from ..documents.atomic import check_own, write_atomically
-from ..documents.catalogue import Catalogue
-from ..documents.markup import visible
+from ..machinery.atomic import check_own, write_atomically
+from ..laws.catalogue import Catalogue
+from ..machinery.markup import visible
 from ..documents.span import InputError
-from ..documents.values import complaint
+from ..machinery.values import complaint
 from ..retrieval.arguments import check_counts
 from ..retrieval.rerank import resolve_reranker
 from ..expansion.policy import resolve_policy

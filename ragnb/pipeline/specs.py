@@ -19,9 +19,9 @@ __all__ = ['RETRIEVERS', 'PLANS', 'OF_HITS', 'RetrieverSpec', 'parse_retriever',
            'units_to_fill', 'resolve_parts']
 
 # %% ../../nbs/80_pipeline/01_specs.ipynb #a22b497d
-from ..documents.markup import one_line
-from ..documents.plugins import has_plugin, make_plugin, told_plugins
-from ..documents.provisions import asked_documents, cited_spans, look_up_question
+from ..machinery.markup import one_line
+from ..machinery.plugins import has_plugin, make_plugin, told_plugins
+from ..laws.provisions import asked_documents, cited_spans, look_up_question
 from ..documents.span import Address, InputError, Span, stitch
 from ..models.llm import resolve_llm
 from ..storage.filters import Where

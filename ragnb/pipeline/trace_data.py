@@ -21,9 +21,9 @@ __all__ = ['Rankers', 'cell_text', 'rank_label', 'signal_names', 'read_label', '
            'passage_numbers', 'Trace', 'is_strong', 'trace']
 
 # %% ../../nbs/80_pipeline/08_trace_data.ipynb #db9c0cfd
-from ..documents.atomic import write_page
-from ..documents.markup import counted, display_width, render, said_count, short, visible
-from ..documents.messages import say, translated
+from ..machinery.atomic import write_page
+from ..machinery.markup import counted, display_width, render, said_count, short, visible
+from ..machinery.messages import say, translated
 from ragnb.documents.span import (
     InputError, MissingChunkError, n_characters, Outline, Passage, shared, Span, try_address, union, Why
 )

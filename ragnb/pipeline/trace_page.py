@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 __all__ = ['Mark', 'page_data']
 
 # %% ../../nbs/80_pipeline/09_trace_page.ipynb #5b8675bd
-from ..documents.markup import said_count, short
-from ..documents.messages import say, translated
+from ..machinery.markup import said_count, short
+from ..machinery.messages import say, translated
 from ..documents.span import Passage, Span, union
 from ..context.labels import passage_pages
 from .answer import STRONG

@@ -18,7 +18,7 @@ from llama_index.core.schema import NodeWithScore, QueryBundle
 __all__ = ['R', 'check_counts', 'is_number', 'check_weights', 'filtered_retriever', 'StoreRetriever']
 
 # %% ../../nbs/40_retrieval/06_arguments.ipynb #c570c37f
-from ..documents.markup import one_line
+from ..machinery.markup import one_line
 from ..documents.span import InputError
 from ..models.threads import in_thread
 from ..storage.filtered import filtered_store

@@ -18,7 +18,7 @@ from rank_bm25 import BM25Okapi
 __all__ = ['PositiveOkapi', 'Bm25Retriever']
 
 # %% ../../nbs/40_retrieval/01_bm25.ipynb #b25c0005
-from ..documents.arguments import checked
+from ..machinery.arguments import checked
 from ..documents.span import DuplicateIdError, id_key, InputError
 from ..documents.text import word_tokens, word_tokens_batch
 from ..storage.filters import all_of, Filter, resolve_where, seen_metadata, Where

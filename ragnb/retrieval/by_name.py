@@ -15,7 +15,7 @@ from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 __all__ = ['lead_by_name', 'ByNameRetriever']
 
 # %% ../../nbs/40_retrieval/14_by_name.ipynb #2ea6fdd7
-from ..documents.markup import one_line
+from ..machinery.markup import one_line
 from ..documents.span import Address, needed, SEARCHED, Span, Why
 from ..storage.filtered import filtered_store
 from ..storage.store import ChunkReader

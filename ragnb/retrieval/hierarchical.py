@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ['Layer', 'SectionTree', 'build_tree', 'HierarchicalRetriever']
 
 # %% ../../nbs/40_retrieval/15_hierarchical.ipynb #9c563c1b
-from ..documents.arguments import checked
+from ..machinery.arguments import checked
 from ..documents.span import covering, id_key, InputError, Span
 from ..documents.text import word_tokens, word_tokens_batch
 from ..chunking.any_parser import span_parser

@@ -21,10 +21,10 @@ __all__ = ['FUSIONS', 'rrf', 'fuse_scores', 'check_question', 'question_bundle',
            'Hits', 'find_hits', 'fuse_hits', 'HitsRetriever', 'HybridRetriever']
 
 # %% ../../nbs/40_retrieval/02_hybrid.ipynb #b77c3115
-from ..documents.arguments import checked
+from ..machinery.arguments import checked
 from ..documents.forms import plain_text
-from ..documents.halves import replace_halves
-from ..documents.markup import one_line
+from ..machinery.halves import replace_halves
+from ..machinery.markup import one_line
 from ..documents.span import id_key, InputError, Why
 from ..models.threads import in_thread
 from ..storage.filtered import filtered_store, FilteredStore

@@ -24,7 +24,7 @@ __all__ = ['CODED', 'QUESTION_WORDS', 'SMALL', 'codes_in', 'content_words', 'cod
 
 # %% ../../nbs/40_retrieval/16_missing_words.ipynb #28e7d990
 from ..documents.forms import plain_text
-from ..documents.messages import say
+from ..machinery.messages import say
 from ..documents.span import SEARCHED
 from ..documents.text import load_kiwi, word_tokens, word_tokens_batch
 from ..storage.filtered import FilteredStore

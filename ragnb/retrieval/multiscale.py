@@ -22,9 +22,9 @@ __all__ = ['HEADER', 'SAME_LINE', 'BY_NAME', 'BY_ID', 'WITH_FIRST', 'Piece', 'pi
            'put_first', 'known_places', 'own_code_first', 'extended', 'MultiScaleRetriever']
 
 # %% ../../nbs/40_retrieval/07_multiscale.ipynb #d1e85e12
-from ..documents.arguments import checked
-from ..documents.markup import one_line
-from ..documents.provisions import ANYWHERE
+from ..machinery.arguments import checked
+from ..machinery.markup import one_line
+from ..laws.provisions import ANYWHERE
 from ragnb.documents.span import (
     InputError, MissingChunkError, Outline, Passage, Span, stitch, try_address, Why
 )

@@ -25,9 +25,9 @@ __all__ = ['MULTI_QUERY_PROMPT', 'HYDE_PROMPT', 'Plan', 'read_queries', 'Plannin
            'HydeRetriever']
 
 # %% ../../nbs/40_retrieval/05_planning.ipynb #eb11dae6
-from ..documents.arguments import checked
-from ..documents.markup import one_line
-from ..documents.messages import for_question, in_both, say
+from ..machinery.arguments import checked
+from ..machinery.markup import one_line
+from ..machinery.messages import for_question, in_both, say
 from ..documents.span import InputError
 from ..models.guards import guard_marks
 from ..models.limits import ModelCall, QUERY_TOKENS, TEXT_TOKENS

@@ -32,9 +32,9 @@ __all__ = ['RERANK_PROMPT', 'RerankedNode', 'RerankReport', 'Reranked', 'Reranke
            'WrappedReranker', 'OnnxReranker', 'resolve_reranker']
 
 # %% ../../nbs/40_retrieval/04_rerank.ipynb #98d3a58d
-from ..documents.arguments import KnownArguments
-from ..documents.messages import for_question, in_both, say
-from ..documents.plugins import make_plugin, told_plugins
+from ..machinery.arguments import KnownArguments
+from ..machinery.messages import for_question, in_both, say
+from ..machinery.plugins import make_plugin, told_plugins
 from ..documents.span import InputError
 from ..models.embedding import open_onnx, token_limit
 from ..models.guards import guard_marks

@@ -19,7 +19,7 @@ __all__ = ['K1', 'B', 'PHRASE', 'lucene_idf', 'saturated', 'occurrences', 'clipp
            'question_vector', 'ranges_around', 'word_scores', 'adjusted_totals', 'score_units']
 
 # %% ../../nbs/40_retrieval/09_scoring.ipynb #8a581494
-from ..documents.markup import one_line
+from ..machinery.markup import one_line
 from ..documents.span import InputError
 from ragnb.retrieval.unit_source import (
     FieldCounts, GROW, in_short_records, QuestionCounts, REPEATS, SHIFT, Units, UnitSource, WHOLE

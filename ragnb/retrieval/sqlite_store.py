@@ -20,7 +20,7 @@ __all__ = ['CHUNKS', 'STORED', 'packed', 'unpacked', 'StoredDocument', 'levels_o
            'SqliteStore']
 
 # %% ../../nbs/40_retrieval/13_sqlite_store.ipynb #332a8843
-from ..documents.markup import one_line
+from ..machinery.markup import one_line
 from ..documents.span import Address, Outline, parse_address, SEARCHED, try_address
 from ..storage.filters import Filter, resolve_where, seen_metadata, Where
 from ..storage.store import best_first, ChunkStore, outline_from_json, outline_to_json

@@ -25,8 +25,8 @@ __all__ = ['BLOCK', 'NEAR', 'SCHEMA', 'FEW', 'KEPT', 'read_file', 'is_damage', '
            'SqliteState', 'WordSearch', 'SqliteUnits', 'UnitWriter']
 
 # %% ../../nbs/40_retrieval/12_sqlite_units.ipynb #b8228da7
-from ..documents.markup import one_line
-from ..documents.servers import rebuild
+from ..machinery.markup import one_line
+from ..machinery.servers import rebuild
 from ..documents.span import IndexMismatchError, MissingChunkError, Outline, RagnbError, Span
 from ..documents.text import word_tokens_batch
 from .scoring import K1, lucene_idf, occurrences, saturated

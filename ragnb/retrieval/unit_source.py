@@ -20,7 +20,7 @@ __all__ = ['SHIFT', 'UNIT', 'REPEATS', 'RECORD', 'SCALES', 'GROW', 'WHOLE', 'uni
            'in_short_records', 'Units', 'check_scales', 'FieldCounts', 'QuestionCounts', 'UnitSource']
 
 # %% ../../nbs/40_retrieval/08_unit_source.ipynb #c0137665
-from ..documents.markup import one_line
+from ..machinery.markup import one_line
 from ..documents.span import DuplicateIdError, InputError, Outline, parse_address, SEARCHED, Span, try_address
 from ..chunking.units import part_of
 

@@ -26,7 +26,7 @@ __all__ = ['SECURITY_HEADERS', 'HttpRefusal', 'Visitor', 'read_tokens', 'Access'
            'check_origin', 'Places', 'Guard']
 
 # %% ../../nbs/87_serve/02_access.ipynb #3b608175
-from ..documents.messages import accepted_language, use_language
+from ..machinery.messages import accepted_language, use_language
 from ..documents.span import InputError, RagnbError
 from ..storage.filtered import filtered_store, located
 from ..storage.filters import all_of, Filter, resolve_where, Where

@@ -25,8 +25,8 @@ __all__ = ['LOCAL_HOSTS', 'MOST_CONNECTIONS', 'MOST_OF_ADDRESS', 'digests', 'pag
            'create_app', 'check_binding', 'serve_app']
 
 # %% ../../nbs/87_serve/07_app.ipynb #465b53c6
-from ..documents.halves import replace_halves_in
-from ..documents.messages import language, say
+from ..machinery.halves import replace_halves_in
+from ..machinery.messages import language, say
 from ..documents.span import InputError, install_command, optional
 from ..pipeline.trace_data import Trace
 from ..agent.library import Library

@@ -16,8 +16,8 @@ from pydantic import BaseModel, Field
 __all__ = ['KeptTurn', 'WaitingTurn', 'Talk', 'Talks']
 
 # %% ../../nbs/87_serve/03_talks.ipynb #1f6c361c
-from ..documents.atomic import PRIVATE, write_atomically
-from ..documents.halves import read_json
+from ..machinery.atomic import PRIVATE, write_atomically
+from ..machinery.halves import read_json
 from ..models.llm import shorten
 from ..retrieval.arguments import check_counts
 from ..context.conversation import Conversation

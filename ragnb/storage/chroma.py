@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 __all__ = ['open_collection', 'ChromaStore']
 
 # %% ../../nbs/30_storage/04_chroma.ipynb #272eca2b
-from ..documents.arguments import checked
-from ..documents.atomic import why_not_written, WriteError
-from ..documents.servers import ServerAddress
+from ..machinery.arguments import checked
+from ..machinery.atomic import why_not_written, WriteError
+from ..machinery.servers import ServerAddress
 from ..documents.span import InputError, Outline, parse_address, RagnbError, SEARCHED, try_address
 from .filters import chroma_takes, chroma_where, Filter, filter_keys, seen_metadata
 from .store import best_first, ChunkStore, outline_from_json, outline_to_json

@@ -16,7 +16,7 @@ from llama_index.core.schema import NodeWithScore, TextNode
 __all__ = ['FilteredStore', 'filtered_store', 'located', 'explain_nothing', 'warned']
 
 # %% ../../nbs/30_storage/03_filtered.ipynb #4cbf6d98
-from ..documents.messages import warn_caller
+from ..machinery.messages import warn_caller
 from ..documents.span import Outline, parse_address, SEARCHED
 from ragnb.storage.filters import (
     all_of, asks_folders, Filter, FOLDER_KEYS, resolve_where, seen_metadata, where_folders, why_nothing, Where,

@@ -24,7 +24,7 @@ __all__ = ['T', 'Found', 'ChunkReader', 'embed_nodes', 'ChunkStore', 'best_first
            'outline_from_json']
 
 # %% ../../nbs/30_storage/01_store.ipynb #83bad0f3
-from ..documents.markup import counted, one_line
+from ..machinery.markup import counted, one_line
 from ragnb.documents.span import (
     DuplicateIdError, InputError, MissingChunkError, Outline, parse_address, SEARCHED, Spans
 )

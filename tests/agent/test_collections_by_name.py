@@ -10,8 +10,8 @@ from strategies import SLOW
 from ragnb import Agent, read_documents, Span
 from ragnb.agent.library import Library, library_pipeline
 from ragnb.agent.state import AgentState, Choice
-from ragnb.documents.catalogue import Catalogue
-from ragnb.documents.provisions import provision_label
+from ragnb.laws.catalogue import Catalogue
+from ragnb.laws.provisions import provision_label
 from ragnb.indexing.collections import index_collections
 
 CORPUS = Path(__file__).parents[2] / "data" / "corpus"

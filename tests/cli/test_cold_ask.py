@@ -64,7 +64,7 @@ def test_a_search_by_vector_leaves_chroma_closed(folder: Path, words: list[str])
 def test_every_module_is_imported_in_a_process_that_defers() -> None:
     """Names of LlamaIndex are those of a process that imports all of it at once."""
     program = """
-from ragnb.documents.deferred import defer_for_question
+from ragnb.machinery.deferred import defer_for_question
 assert "llama_index.core" in defer_for_question()
 import ragnb.pipeline.pipeline, ragnb.pipeline.engines, ragnb.agent.flow, ragnb.serve.app, ragnb.indexing.update
 import ragnb.models.ollama, llama_index.core, numpy, requests

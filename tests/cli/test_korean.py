@@ -10,7 +10,7 @@ import pytest
 
 from conftest import SAMPLE, write
 from ragnb.cli import _COMMANDS, main
-from ragnb.documents.messages import use_language
+from ragnb.machinery.messages import use_language
 
 SENTENCE = re.compile(r"(?:\b[a-z]{2,} ){2}[a-z]{2,}\b")    # three English words in a row
 COMMANDS = ["index docs --split parent-child", "index docs", "index more", "ls", "info", "info --skipped",

@@ -14,8 +14,8 @@ from llama_index.core import MockEmbedding
 import ragnb
 from ragnb import Index, IndexMismatchError, Pipeline, update_index
 from ragnb.documents.readers import read_by_ending
-from ragnb.documents.messages import say, use_language, with_particles
-from ragnb.documents.values import install_command
+from ragnb.machinery.messages import say, use_language, with_particles
+from ragnb.machinery.values import install_command
 from ragnb.evaluation.decide import USUAL_PEERS
 
 QUESTIONS = """{"query_id": "q1", "query": "연차는 며칠인가?", "evidence": [{"doc_id": "leave.md", "text": "연차는 15일이다."}]}
@@ -68,7 +68,7 @@ def test_a_named_peer_is_checked_before_documents_are_indexed(run, folder, witho
 def test_only_one_place_writes_the_command_that_installs_an_extra():
     """`pip install 'ragnb[peers]'` is on no package index → each message gets its command from `install_command`."""
     sources = {path.name: path.read_text(encoding="utf-8") for path in Path(ragnb.__file__).parent.rglob("*.py")}
-    texts = sources | {"ko.json": (Path(ragnb.__file__).parent / "documents/ko.json").read_text(encoding="utf-8")}
+    texts = sources | {"ko.json": (Path(ragnb.__file__).parent / "machinery/ko.json").read_text(encoding="utf-8")}
     written = [name for name, text in texts.items() for line in text.splitlines() if "pip install 'ragnb[" in line.partition("# ")[0]]
     assert written == ["values.py"]
 

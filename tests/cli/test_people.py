@@ -25,7 +25,7 @@ from ragnb.agent.tools import make_mcp_server, ReadingTools
 from ragnb.cli import main
 from ragnb.context.budgets import budget_for
 from ragnb.documents.files import SUFFIXES
-from ragnb.documents.markup import display_width
+from ragnb.machinery.markup import display_width
 from ragnb.evaluation.strategy import parse_strategy
 from ragnb.evaluation.tune import trained_grid, tuning_grid
 from ragnb.expansion.policy import _MAKERS
@@ -469,7 +469,7 @@ def test_a_choice_in_chat_takes_commands(index):
     """`/why` in place of a number was sent as an answer → a command; `/quit` ends; the prompt is in the reader's language."""
     from ragnb.agent.chat import _choice_of
     from ragnb.agent.state import AgentState, FoundChunk
-    from ragnb.documents.messages import use_language
+    from ragnb.machinery.messages import use_language
     state = AgentState(question="?", options=[FoundChunk(id="a.md#u0", doc_id="a.md")])
     said, done, prompts = iter(["/why", "1"]), [], []
     assert _choice_of(state, lambda p: prompts.append(p) or next(said), print, lambda line: done.append(line) is None).documents == ("a.md",)
@@ -513,7 +513,7 @@ def test_a_question_that_goes_on_is_asked_with_the_one_before(tmp_path):
 
 def test_records_never_replace_a_file_that_they_read(run, tmp_path):
     """`records interpretations.jsonl --out .` replaced its own input → refused before anything is written."""
-    from ragnb.documents.kinds import FILES
+    from ragnb.laws.kinds import FILES
     file = tmp_path / FILES["qa"]
     file.write_text(json.dumps({"title": "휴가", "text": "질문: 연차는 며칠입니까?\n답변: 15일입니다.\n\n질문: 반차는 몇 시간입니까?\n답변: 4시간입니다."}, ensure_ascii=False) + "\n", encoding="utf-8")
     before = file.read_text(encoding="utf-8")

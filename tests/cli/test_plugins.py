@@ -12,13 +12,13 @@ import pytest
 from conftest import one_line, SAMPLE
 
 from ragnb.cli import main
-from ragnb.documents import plugins
+from ragnb.machinery import plugins
 
 MINE = '''
 from llama_index.core.embeddings import MockEmbedding
 from llama_index.core.node_parser import SentenceSplitter
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
-from ragnb.documents.plugins import register
+from ragnb.machinery.plugins import register
 
 
 class Reversed(BaseNodePostprocessor):

@@ -15,7 +15,7 @@ from ragnb import Index, Passage, Pipeline, Span, update_index
 from ragnb.context.builders import cut_passage, cut_to_sentences
 from ragnb.context.labels import passage_article, place_label
 from ragnb.documents.markdown import find_tables
-from ragnb.documents.provisions import provision_label
+from ragnb.laws.provisions import provision_label
 
 ACT = """시험법
 [시행 2031. 1. 1.] [법률 제30113호, 2029. 3. 5., 제정]

@@ -13,13 +13,13 @@ from statute_texts import ACT, DECREE, LEGAL
 from strategies import documents, examples, SLOW
 
 from ragnb import read_documents, sample_data, Span
-from ragnb.documents.catalogue import Catalogue
-from ragnb.documents.citations import find_citations
+from ragnb.laws.catalogue import Catalogue
+from ragnb.laws.citations import find_citations
 from ragnb.documents.forms import plain_text, reading_form
-from ragnb.documents.kinds import detect_kind, records_of
+from ragnb.laws.kinds import detect_kind, records_of
 from ragnb.documents.markdown import find_headings, find_tables
-from ragnb.documents.rulings import qa_pairs
-from ragnb.documents.statutes import parse_statute
+from ragnb.laws.rulings import qa_pairs
+from ragnb.laws.statutes import parse_statute
 from ragnb.documents.text import sentence_spans, word_tokens
 
 FORMS: dict[str, Callable[[str], str]] = {   # One character -> how it is stored

@@ -12,8 +12,8 @@ from strategies import examples
 
 from ragnb.chunking.structure import TextNodeParser
 from ragnb.documents.markdown import find_headings
-from ragnb.documents.records import statute_records
-from ragnb.documents.statutes import parse_statute
+from ragnb.laws.records import statute_records
+from ragnb.laws.statutes import parse_statute
 
 REFERENCES = ["제5조에 따른 등록", "제5조제1항의 등록", "제5조 제1항에 따라", "제5조 및 제6조에 따른 것", "제5조ㆍ제6조", "제5조(등록)에 따른 등록", "제5조(등록)의 규정",
               "제5조(등록), 제6조(취소)를 준용", "제5조(등록) 및 제6조를 준용", "제5조(같은 조 제2호는 제외한다), 제6조", "제5조(제2항은 제외한다)", "제5조부터 제7조까지",

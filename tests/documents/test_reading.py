@@ -16,7 +16,7 @@ from strategies import documents, examples
 
 from ragnb import InputError, ParentChildNodeParser, Pipeline, read_documents, update_index
 from ragnb.documents.files import find_files, LONGEST_HEADER, n_skipped, Problem, read_yaml_header, record_to_document
-from ragnb.documents.halves import CP1252_NOTE, CP949_NOTE, decode_lines, decode_text
+from ragnb.machinery.halves import CP1252_NOTE, CP949_NOTE, decode_lines, decode_text
 
 
 def test_cp949_is_told_of_every_kind_of_text_and_an_older_format_of_its_heir(tmp_path):

@@ -17,7 +17,7 @@ from ragnb.context.builders import BUILDERS, cut_passage, cut_to_sentences, Pass
 from ragnb.context.compress import compress_passages
 from ragnb.context.page_images import page_image
 from ragnb.context.sources import display_docs
-from ragnb.documents.catalogue import Catalogue, updated_catalogue
+from ragnb.laws.catalogue import Catalogue, updated_catalogue
 from ragnb.expansion.chunk_expanders import ChunkExpander
 from ragnb.expansion.fetch import fetch_chunks
 from ragnb.expansion.policies import auto_merge, llm_window, sentence_window, whole_document, with_citations

@@ -354,7 +354,7 @@ def test_a_node_that_does_not_say_where_it_stands_brings_what_is_at_hand():
 
 
 def test_a_catalogue_of_statutes_cites():
-    references = pytest.importorskip("ragnb.documents.catalogue")
+    references = pytest.importorskip("ragnb.laws.catalogue")
     from llama_index.core.schema import Document
 
     text = "휴가법\n[시행 2020. 1. 1.]\n\n" + "\n\n".join(f"제{i}조({t}) {b}" for i, (t, b) in enumerate(

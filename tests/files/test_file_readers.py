@@ -14,7 +14,7 @@ from helpers_ingest import read, write
 
 from ragnb import InputError, read_documents
 from ragnb.documents.readers import read_by_ending
-from ragnb.documents.values import install_command
+from ragnb.machinery.values import install_command
 
 
 def make_docx(path: Path) -> None:

@@ -300,7 +300,7 @@ LOST = ["hidden text was left out (13 characters)", "hidden or struck text was l
 @pytest.mark.parametrize("message", LOST)
 def test_what_is_told_of_a_file_is_translated_behind_its_name(message: str):
     """A pattern that begins with a value could take the name of the file for it."""
-    from ragnb.documents.messages import translated, use_language
+    from ragnb.machinery.messages import translated, use_language
 
     use_language("ko")
     try:

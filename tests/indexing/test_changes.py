@@ -14,10 +14,10 @@ from helpers_ingest import many, plain_words, state, text_of, ToyEmbedding, upda
 
 from ragnb import Index, InputError
 from ragnb.cli import main
-from ragnb.documents import catalogue, statutes
+from ragnb.laws import catalogue, statutes
 from ragnb.indexing.update import IndexUpdate, remove_documents
 from ragnb.indexing import commits
-from ragnb.documents.atomic import WriteLock
+from ragnb.machinery.atomic import WriteLock
 from ragnb.indexing.commits import LOCK
 
 HERE = Path(__file__).resolve().parent

@@ -9,10 +9,10 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 from http_handler import Handler, serving
 
-from ragnb.documents.atomic import LockedError
-from ragnb.indexing.cluster_index import WriterLease
-from ragnb.retrieval.cluster_rows import ClusterState
-from ragnb.retrieval.cluster_store import ClusterStore, replace_state
+from ragnb.machinery.atomic import LockedError
+from ragnb.opensearch.cluster_index import WriterLease
+from ragnb.opensearch.cluster_rows import ClusterState
+from ragnb.opensearch.cluster_store import ClusterStore, replace_state
 
 
 class Forgetful(Handler):

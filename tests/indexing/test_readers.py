@@ -14,7 +14,7 @@ import pytest
 from helpers_ingest import plain_words, state, text_of, ToyEmbedding, update, write
 
 from ragnb import HybridRetriever, Index, IndexMismatchError, InputError, VectorRetriever
-from ragnb.documents.atomic import LockedError, WriteLock
+from ragnb.machinery.atomic import LockedError, WriteLock
 from ragnb.indexing.commits import LOCK
 from ragnb.retrieval.hybrid import WordRetriever
 

@@ -21,7 +21,7 @@ from ragnb.agent.state import AgentState
 from ragnb.agent.steps import ANSWER_PROMPT, is_not_found
 from ragnb.context.compress import Compressor
 from ragnb.context.question_kinds import ask_question_type
-from ragnb.documents.messages import for_question
+from ragnb.machinery.messages import for_question
 from ragnb.expansion.policies import llm_window
 from ragnb.models.llm import fill_prompt, prompt_template, QA_PROMPT
 from ragnb.models.scripted import ScriptedLLM

@@ -22,7 +22,7 @@ from qdrant_client import QdrantClient
 from ragnb import attach, evaluate, InputError, load_dataset, NgramEmbedding, Pipeline, trace
 from ragnb.expansion.foreign import ForeignIndex
 from ragnb.models.scripted import ScriptedLLM
-from ragnb.storage.opensearch import vector_field
+from ragnb.opensearch.client import vector_field
 
 QUESTION = "입사 1년차 직원의 연차는 며칠인가요?"
 DIMS = 64

@@ -17,8 +17,8 @@ from ragnb import (Bm25Retriever, ChromaStore, Conversation, Expander, Hierarchi
                    ParentChildNodeParser, Pipeline, Span, UnitNodeParser, update_index, VectorRetriever)
 from ragnb.cli import main
 from ragnb.context.sources import display_docs
-from ragnb.documents.catalogue import Catalogue
-from ragnb.documents.provisions import cited_spans, look_up_question
+from ragnb.laws.catalogue import Catalogue
+from ragnb.laws.provisions import cited_spans, look_up_question
 from ragnb.expansion.policy import Place, policy_name, QuestionPolicy, resolve_policy
 from ragnb.models.scripted import ScriptedLLM
 from ragnb.retrieval.hierarchical import build_tree

@@ -17,9 +17,9 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from llama_index.core.schema import Document
 from strategies import examples
-from unit_worlds import BruteUnits, document, question, tokens, vector, WORDS, world, written
+from unit_worlds import agree, answers, BruteUnits, by_address, document, many, question, same, tokens, vector, WORDS, world, written
 
-from ragnb import Index, index_documents, Pipeline, Span
+from ragnb import Index, index_documents, Pipeline
 from ragnb.agent.library import Library
 from ragnb.documents.span import id_key
 from ragnb.retrieval import sqlite_units
@@ -35,43 +35,6 @@ def filled(documents, path=":memory:", dense=True) -> SqliteUnits:
     for own in (ids[:2], ids[2:]):
         UnitWriter(units).add(*written({i: documents[i] for i in own}, dense))
     return units
-
-
-def by_address(source, keys) -> list[tuple[str, int]]:
-    """Where the units with these keys are."""
-    ids = source.ids
-    return sorted((ids[k >> SHIFT], k & ((1 << SHIFT) - 1)) for k in np.asarray(keys).tolist())
-
-
-def answers(source, terms, dense, candidates, allowed=None, **options) -> dict:
-    """Every scored unit with its score and its signals."""
-    s = score_units(source, terms, vector(" ".join(terms)).astype(np.float32) if dense else None, candidates, allowed=allowed, **options)
-    return {place: [*map(float, (s.total[i], s.raw[i], s.title[i], s.name[i], *s.words[:, i], *s.vectors[:, i]))]
-            for i, place in enumerate((s.units.ids[k >> SHIFT], k & ((1 << SHIFT) - 1)) for k in s.keys.tolist())}
-
-
-def same(found: dict, wanted: dict) -> None:
-    assert found.keys() == wanted.keys()
-    for place in wanted:
-        assert found[place] == pytest.approx(wanted[place], abs=1e-4), place
-
-
-def agree(source, brute, terms, dense, candidates) -> None:
-    """All calls, and the score."""
-    a, b = source.counts(terms), brute.counts(terms)
-    assert (a.n_units, dict(a.units_with), dict(a.fields)) == (b.n_units, b.units_with, b.fields)
-    assert a.mean_length == pytest.approx(b.mean_length)
-    for k in (1, 3, 50):
-        found, wanted = (by_address(s, s.best_by_words(terms, k, s.counts(terms))) for s in (source, brute))
-        assert found == wanted
-        if dense:
-            q = vector(" ".join(terms)).astype(np.float32)
-            assert by_address(source, source.nearest(q, k)) == by_address(brute, brute.nearest(q, k))
-    for doc_id in [*brute.ids.values(), "nowhere"]:
-        for span in (Span(0, 1), Span(7, 30), Span(0, 10_000), Span(9_000, 9_001)):
-            places = [np.concatenate([np.zeros(0, int), *(np.arange(*r) for r in s.place([(doc_id, span)]).tolist())]) for s in (source, brute)]
-            assert by_address(source, places[0]) == by_address(brute, places[1])
-    same(answers(source, terms, dense, candidates), answers(brute, terms, dense, candidates))
 
 
 @given(world, question, st.booleans(), st.sampled_from([1, 2, 5, None]))
@@ -153,13 +116,6 @@ def test_what_may_not_be_found_is_not_found(documents, terms, data):
     same(found, wanted)
 
 
-def many(n: int = 12, units: int = 70) -> dict:
-    """Documents of more than two blocks."""
-    draw, words = random.Random(5), ["sun", "moon", "star", "rain", "wind", "leaf", "stone", "river"]
-    def text(): return " ".join(draw.choices(words, weights=range(1, 9), k=draw.randint(2, 6)))
-    return {f"d{i:02}": (words[i % 8], [(words[j % 8], [text() for _ in range(units // 7)]) for j in range(7)], bool(i % 2)) for i in range(n)}
-
-
 @pytest.mark.parametrize("kept", [None, 10, 10**9])
 def test_documents_of_many_blocks(monkeypatch, kept):
     """Also where signs are compared, as there are many vectors, which may be kept."""
@@ -224,8 +180,7 @@ def test_readers_see_one_state_while_it_changes(tmp_path):
 KILLED = """
 import os, random, signal, sys
 sys.path[:0] = sys.argv[4:]
-from test_unit_source import many
-from unit_worlds import tokens, written
+from unit_worlds import many, tokens, written
 from ragnb.retrieval.sqlite_units import SqliteUnits, UnitWriter
 draw, documents, units = random.Random(int(sys.argv[2])), many(4), SqliteUnits(sys.argv[1], tokenizer=tokens)
 left = int(sys.argv[3])

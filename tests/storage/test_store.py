@@ -24,7 +24,7 @@ from ragnb.cli import main
 from ragnb.documents.span import parse_address, Spans
 from ragnb.expansion.policy import resolve_policy
 from ragnb.indexing.collections import chroma_names, DEFAULT_COLLECTIONS
-from ragnb.retrieval.cluster_store import ClusterStore
+from ragnb.opensearch.cluster_store import ClusterStore
 from ragnb.retrieval.sqlite_store import SqliteStore, unpacked
 from ragnb.storage.store import ChunkStore, outline_from_json, outline_to_json
 

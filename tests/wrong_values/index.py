@@ -16,8 +16,8 @@ from before_after import item
 
 from ragnb import cli
 from ragnb.context.conversation import Conversation
-from ragnb.documents import atomic
-from ragnb.documents.atomic import write_atomically
+from ragnb.machinery import atomic
+from ragnb.machinery.atomic import write_atomically
 from ragnb.indexing.folder_index import Index
 from ragnb.indexing.update import update_index
 from ragnb.models.calls import CallCache

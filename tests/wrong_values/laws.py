@@ -10,9 +10,9 @@ from llama_index.core import Document
 
 from ragnb import Index, Pipeline, read_documents, update_index
 from ragnb.context.labels import passage_article
-from ragnb.documents.kinds import detect_kind, records_of, write_records
-from ragnb.documents.records import statute_records
-from ragnb.documents.statutes import parse_statute
+from ragnb.laws.kinds import detect_kind, records_of, write_records
+from ragnb.laws.records import statute_records
+from ragnb.laws.statutes import parse_statute
 
 HEAD = """---
 제목: 나루터 안전법
