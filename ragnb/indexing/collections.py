@@ -145,6 +145,7 @@ def _keep_copy(folder: Path, place: str | Path, state: int) -> None:
         database = open_file(folder, read_only=False)
         with database.transaction(write=True):
             database.insert("copy", [(known, state)], replace=True)
+        database.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         database.close()
 
 

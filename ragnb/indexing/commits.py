@@ -164,16 +164,17 @@ class FileWriter(IndexWriter):
     def _commit(self, finished: bool) -> None:
         self.begin()
         write_state(self.database, self.index.manifest, self.index.catalogue, finished)
-        self.database.connection.execute("COMMIT")
+        self.database.commit()
         if finished:
+            with contextlib.suppress(sqlite3.Error):    # readers keep it from being done, or there is no room
+                self.database.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             follow_file(self.index)
 
     def release(self) -> None:
         "Take back what is not committed, release the lock, and remove what was created in vain or left by killed runs."
         folder = self.index.folder
         if (folder / FILE).exists():
-            if self.changing:
-                self.database.connection.execute("ROLLBACK")
+            self.database.rollback()
             if self.database.setting("manifest") is None:
                 self.database.close()
                 _remove_file(folder)
@@ -201,6 +202,7 @@ def _begin(folder: Path, asked: Asked, force: bool) -> FileWriter:
     try:
         made, model = made_anew(folder, asked)
         database.connection.execute("BEGIN IMMEDIATE")
+        database.unsealed = True
         clear_tables(database)
         store = SqliteStore(SqliteUnits(database))
         index = Index(folder, Manifest(describe_parser(made)), made, model, store, partial(read_catalogue, database))

@@ -65,17 +65,15 @@ def word_sum(
 
 def counted(
     table: str,
-    check: str = "{row}.crc",   # SQL of the checksum of a row
-) -> str:                       # SQL
+) -> str:         # SQL
     "Keep the number of the rows of a table, and the sum of their checksums."
-    new, old = check.format(row="new"), check.format(row="old")
     change = (f"CREATE TRIGGER IF NOT EXISTS {table}_%s AFTER %s ON {table} "
               f"BEGIN UPDATE total SET %s WHERE name = '{table}'; END;")
     return "\n".join([
         f"INSERT OR IGNORE INTO total VALUES ('{table}', 0, 0);",
-        change % ("in", "INSERT", f"n = n + 1, sum = sum + {new}"),
-        change % ("out", "DELETE", f"n = n - 1, sum = sum - {old}"),
-        change % ("new", "UPDATE", f"sum = sum + {new} - {old}")])
+        change % ("in", "INSERT", "n = n + 1, sum = sum + new.crc"),
+        change % ("out", "DELETE", "n = n - 1, sum = sum - old.crc"),
+        change % ("new", "UPDATE", "sum = sum + new.crc - old.crc")])
 
 # %% ../../nbs/40_retrieval/12_sqlite_units.ipynb #e462e05b
 BLOCK: int = 16   # Units in a row of the table `block`
@@ -104,12 +102,9 @@ CREATE INDEX IF NOT EXISTS word_mark ON word (mark);    -- a second way to a wor
 CREATE VIRTUAL TABLE IF NOT EXISTS unit_words USING fts5(words, content='', tokenize='ascii');   -- rowid: key of a unit
 CREATE VIRTUAL TABLE IF NOT EXISTS unit_terms USING fts5vocab(unit_words, instance);
 CREATE TABLE IF NOT EXISTS page (id INTEGER PRIMARY KEY, crc INTEGER);    -- checksums of the pages of `unit_words`
-INSERT OR IGNORE INTO page SELECT id, row_sum(id, block) FROM unit_words_data;
-CREATE TRIGGER IF NOT EXISTS page_in AFTER INSERT ON unit_words_data
-    BEGIN INSERT OR REPLACE INTO page VALUES (new.id, row_sum(new.id, new.block)); END;
-CREATE TRIGGER IF NOT EXISTS page_out AFTER DELETE ON unit_words_data BEGIN DELETE FROM page WHERE id = old.id; END;
-""" + "".join(map(counted, ("about", "document", "word"))) + counted(
-    "unit_words_idx", "row_sum({row}.segid, {row}.term, {row}.pgno)")
+INSERT INTO page SELECT id, row_sum(id, block) FROM unit_words_data;
+INSERT INTO total VALUES ('unit_words_idx', 0, 0);
+""" + "".join(map(counted, ("about", "document", "word")))
 
 # %% ../../nbs/40_retrieval/12_sqlite_units.ipynb #40013440
 _UNHARMED = "locked", "readonly", "unable to open", "full", "I/O", "fts5", "interrupted"
@@ -145,6 +140,7 @@ class Database:
         self.path, self.wait, self.schema, self.read_only = str(path), wait, schema, read_only
         self._own, self._lock = threading.local(), threading.RLock()
         self._names: dict[str, list[str]] = {}    # Columns by table
+        self.unsealed = False    # FTS5 has pages in this transaction whose checksums are not written yet
         self._shared = self._open() if self.path == ":memory:" else None
 
     def __repr__(self) -> str:
@@ -153,7 +149,7 @@ class Database:
     def _connect(self, options: str = "") -> sqlite3.Connection:
         uri = f"{Path(self.path).resolve().as_uri()}?{options}" if options else self.path
         db = sqlite3.connect(uri, timeout=self.wait, isolation_level=None, check_same_thread=False, uri=bool(options))
-        db.create_function("row_sum", -1, row_sum, deterministic=True)
+        db.create_function("row_sum", -1, row_sum)
         return db
 
     def _open(self) -> sqlite3.Connection:
@@ -218,13 +214,52 @@ class Database:
             db.execute("BEGIN IMMEDIATE" if write else "BEGIN")
             try:
                 yield db
-                db.execute("COMMIT")
+                self.commit()
             except BaseException as error:
-                if db.in_transaction:    # a full disk has ended it
-                    db.execute("ROLLBACK")
+                self.rollback()
                 if is_damage(error):
                     raise damaged(Path(self.path).parent, error) from error
                 raise
+
+    def commit(self) -> None:
+        "Commit a transaction."
+        if self.unsealed:
+            self._seal()
+        self.connection.execute("COMMIT")
+
+    def rollback(self) -> None:
+        "Take a transaction back, if there is one: a full disk has ended it."
+        self.unsealed = False
+        if self.connection.in_transaction:
+            self.connection.execute("ROLLBACK")
+
+    def unseal(self) -> None:
+        "Check all pages of FTS5 before the first change of a transaction: what is damaged gets no new checksum."
+        if not self.unsealed:
+            pages, starts = self._pages()
+            if pages != dict(self.connection.execute("SELECT id, crc FROM page")):
+                raise self.damage("a row of unit_words has changed")
+            self.check_total("unit_words_idx", starts)
+            self.unsealed = True
+
+    def _pages(self) -> tuple[dict[int, int], list[int]]:
+        "Compute the checksums of the pages of FTS5, and of the words at which they begin."
+        pages = self.connection.execute("SELECT id, block FROM unit_words_data")
+        starts = self.connection.execute("SELECT segid, term, pgno FROM unit_words_idx")
+        return {number: row_sum(number, block) for number, block in pages}, [row_sum(*start) for start in starts]
+
+    def _seal(self) -> None:
+        "Write the checksums of the pages of FTS5 that have changed."
+        db = self.connection
+        db.execute("SAVEPOINT seal")    # lets FTS5 write what it keeps in memory
+        db.execute("RELEASE seal")
+        pages, starts = self._pages()
+        stored = dict(db.execute("SELECT id, crc FROM page"))
+        db.executemany("DELETE FROM page WHERE id = ?", [[number] for number in stored if number not in pages])
+        new = [(number, crc) for number, crc in pages.items() if stored.get(number) != crc]
+        db.executemany("REPLACE INTO page VALUES (?, ?)", new)
+        db.execute("UPDATE total SET n = ?, sum = ? WHERE name = 'unit_words_idx'", [len(starts), sum(starts)])
+        self.unsealed = False
 
     def damage(
         self,
@@ -596,6 +631,8 @@ class WordSearch(SqliteState):
     ) -> None:                    # `IndexMismatchError`
         "Compare the pages of FTS5 that contain words with their checksums, once for each state."
         held, database = self.held, self.database
+        if database.unsealed:    # a writer asks for its own changes
+            return
         if held.segments is None:
             held.segments = self._segments()
         new = [number for number in numbers if number not in held.sound]
@@ -632,7 +669,9 @@ class WordSearch(SqliteState):
         blocks = np.stack([ranges[:, 0] // BLOCK, (ranges[:, 1] - 1) // BLOCK + 1], axis=1)
         runs = [np.arange(a, b) for a, b in blocks.tolist()]
         wanted = np.unique(np.concatenate([np.zeros(0, np.int64), *runs])) * BLOCK
-        rows = self.database.rows("key, rows, tokens, norms", "block", "key", wanted.tolist(), True)
+        last, sizes = (1 << SHIFT) - 1, self.held.sizes     # a range may go past the end of its document
+        wanted = [key for key in wanted.tolist() if key & last < sizes.get(key >> SHIFT, 0)]
+        rows = self.database.rows("key, rows, tokens, norms", "block", "key", wanted, True)
         keys = [key for key, _, _, _ in rows]
         tables = [table for _, table, _, _ in rows]
         tokens = [numbers for _, _, numbers, _ in rows if whole]
@@ -769,6 +808,7 @@ class UnitWriter:
                  [name for o in outlines for name, _ in o.sections]]
         try:
             with self.database.transaction(write=True):
+                self.database.unseal()
                 about = self.units.about()
                 vectors = node_vectors(flat, int(about.get("dims", 0)) if about.get("units") else None)
                 self._remove(list(found))
@@ -796,6 +836,7 @@ class UnitWriter:
             held = {i for i, in self.database.rows("id", "document", "id", ids)}
             if unknown := [i for i in ids if i not in held]:
                 raise MissingChunkError(f"the index has no document {unknown[0]!r} to remove")
+            self.database.unseal()
             self._remove(ids)
             self._tell({"generation": int(self.units.about().get("generation", 0)) + 1})
 
