@@ -15,6 +15,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,8 +23,9 @@ import numpy as np
 from llama_index.core.schema import TextNode
 
 # %% auto #0
-__all__ = ['BLOCK', 'NEAR', 'LAYOUT', 'WORD_SUM', 'SCHEMA', 'FEW', 'KEPT', 'row_sum', 'word_sum', 'counted', 'is_damage',
-           'damaged', 'Database', 'HeldDocument', 'HeldUnits', 'SqliteState', 'WordSearch', 'SqliteUnits', 'UnitWriter']
+__all__ = ['BLOCK', 'NEAR', 'LAYOUT', 'WORD_SUM', 'SCHEMA', 'FEW', 'KEPT', 'row_sum', 'are_integers', 'word_sum', 'counted',
+           'is_damage', 'damaged', 'Database', 'HeldDocument', 'HeldUnits', 'SqliteState', 'WordSearch', 'SqliteUnits',
+           'UnitWriter']
 
 # %% ../../nbs/40_retrieval/12_sqlite_units.ipynb #b8228da7
 from ..machinery.markup import one_line
@@ -49,6 +51,13 @@ def row_sum(
         data = value if isinstance(value, bytes) else str(value).encode()
         out = zlib.crc32(data, zlib.crc32(b"%d" % len(data), out))    # with its length: where a value ends counts
     return out
+
+
+def are_integers(
+    values: Iterable[object],
+) -> bool:
+    "Check that no number of a row has become something else."
+    return all(type(value) is int for value in values)
 
 
 def word_sum(
@@ -347,7 +356,7 @@ class Database:
     ) -> None:                  # `IndexMismatchError`
         "Check that no row of a table is lost."
         total = self.connection.execute("SELECT n, sum FROM total WHERE name = ?", [table]).fetchone()
-        if total != (len(sums), sum(sums)):
+        if not are_integers(sums) or total != (len(sums), sum(sums)):
             raise self.damage(f"a row of {table} is lost")
 
     def setting(
@@ -534,6 +543,8 @@ class SqliteState(UnitSource):
         held = self.held
         if held.keeps[0]:
             return held.codes[held.rows_of(keys)]
+        if not held.dims:
+            return np.zeros((len(keys), 0), np.int8)
         firsts, owners = np.unique(keys - keys % NEAR, return_inverse=True)
         rows = [codes for codes, in self.database.rows("codes", "vector", "key", firsts.tolist(), True)]
         starts = (keys % NEAR * held.dims).tolist()
@@ -547,7 +558,7 @@ class SqliteState(UnitSource):
     ) -> list[tuple[str, int, int, int, int]]:    # Word, number, how many units, titles and names contain it
         "Read words; one that is not found is looked up in a second way."
         values = list(values)
-        columns = "word, id, mark, crc, units, titles, names"
+        columns = "word, id, mark, units, titles, names, crc"
         with self.snapshot():
             rows = list(self.database.asked(columns, "word", key, values))
             found = {row[key == "id"] for row in rows}
@@ -556,10 +567,11 @@ class SqliteState(UnitSource):
             lost = missing if key == "id" else {word for word, in others}.intersection(missing)
         if lost:
             raise self.database.damage("a row of word is lost")
-        for word, number, mark, crc, *counts in rows:
-            if mark != row_sum(word) or crc != word_sum(mark, number, *counts):
+        for word, *numbers, crc in rows:
+            number, mark, *counts = numbers
+            if not are_integers(numbers) or mark != row_sum(word) or crc != word_sum(mark, number, *counts):
                 raise self.database.damage("a row of word has changed")
-        return [(word, number, *counts) for word, number, _, _, *counts in rows]
+        return [(word, number, *counts) for word, number, _, *counts, _ in rows]
 
 # %% ../../nbs/40_retrieval/12_sqlite_units.ipynb #d9344eb7
 _WORTH = 20_000   # Postings that are left: fewer are simply read
@@ -734,17 +746,17 @@ class SqliteUnits(WordSearch):
 
     def _vocabulary(self) -> dict[str, int]:
         "Read all words, and how many units contain each."
-        rows = self.database.connection.execute("SELECT word, id, mark, crc, units, titles, names FROM word").fetchall()
-        if not rows:
-            self.database.check_total("word", [])
-            return {}
-        words, ids, marks, crcs, *counts = zip(*rows)
-        table = np.array([marks, ids, *counts, crcs], np.int64)
-        if list(map(row_sum, words)) != list(marks) or not np.array_equal(word_sum(*table[:5]), table[5]):
+        with self.snapshot() as db:
+            rows = db.execute("SELECT word, mark, id, units, titles, names, crc FROM word").fetchall()
+            self.database.check_total("word", [row[-1] for row in rows])
+        marks = [row_sum(word) for word, *_ in rows]
+        numbers = [row[1:] for row in rows]
+        if not are_integers(chain.from_iterable(numbers)) or marks != [row[0] for row in numbers]:
             raise self.database.damage("a row of word has changed")
-        self.database.check_total("word", crcs)
-        units, titles, names = counts
-        return {w: n for w, n, *others in zip(words, units, titles, names) if n or any(others)}
+        columns = np.array(numbers, np.int64).reshape(-1, 6).T
+        if not np.array_equal(word_sum(*columns[:5]), columns[5]):
+            raise self.database.damage("a row of word has changed")
+        return {word: units for word, _, _, units, titles, names, _ in rows if units or titles or names}
 
     def holding(self, words: Sequence[str]) -> np.ndarray:
         numbers = {word: number for word, number, *_ in self.words("word", dict.fromkeys(words))}

@@ -231,7 +231,7 @@ def check_ins(n_batches: int, size: int = 100, **options: float) -> list[int]:
     """Chunks that were done at each saving of a run."""
     outline, nodes = Outline("d", 1), [TextNode(text="x")] * size
     report, at = SimpleNamespace(chunks=0), []
-    run = SimpleNamespace(report=report, writer=SimpleNamespace(saved=True, stage=int, check_in=lambda: at.append(report.chunks)),
+    run = SimpleNamespace(report=report, writer=SimpleNamespace(begin=int, save=lambda: at.append(report.chunks)),
                           index=SimpleNamespace(store=SimpleNamespace(put=lambda *_: None), manifest=SimpleNamespace(documents={})),
                           embedder=SimpleNamespace(embedded=lambda batches, renew: ((b, ()) for b in batches), cache=SimpleNamespace(keep_only=lambda texts: None)))
     bar = SimpleNamespace(update=lambda n: None)
