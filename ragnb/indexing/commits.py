@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ['LOCK', 'write_error', 'FileWriter', 'open_or_create']
 
 # %% ../../nbs/70_indexing/03_commits.ipynb #04dd2612
-from ..machinery.atomic import PRIVATE, why_not_written, WriteError, WriteLock
+from ..machinery.atomic import new_file, PRIVATE, why_not_written, WriteError, WriteLock
 from ..laws.catalogue import Catalogue
 from ..documents.files import Problem
 from ..machinery.servers import ServerAddress
@@ -45,7 +45,7 @@ from ragnb.indexing.folder_index import (
 # %% ../../nbs/70_indexing/03_commits.ipynb #d155b19a
 LOCK: str = "writer.lock"  # In the index folder; locked by the process that writes
 _OWN = re.compile(r"(index|vectors)\.db(-wal|-shm|-journal)?|(writer|contexts\.jsonl)\.lock(\.json)?")
-_LEFT = re.compile(r"\.ragnb-[0-9a-f]+\.tmp|(index|writer|skipped|patterns)\.tmp")    # By killed runs
+_LEFT = re.compile(r"\.ragnb-[0-9a-f]+\.tmp(-wal|-shm|-journal)?|(index|writer|skipped|patterns)\.tmp")    # By killed runs
 _OLDER = re.compile(r"(chroma|embedding|bm25|multiscale)-\d+|((references|generation)-\d+|manifest|pending)\.json|index\.sum"
                     r"|vectors\.f32|(skipped|patterns|writer)\.json|contexts\.lock")
 
@@ -201,14 +201,12 @@ def _begin(folder: Path, asked: Asked, force: bool) -> FileWriter:
         return FileWriter(open_index(folder, database, asked), finished)
     try:
         made, model = made_anew(folder, asked)
-        database.connection.execute("BEGIN IMMEDIATE")
-        database.unsealed = True
-        clear_tables(database)
         store = SqliteStore(SqliteUnits(database))
         index = Index(folder, Manifest(describe_parser(made)), made, model, store, partial(read_catalogue, database))
         index.written = Catalogue()
         return FileWriter(index, finished)
     except BaseException:
+        database.rollback()
         if not finished:
             database.close()
             _remove_file(folder)
@@ -216,20 +214,28 @@ def _begin(folder: Path, asked: Asked, force: bool) -> FileWriter:
 
 
 def _opened(folder: Path, force: bool) -> Database:
-    "Open or create the file of an index for writing; with `force`, replace a damaged one."
+    "Open or create the file of an index for writing; with `force`, empty it in a transaction, or replace a damaged one."
+    database = Database(folder / FILE, schema=TABLES)    # opened on first access
     try:
         if (folder / FILE).exists():
             with reading(folder):
                 open_checked(folder).close()
-                database = Database(folder / FILE, schema=TABLES)
-                stored_manifest(database)
+                if stored_manifest(database) is None or force:
+                    database.connection.execute("BEGIN IMMEDIATE")
+                    database.unsealed = True
+                    clear_tables(database)
                 return database
     except IndexMismatchError:
+        database.rollback()
+        database.close()
         if not force:
             raise
         _remove_file(folder)
-    (folder / FILE).touch(PRIVATE)
-    return Database(folder / FILE, schema=TABLES)
+    with new_file(folder / FILE, PRIVATE) as temporary:    # no file without its tables, also after a kill
+        made = Database(temporary, schema=TABLES)
+        made.create(TABLES)
+        made.close()
+    return database
 
 # %% ../../nbs/70_indexing/03_commits.ipynb #08b96f80
 def open_or_create(

@@ -245,13 +245,19 @@ def write_state(
 
 def clear_tables(
     database: Database,   # In a transaction
-) -> None:
-    "Remove everything; numbers of documents and states continue."
+) -> None:                # `IndexMismatchError` if what stays is damaged
+    "Remove everything but patterns and copies; numbers of documents and states continue."
     db = database.connection
-    for table in ("document", "part", "block", "vector", "word", "stored", "outline", "chunk", "entry", "holding", "model"):
+    kept = {"folder": database.whole("root, told", "folder"), "copy": database.whole("place, generation", "copy"),
+            "about": [("generation", database.setting("generation") or 0)]}
+    for table in ("document", "part", "block", "vector", "word", "stored", "outline", "chunk", "entry", "holding", "model",
+                  *kept):
         db.execute(f"DELETE FROM {table}")
     db.execute("INSERT INTO unit_words (unit_words) VALUES ('delete-all')")
-    db.execute("DELETE FROM about WHERE key != 'generation'")
+    db.execute("DELETE FROM total")     # also what a damaged row has left in it
+    db.executemany("INSERT INTO total VALUES (?, 0, 0)", [[name] for name in re.findall(r"total VALUES \('(\w+)'", TABLES)])
+    for table, rows in kept.items():
+        database.insert(table, rows)
 
 # %% ../../nbs/70_indexing/02_folder_index.ipynb #95d9b38e
 @contextlib.contextmanager
@@ -592,7 +598,7 @@ def open_checked(
         version, = database.connection.execute("PRAGMA user_version").fetchone()
         if version != LAYOUT and database.connection.execute("SELECT 1 FROM sqlite_master").fetchone():
             raise older(folder)
-        if version and (known := database.setting("schema")) is not None and known != schema_sum(database):
+        if (known := database.setting("schema")) is not None and known != schema_sum(database):
             raise database.damage("the tables have changed")
     return database
 
@@ -606,7 +612,7 @@ def open_file(
     if not read_only:
         database.close()
         return Database(Path(folder) / FILE, schema=TABLES)
-    if not database.connection.execute("PRAGMA user_version").fetchone()[0] or database.setting("finished") is None:
+    if database.setting("finished") is None:
         raise InputError(f"the run that makes the index in {str(folder)!r} has not finished: "
                          f"run `ragnb index PATH --index {folder}` again")
     return database

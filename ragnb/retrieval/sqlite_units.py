@@ -237,9 +237,10 @@ class Database:
         self.connection.execute("COMMIT")
 
     def rollback(self) -> None:
-        "Take a transaction back, if there is one: a full disk has ended it."
+        "Take the transaction of this thread back, if there is one: a full disk has ended it."
         self.unsealed = False
-        if self.connection.in_transaction:
+        db = self._shared or getattr(self._own, "db", None)
+        if db is not None and db.in_transaction:
             self.connection.execute("ROLLBACK")
 
     def unseal(self) -> None:

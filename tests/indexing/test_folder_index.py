@@ -145,8 +145,8 @@ def test_damage_is_named_and_force_mends_it(whole, tmp_path, damage):
     if damage in HOPELESS:      # the patterns are lost with it
         with pytest.raises(InputError, match="--include none --exclude none"):
             update_index(source, tmp_path / "i", force=True, show_progress=False)
-    index, report = update_index(source, tmp_path / "i", force=True, show_progress=False, include=(), exclude=())
-    assert report.added == 1 and state(index) == wanted
+    index, counts, _ = update(source, tmp_path / "i", "ngram", force=True, include=(), exclude=())
+    assert counts == (1, 0, 0, 0) and state(index) == wanted
 
 
 FILES = {"인사/휴가규정.md": "---\n부서: 인사 팀\ntitle: 휴가 규정\n---\n# 휴가 규정\n\n" + "".join(
