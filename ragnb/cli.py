@@ -238,7 +238,7 @@ class _Command(NamedTuple):
         def run(ctx: Context, help: bool, **given: Any) -> None:
             given = _checked(ctx, given)
             for place in given.get("imported") or ():     # here, and in the processes of --workers
-                from ragnb.machinery.plugins import import_plugins, IMPORTED
+                from ragnb.machinery.registry import import_plugins, IMPORTED
                 import_plugins(place)
                 file = str(Path(place).resolve()) if place.endswith(".py") else place
                 known = filter(None, os.environ.get(IMPORTED, "").split(os.pathsep))
