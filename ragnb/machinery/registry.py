@@ -25,7 +25,7 @@ __all__ = ['KINDS', 'PLUGIN_GROUPS', 'IMPORTED', 'PACKAGE', 'SHEDS', 'Part', 're
 
 # %% ../../nbs/95_machinery/04_registry.ipynb #8e56e768
 KINDS: tuple[str, ...] = ("splitter", "embedding", "retriever", "reranker", "policy", "builder", "compressor",
-                          "format", "address", "command")
+                          "format", "address", "option", "command")
 PLUGIN_GROUPS: tuple[str, ...] = ("ragnb.plugins", "ragnb.sheds")   # Entry points: each names a module
 IMPORTED: str = "RAGNB_IMPORT"        # Environment: files of `--import`, for the processes of `--workers` too
 
@@ -41,6 +41,7 @@ class Part(NamedTuple):
     needs: tuple[str, ...] = ()    # What it cannot work without: "level", "documents", "units", "model"
     extra: str = ""                # What to install for it; "" for nothing
     example: str = ""              # Of a command
+    rank: int = 0                  # Of a command: its place in the short help; 0 for none
 
     @property
     def module(self) -> str:
@@ -91,6 +92,7 @@ def register(
     needs: tuple[str, ...] = (),    # "level", "documents", "units", "model"
     extra: str = "",        # What to install for it
     example: str = "",      # Of a command
+    rank: int = 0,          # Of a command: its place in the short help
 ) -> Callable[[_F], _F]:    # A decorator of the function or class that makes the part
     "Give a part a name."
     if kind not in KINDS:
@@ -104,7 +106,7 @@ def register(
         place = f"{make.__module__}:{make.__qualname__}"
         if not place.startswith("ragnb."):
             _read_own()           # the names of ragnb
-        part = Part(kind, name, place, argument, help, korean, needs, extra, example)
+        part = Part(kind, name, place, argument, help, korean, needs, extra, example, rank)
         if _add(part) is part:
             _FUNCTIONS[kind, name] = make
         return make
@@ -253,7 +255,7 @@ def plugin_spec(made: object) -> str:  # '' for what no plugin has made
 
 # %% ../../nbs/95_machinery/04_registry.ipynb #52cd0820
 SHEDS: dict[str, str] = {   # Package -> names that it registers
-    "agent": "chat mcp",
+    "agent": "chat mcp collections",
     "evaluation": "demo eval tune decide questions strategy",
     "files": ".pdf .html .htm .docx .pptx .xlsx .csv .hwp .hwpx .eml",
     "opensearch": "opensearch",
