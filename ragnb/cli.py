@@ -490,7 +490,7 @@ def _found_settings(
     if "question" in given and given.get("llm", "") is None:   # a model needs all of LlamaIndex anyway
         from ragnb.machinery.deferred import defer_for_question
         defer_for_question()
-    if not issubclass(options, SettingsOptions):
+    if "settings" not in given:
         return "", {}, {}
     place, line = settings_place(given), given["strategy"]
     _note_unread(given, place)

@@ -21,7 +21,8 @@ from .values import InputError
 
 # %% auto #0
 __all__ = ['KINDS', 'PLUGIN_GROUPS', 'IMPORTED', 'PACKAGE', 'SHEDS', 'Part', 'register', 'read_parts', 'import_plugins',
-           'find_part', 'parts_of', 'make_part', 'plugin_spec', 'told_absent', 'told_usual', 'usages', 'told_plugins']
+           'find_part', 'parts_of', 'make_part', 'plugin_spec', 'told_absent', 'opener', 'told_usual', 'usages',
+           'told_plugins']
 
 # %% ../../nbs/95_machinery/04_registry.ipynb #8e56e768
 KINDS: tuple[str, ...] = ("splitter", "embedding", "retriever", "reranker", "policy", "builder", "compressor",
@@ -258,7 +259,7 @@ SHEDS: dict[str, str] = {   # Package -> names that it registers
     "agent": "chat mcp collections",
     "evaluation": "demo eval tune decide questions strategy",
     "files": ".pdf .html .htm .docx .pptx .xlsx .csv .hwp .hwpx .eml",
-    "opensearch": "opensearch",
+    "opensearch": "opensearch opensearchs",
     "serve": "serve",
 }
 
@@ -270,6 +271,17 @@ def told_absent(
     homes = [shed for shed, names in SHEDS.items() if name in names.split()]
     gone = [shed for shed in homes if not (PACKAGE / shed).is_dir()]
     return f"{name} belongs to ragnb.{gone[0]}, which this installation does not have" if gone else ""
+
+
+def opener(
+    place: str | Path,   # An address such as opensearch://localhost:9200/docs
+) -> Any:                # What its part offers: `open`, `open_writer`, `foreign`; `InputError` for another scheme
+    "Find what opens an address."
+    scheme = str(place).strip().partition("://")[0].lower()
+    part = find_part("address", scheme)
+    if part is None:
+        raise InputError(told_absent(scheme) or f"no part of ragnb opens an address of {scheme!r}")
+    return part.load()
 
 
 def told_usual(
