@@ -43,7 +43,7 @@ __all__ = ['JsonFlag', 'QuietFlag', 'WhereOption', 'HistoryFile', 'one_row', 'pr
            'open_indexes', 'ServerOptions', 'EmbeddingOptions', 'ModelOptions', 'resolve_model', 'embedding_options',
            'embedding_url', 'typed_command', 'problem_line', 'print_problems', 'SourceOptions', 'InfoOptions',
            'RemoveOptions', 'RetrievalOptions', 'LayoutOptions', 'AskOptions', 'retrieval_arguments', 'answer_facts',
-           'load_conversation', 'RecordOptions', 'ShellOptions']
+           'load_conversation', 'ShellOptions']
 
 # %% ../nbs/99_cli/01_cli.ipynb #0e915b38
 from .machinery.atomic import check_page
@@ -1130,31 +1130,6 @@ def _trace(args: AskOptions) -> None:
         print_text(trace(answer).table(), "", answer.context.text, sep="\n")
     if error is not None:
         raise error
-
-# %% ../nbs/99_cli/01_cli.ipynb #7981373e
-class RecordOptions(Options):
-    "Raw texts, and where their records go."
-    files: Annotated[list[str], Argument(metavar="FILE", help="Raw texts: files or folders. JSON can contain parts "
-        "(질의요지, 회답) or articles (조문) instead of a text.")]
-    out: Annotated[str, Option(metavar="DIR", help="Folder for one JSONL file of each kind.")]
-    kind: Annotated[str | None, Option(help="statute, interpretation, ruling or qa (default: detected for each "
-        "text).")] = None
-    domain: Annotated[str | None, Option(help="Collection, such as hr_labor, written into every row.")] = None
-    json: JsonFlag = False
-
-
-@register("command", "records", example="ragnb records law.txt --out records",
-          help="Turn raw statutes, rulings and Q&A into JSONL.", korean="법령, 판례, 문답의 원문을 JSONL로 바꿉니다.")
-def _records(args: RecordOptions) -> None:
-    "Turn raw statutes, rulings and Q&A into JSONL."
-    from ragnb.laws.kinds import write_records
-    problems: list[Any] = []
-    written = write_records(args.files, args.out, problems, args.kind, args.domain or "")
-    if args.json:
-        return print_json({"out": args.out, "rows": written, "skipped": [str(p) for p in problems]})
-    for name, rows in written.items():
-        print_text(f"{name}:", said_count(rows, "record"))
-    print_problems(problems)
 
 # %% ../nbs/99_cli/01_cli.ipynb #ef8bf853
 class ShellOptions(Options):

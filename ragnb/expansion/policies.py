@@ -25,7 +25,7 @@ from ..machinery.messages import for_question, in_both, say
 from ..machinery.registry import register
 from ..documents.span import Address, covering, InputError, Outline, Span
 from ..documents.text import tokenizer as named_tokenizer
-from ..laws.catalogue import Catalogue
+from ..documents.kinds import Places
 from ..chunking.base import parent_index
 from ..retrieval.arguments import check_counts, is_number
 from ragnb.expansion.policy import (
@@ -443,16 +443,15 @@ def with_citations(
 # %% ../../nbs/50_expansion/06_policies.ipynb #34f6068c
 @register("policy", "citations", "[:DEPTH]", help="what is cited, so many steps far", korean="인용한 곳을 이만큼 따라가서",
           needs=("documents",))
-def _citations(depth: int = 1, catalogue: Catalogue | Callable[..., Any] | None = None) -> Policy:
+def _citations(depth: int = 1, catalogue: Places | Callable[..., Any] | None = None) -> Policy:
     "The citations policy of a catalogue, or of a citing function."
     if catalogue is None:
         raise InputError("the citations policy needs a catalogue: resolve_policy('citations', catalogue=…)")
     if callable(catalogue):
         return with_citations(catalogue, depth)
-    from ragnb.laws.provisions import cited_spans
 
     def cite(doc_id: str, span: Span) -> list[Place]:
-        return [Place(*p) for p in cited_spans(doc_id, span, catalogue)]
+        return [Place(*p) for p in catalogue.cited(doc_id, span)]
     return with_citations(cite, depth)
 
 # %% ../../nbs/50_expansion/06_policies.ipynb #1636cf46

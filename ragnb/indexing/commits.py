@@ -27,7 +27,7 @@ __all__ = ['LOCK', 'write_error', 'FileWriter', 'open_or_create']
 
 # %% ../../nbs/70_indexing/03_commits.ipynb #04dd2612
 from ..machinery.atomic import PRIVATE, why_not_written, WriteError, WriteLock
-from ..laws.catalogue import Catalogue
+from ..documents.kinds import Catalogue
 from ..documents.files import Problem
 from ..machinery.registry import opener
 from ..machinery.servers import ServerAddress
