@@ -86,6 +86,15 @@ class _TextPage:
         self.handle = ctypes.cast(textpage.raw, ctypes.c_void_p).value
         self.n_chars = textpage.count_chars()
 
+    def codes(self) -> np.ndarray:
+        "The code of each character: from the text of the page, if that has a code for each."
+        buffer = ctypes.create_string_buffer(2 * self.n_chars + 2)
+        n_written = _call("FPDFText_GetText", ctypes.c_int, ctypes.c_int, ctypes.c_void_p)(
+            self.handle, 0, self.n_chars, ctypes.addressof(buffer))
+        if n_written == self.n_chars + 1:
+            return np.frombuffer(buffer, "<u2", self.n_chars).astype(int)
+        return self.values("FPDFText_GetUnicode", ctypes.c_uint, range(self.n_chars)).astype(int)
+
     def values(self, name: str, result: Any, places: Sequence[int]) -> np.ndarray:
         "What a function returns for each character."
         return np.array([*map(_call(name, result), repeat(self.handle), places)])
@@ -100,20 +109,22 @@ class _TextPage:
         return out.astype(float), np.array(done, bool)
 
 
-_BLANKS = (9, 10, 13, 32, 160, 0x3000)
-_HYPHENS = (2, 0xAD, 0xFFFE)   # What PDFium gives for a hyphen at a line end
-_NO_LETTER = (0, 0xFFFF)
+_LETTER, _BLANK, _NOTHING, _HIGH, _LOW = range(5)
+_KINDS = np.zeros(0x10001, np.uint8)     # Of codes; the last is for all that are longer
+_KINDS[[9, 10, 13, 32, 160, 0x3000]] = _BLANK
+_KINDS[[0, 0xFFFF]] = _NOTHING
+_KINDS[0xD800:0xDC00] = _HIGH
+_KINDS[0xDC00:0xE000] = _LOW
 
 
-def _letter_codes(codes: np.ndarray) -> np.ndarray:
-    "Codes of letters: 0 for half a letter, and for codes without one."
-    codes = np.where(np.isin(codes, _HYPHENS), ord("-"), codes)
-    high = (codes >= 0xD800) & (codes < 0xDC00)
-    low = (codes >= 0xDC00) & (codes < 0xE000)
-    pairs = np.flatnonzero(high[:-1] & low[1:])
-    whole = 0x10000 + ((codes[pairs] - 0xD800) << 10) + codes[pairs + 1] - 0xDC00
-    letters = np.where(high | low | np.isin(codes, _NO_LETTER), 0, codes)
-    letters[pairs + 1] = whole
+def _letters(codes: np.ndarray, kinds: np.ndarray) -> np.ndarray:
+    "The code of the letter at each place: 0 for a blank and for half a letter."
+    letters = np.where(kinds == _LETTER, codes, 0)
+    for hyphen in (2, 0xAD, 0xFFFE):      # What PDFium gives for a hyphen at a line end
+        letters[codes == hyphen] = ord("-")
+    if (kinds == _HIGH).any():
+        first = np.flatnonzero((kinds[:-1] == _HIGH) & (kinds[1:] == _LOW))
+        letters[first + 1] = 0x10000 + ((codes[first] - 0xD800) << 10) + codes[first + 1] - 0xDC00
     return letters
 
 # %% ../../nbs/88_files/20_pdf_text.ipynb #9befb84a
@@ -160,9 +171,9 @@ def page_glyphs(
 ) -> PageGlyphs:
     "Read the characters of a page."
     page = _TextPage(textpage)
-    codes = page.values("FPDFText_GetUnicode", ctypes.c_uint, range(page.n_chars)).astype(int)
-    is_blank = np.isin(codes, _BLANKS)
-    letters = np.where(is_blank, 0, _letter_codes(codes))
+    codes = page.codes()
+    kinds = _KINDS[np.minimum(codes, len(_KINDS) - 1)]
+    letters = _letters(codes, kinds)
     places = np.flatnonzero(letters)
     boxes, has_box = page.records("FPDFText_GetLooseCharBox", places.tolist(), 4)
     across = (boxes[:, 0] + boxes[:, 2]) / 2
@@ -174,10 +185,10 @@ def page_glyphs(
     edges = _turned(boxes, np.maximum(turns, 0), mirrored)
     is_kept = (turns >= 0) & (edges[1] - edges[0] >= 0.01) & (edges[3] - edges[2] >= 0.5)
     places = places[is_kept]
-    blank, ends = _blanks(page, np.flatnonzero(is_blank), places)
+    blank, ends = _blanks(page, np.flatnonzero(kinds == _BLANK), places)
     values = [*(edge[is_kept] for edge in edges), letters[places], sizes[is_kept], places, blank, ends]
     turned = {turn: Glyphs(*(part[turns[is_kept] == turn] for part in values)) for turn in range(4)}
-    return PageGlyphs(turned, int(np.isin(codes, _NO_LETTER).sum()), int((turns < 0).sum()))
+    return PageGlyphs(turned, int((kinds == _NOTHING).sum()), int((turns < 0).sum()))
 
 
 def _blanks(page: _TextPage, blanks: np.ndarray, places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -315,10 +326,6 @@ class _Row:
         self.runs.append(run)
         return True
 
-    def places(self) -> np.ndarray:
-        "The numbers of its characters."
-        return np.concatenate([np.arange(run.start, run.end) for run in self.runs])
-
 
 def _rows(runs: Sequence[_Run]) -> list[np.ndarray]:
     "The characters at one height, from the top of the page; text that is drawn over other text is a separate row."
@@ -327,7 +334,8 @@ def _rows(runs: Sequence[_Run]) -> list[np.ndarray]:
         near = [row for row in rows[-4:] if row.middle - run.middle < 0.45 * min(run.height, row.height)]
         if not any(row.add(run) for row in near):
             rows.append(_Row(run))
-    return [row.places() for row in rows]
+    places = np.arange(max(run.end for run in runs))
+    return [np.concatenate([places[run.start:run.end] for run in row.runs]) for row in rows]
 
 
 def _median(values: np.ndarray) -> float:
