@@ -8,7 +8,7 @@ from __future__ import annotations
 import ctypes
 import math
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -162,18 +162,16 @@ class Net:
         return self.owners[row][column] if is_inside else None
 
 
-def _by_place(bars: Sequence[Bar]) -> dict[int, list[Bar]]:
-    "Each place near a bar, in points -> the bars there."
-    near: dict[int, list[Bar]] = defaultdict(list)
-    for bar in bars:
-        for place in range(math.floor(bar[0] - _NEAR), math.ceil(bar[0] + _NEAR) + 1):
-            near[place].append(bar)
-    return near
-
-
-def _covers(bars: dict[int, list[Bar]], place: float, middle: float) -> bool:
-    "True where a bar at a place reaches over a middle."
-    return any(start - 1 <= middle <= end + 1 for _, start, end in bars.get(round(place), ()))
+def _walls(bars: Sequence[Bar], edges: Sequence[float], middles: Sequence[float]) -> list[list[bool]]:
+    "Of each edge between boxes and each middle of a box: whether a bar is there."
+    walls = np.zeros((len(edges), len(middles)), bool)
+    near = [round(edge) for edge in edges]
+    for place, start, end in bars:
+        first = bisect_left(near, math.floor(place - _NEAR))
+        last = bisect_right(near, math.ceil(place + _NEAR))
+        if first < last:
+            walls[first:last, bisect_left(middles, start - 1):bisect_right(middles, end + 1)] = True
+    return walls.tolist()
 
 
 def _net_cells(net: Rules) -> Net | None:
@@ -188,8 +186,8 @@ def _net_cells(net: Rules) -> Net | None:
     n_columns = len(across)
     if n_rows < 2 or n_columns < 2 or n_rows * n_columns >= MOST_BOXES:
         return None
-    walls = _by_place(upright)
-    floors = _by_place(level)
+    walls = _walls(upright, columns, down[::-1])     # From the bottom
+    floors = _walls(level, heights, across)          # From the bottom
     owners = [[-1] * n_columns for _ in down]
     cells: list[Cell] = []
     for row in range(n_rows):
@@ -197,10 +195,10 @@ def _net_cells(net: Rules) -> Net | None:
             if owners[row][column] >= 0:
                 continue
             right = column + 1
-            while right < n_columns and owners[row][right] < 0 and not _covers(walls, columns[right], down[row]):
+            while right < n_columns and owners[row][right] < 0 and not walls[right][-1 - row]:
                 right += 1
             bottom = row + 1
-            while bottom < n_rows and not any(_covers(floors, rows[bottom], across[n]) for n in range(column, right)):
+            while bottom < n_rows and not any(floors[-1 - bottom][column:right]):
                 bottom += 1
             for below in range(row, bottom):
                 for beside in range(column, right):

@@ -155,6 +155,8 @@ def _turned(
 ) -> list[np.ndarray]:   # Left, right, bottom, top on a page that is turned back, or mirrored back
     "Turn boxes back."
     left, top, right, bottom = boxes.T
+    if not (turns.any() or mirrored.any()):
+        return [left, right, bottom, top]
     is_flipped = (turns == 2) ^ (mirrored & (turns % 2 == 0))
     across = (left, right), (-top, -bottom), (-right, -left), (bottom, top)
     x0 = np.choose(turns, [start for start, _ in across])
@@ -186,8 +188,8 @@ def page_glyphs(
     is_kept = (turns >= 0) & (edges[1] - edges[0] >= 0.01) & (edges[3] - edges[2] >= 0.5)
     places = places[is_kept]
     blank, ends = _blanks(page, np.flatnonzero(kinds == _BLANK), places)
-    values = [*(edge[is_kept] for edge in edges), letters[places], sizes[is_kept], places, blank, ends]
-    turned = {turn: Glyphs(*(part[turns[is_kept] == turn] for part in values)) for turn in range(4)}
+    seen = Glyphs(*(edge[is_kept] for edge in edges), letters[places], sizes[is_kept], places, blank, ends)
+    turned = {turn: seen.take(np.flatnonzero(turns[is_kept] == turn)) for turn in range(4)}
     return PageGlyphs(turned, int((kinds == _NOTHING).sum()), int((turns < 0).sum()))
 
 
@@ -320,9 +322,10 @@ class _Row:
     def add(self, run: _Run) -> bool:
         "Add a run, unless it is there already; False where its place has other text."
         for other in self.runs:
-            overlap = min(run.x1, other.x1) - max(run.x0, other.x0)
-            if overlap > 0.5 * min(run.x1 - run.x0, other.x1 - other.x0):
-                return run.text == other.text
+            if other.x0 < run.x1 and run.x0 < other.x1:
+                overlap = min(run.x1, other.x1) - max(run.x0, other.x0)
+                if overlap > 0.5 * min(run.x1 - run.x0, other.x1 - other.x0):
+                    return run.text == other.text
         self.runs.append(run)
         return True
 
@@ -331,8 +334,10 @@ def _rows(runs: Sequence[_Run]) -> list[np.ndarray]:
     "The characters at one height, from the top of the page; text that is drawn over other text is a separate row."
     rows: list[_Row] = []
     for run in sorted(runs, key=lambda run: -run.middle):
-        near = [row for row in rows[-4:] if row.middle - run.middle < 0.45 * min(run.height, row.height)]
-        if not any(row.add(run) for row in near):
+        for row in rows[-4:]:
+            if row.middle - run.middle < 0.45 * min(run.height, row.height) and row.add(run):
+                break
+        else:
             rows.append(_Row(run))
     places = np.arange(max(run.end for run in runs))
     return [np.concatenate([places[run.start:run.end] for run in row.runs]) for row in rows]
@@ -479,13 +484,16 @@ class _Lines:
     def _is_barred(self, gaps: np.ndarray, before: np.ndarray, bars: np.ndarray) -> np.ndarray:
         "True after a gap with a ruling line in it."
         is_barred = np.zeros(len(gaps), bool)
+        if not len(bars):
+            return is_barred
         wide = np.flatnonzero(gaps > 0.1 * self.height)
-        for row in set(self.row[wide].tolist() if len(bars) else ()):
-            middle = self.middles[row]
-            places = np.sort(bars[(bars[:, 1] - 1 <= middle) & (middle <= bars[:, 2] + 1), 0])
-            inside = wide[(wide >= self.starts[row]) & (wide < self.ends[row])]
-            first = np.searchsorted(places, self.glyphs.x1[before[inside]] - 0.5)
-            is_barred[inside] = first < np.searchsorted(places, self.glyphs.x0[inside] + 0.5, "right")
+        x, bottom, top = bars[np.argsort(bars[:, 0])].T
+        first = np.searchsorted(x, self.glyphs.x1[before[wide]] - 0.5).tolist()
+        last = np.searchsorted(x, self.glyphs.x0[wide] + 0.5, "right").tolist()
+        middles = self.middles[self.row[wide]].tolist()
+        for place, start, end, middle in zip(wide.tolist(), first, last, middles):
+            if start < end:
+                is_barred[place] = ((bottom[start:end] - 1 <= middle) & (middle <= top[start:end] + 1)).any()
         return is_barred
 
     def _breaks(self, bars: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
