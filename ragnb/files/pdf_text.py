@@ -188,9 +188,11 @@ def page_glyphs(
     is_kept = (turns >= 0) & (edges[1] - edges[0] >= 0.01) & (edges[3] - edges[2] >= 0.5)
     places = places[is_kept]
     blank, ends = _blanks(page, np.flatnonzero(kinds == _BLANK), places)
+    n_slanted = int((turns < 0).sum())
+    turns = turns[is_kept]
     seen = Glyphs(*(edge[is_kept] for edge in edges), letters[places], sizes[is_kept], places, blank, ends)
-    turned = {turn: seen.take(np.flatnonzero(turns[is_kept] == turn)) for turn in range(4)}
-    return PageGlyphs(turned, int((kinds == _NOTHING).sum()), int((turns < 0).sum()))
+    turned = {turn: seen.take(np.flatnonzero(turns == turn)) if turns.any() or turn else seen for turn in range(4)}
+    return PageGlyphs(turned, int((kinds == _NOTHING).sum()), n_slanted)
 
 
 def _blanks(page: _TextPage, blanks: np.ndarray, places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -344,9 +346,9 @@ def _rows(runs: Sequence[_Run]) -> list[np.ndarray]:
 
 
 def _median(values: np.ndarray) -> float:
-    "The median; often all values are the same."
-    first = float(values[0])
-    return first if (values == first).all() else median(values.tolist())
+    "The median, several times as fast as `np.median` for the characters of a line."
+    ordered = np.sort(values)
+    return float(ordered[(len(ordered) - 1) // 2] + ordered[len(ordered) // 2]) / 2
 
 
 def _fits_into(glyphs: Glyphs, small: np.ndarray, row: np.ndarray) -> bool:
@@ -425,7 +427,7 @@ def _medians(values: np.ndarray, starts: np.ndarray) -> np.ndarray:
     high = np.maximum.reduceat(values, starts)
     ends = np.append(starts[1:], len(values))
     for n in np.flatnonzero(low != high).tolist():
-        low[n] = median(values[starts[n]:ends[n]].tolist())
+        low[n] = _median(values[starts[n]:ends[n]])
     return low
 
 
@@ -475,7 +477,7 @@ class _Lines:
         for row in np.flatnonzero((n_gaps >= 5) & (2 * n_wide >= n_gaps) & ~self.from_right).tolist():
             inside = gaps[self.starts[row] + 1:self.ends[row]]
             height = self.heights[row]
-            usual = median(inside.tolist())
+            usual = _median(inside)
             n_near = (np.abs(inside - usual) < 0.25 * usual + 0.05 * height).sum()
             if 0.2 * height < usual < 1.5 * height and n_near > 0.65 * (len(inside) + 1):
                 spacing[row] = usual
@@ -487,13 +489,12 @@ class _Lines:
         if not len(bars):
             return is_barred
         wide = np.flatnonzero(gaps > 0.1 * self.height)
-        x, bottom, top = bars[np.argsort(bars[:, 0])].T
+        x, bottom, top = zip(*sorted(bars.tolist()))
         first = np.searchsorted(x, self.glyphs.x1[before[wide]] - 0.5).tolist()
         last = np.searchsorted(x, self.glyphs.x0[wide] + 0.5, "right").tolist()
         middles = self.middles[self.row[wide]].tolist()
         for place, start, end, middle in zip(wide.tolist(), first, last, middles):
-            if start < end:
-                is_barred[place] = ((bottom[start:end] - 1 <= middle) & (middle <= top[start:end] + 1)).any()
+            is_barred[place] = any(bottom[n] - 1 <= middle <= top[n] + 1 for n in range(start, end))
         return is_barred
 
     def _breaks(self, bars: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -566,7 +567,7 @@ SAMPLE: int = 60   # Line ends that are looked at to see whether a document brea
 
 def _is_korean_end(before: str, after: str) -> bool:
     "True for a line end between two Korean syllables."
-    return bool(re.search(r"[가-힣]$", before) and re.match(r"[가-힣]", after))
+    return "가" <= before[-1:] <= "힣" and "가" <= after[:1] <= "힣"
 
 
 class Joiner:
@@ -610,10 +611,10 @@ class Joiner:
 
     def _is_apart(self, before: str, after: str, room: bool = False) -> bool:
         "True where two Korean line parts are two words."
-        parts = " ".join(before.split()[-4:]), " ".join(after.split()[:3])
+        parts = " ".join(before.rsplit(None, 4)[-4:]), " ".join(after.split()[:3])
         key = *parts, room
         if key not in self._apart:
-            left = before.split()[-1]
+            left = before.rsplit(None, 1)[-1]
             right = after.split()[0]
             whole = left + right
             is_word = any(self.words[whole[:end]] for end in range(len(left) + 1, len(whole))) or self.begins(whole)
@@ -632,7 +633,7 @@ class Joiner:
         "Join two lines of a paragraph."
         if not before or not after:
             return before or after
-        if re.search(r"[^\W_]-$", before) and re.match(r"[a-z0-9]", after):
+        if re.search(r"[^\W_]-$", before[-3:]) and re.match(r"[a-z0-9]", after):
             return before + after if self._is_hyphenated(before, after) else before[:-1] + after
         if not _is_korean_end(before, after) or blank or not self.breaks_words:
             return f"{before} {after}"
@@ -649,6 +650,11 @@ class OpenParagraph(Paragraph):
 _LIST_MARK = re.compile(r"\s*(?:[-*•·▪■□○●◦※➢✓①-⑳㉮-㉻☐☑]|\(?\d{1,3}[.)]\s|제\s?\d+\s?[조장절항]|"
                         r"[가-하][.)]\s|[ivx]{1,4}[.)]\s)")
 _SENTENCE_END = re.compile(r"[.!?。:;…][\"”’)\]]?$|(?:[니한었았는이있없]다|세요|함|(?<![다처마])음|임|됨)$")
+
+
+def _ends_sentence(text: str) -> bool:
+    "True for a text that ends as a sentence does; only its end is searched, as a paragraph grows line by line."
+    return bool(_SENTENCE_END.search(text[-9:]))
 
 
 def _is_same_block(line: Line, before: Line, leading: float, text: str) -> bool:
@@ -699,7 +705,7 @@ def _block(items: Sequence[str], last: Line, right: float) -> Block:
     level = last[0].level
     if level:
         return Title(" ".join(items), level)
-    is_open = _is_full(last, right) and not _SENTENCE_END.search(items[-1])
+    is_open = _is_full(last, right) and not _ends_sentence(items[-1])
     return (OpenParagraph if is_open else Paragraph)("\n".join(items))
 
 
@@ -723,12 +729,13 @@ def _is_full(line: Line, right: float) -> bool:
 
 def _goes_on(after: Segment, before: Segment, text: str, left: float, right: float) -> bool:
     "True for a line that the one before goes on in."
-    is_ending = re.match(r"다\.", after.text) and re.search(r"[가-힣]$", text) and right - before.x1 < 2 * after.height
+    is_near = right - before.x1 < 2 * after.height
+    is_ending = is_near and after.text.startswith("다.") and "가" <= text[-1:] <= "힣"
     if _LIST_MARK.match(after.text) and not is_ending:
         return False
     if text.endswith("-"):
         return True
-    ended = bool(_SENTENCE_END.search(text))
+    ended = _ends_sentence(text)
     if ended and after.x0 > before.x0 + 0.8 * after.height and not _LIST_MARK.match(text):
         return False       # the next paragraph is indented
     width = (after.x1 - after.x0) / max(1, len(after.text))
