@@ -561,6 +561,7 @@ _KEEP_HYPHEN = frozenset(
     "built read write first second third end large small left right hard soft".split())
 _SUFFIX = re.compile(r"(?:ly|ers?|ings?|ed|est|ary|ments?|ness|ware|en|ners?|i[sz]\w+|ity|ism|wise|less|able)\b")
 _WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
+_UNIT = re.compile(r"\d( ?)([가-힣])")
 EVIDENCE: float = 4.0   # What one witness counts, in kiwipiepy's log probability
 SAMPLE: int = 60   # Line ends that are looked at to see whether a document breaks lines inside words
 
@@ -568,6 +569,22 @@ SAMPLE: int = 60   # Line ends that are looked at to see whether a document brea
 def _is_korean_end(before: str, after: str) -> bool:
     "True for a line end between two Korean syllables."
     return "가" <= before[-1:] <= "힣" and "가" <= after[:1] <= "힣"
+
+
+def _is_number_end(before: str, after: str) -> bool:
+    "True for a line end between a number and a Korean syllable, or between 제 and a number."
+    is_ordinal = before.endswith("제") and before.rsplit(None, 1)[-1] == "제"
+    return before[-1:].isdigit() and "가" <= after[:1] <= "힣" or is_ordinal and after[:1].isdigit()
+
+
+def _is_counted(before: str, after: str) -> bool:
+    "True where a number goes on in what it counts, or in a particle: 2 and 주, 3 and 만, 4 and 에."
+    if after[:1].isdigit():
+        return True
+    number = before.rsplit(None, 1)[-1]
+    tokens = load_kiwi().analyze(f"{number}{' '.join(after.split()[:3])}")[0][0]
+    first = next((token for token in tokens if token.start >= len(number)), None)
+    return first is not None and (first.tag in ("NNB", "NR") or first.tag.startswith(("J", "VC", "XS")))
 
 
 class Joiner:
@@ -580,9 +597,11 @@ class Joiner:
         "Collect words that do not touch a line end, and see whether lines are broken inside words."
         lines = list(lines)
         self.words: Counter[str] = Counter()
+        self.units: Counter[tuple[str, str]] = Counter()    # What is between a number and a syllable, and the syllable
         for segment in chain.from_iterable(lines):
             inside = segment.text.split()[1:-1]
             self.words.update(word for part in inside for word in _WORD.findall(part))
+            self.units.update(_UNIT.findall(segment.text))
         self.sorted = sorted(self.words)
         self._apart: dict[tuple[str, str, bool], bool] = {}
         ends = [(before[0], after[0]) for before, after in zip(lines, lines[1:])
@@ -611,6 +630,9 @@ class Joiner:
 
     def _is_apart(self, before: str, after: str, room: bool = False) -> bool:
         "True where two Korean line parts are two words."
+        if _is_number_end(before, after):
+            unit = after[0]
+            return self.units[" ", unit] > self.units["", unit] or not _is_counted(before, after)
         parts = " ".join(before.rsplit(None, 4)[-4:]), " ".join(after.split()[:3])
         key = *parts, room
         if key not in self._apart:
@@ -635,7 +657,8 @@ class Joiner:
             return before or after
         if re.search(r"[^\W_]-$", before[-3:]) and re.match(r"[a-z0-9]", after):
             return before + after if self._is_hyphenated(before, after) else before[:-1] + after
-        if not _is_korean_end(before, after) or blank or not self.breaks_words:
+        may_be_word = _is_korean_end(before, after) or _is_number_end(before, after)
+        if not may_be_word or blank or not self.breaks_words:
             return f"{before} {after}"
         if self.writes_blanks or not self._is_apart(before, after, room):
             return before + after
