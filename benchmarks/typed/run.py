@@ -202,10 +202,10 @@ def meets(metadata: Mapping[str, Any], conditions: Iterable[str]) -> bool:
 def peer_rows(system: str, half: str, groups: Sequence[str]) -> list[dict[str, Any]]:
     """What a peer answers."""
     from ragnb import read_documents
-    problems: list[Any] = []
-    documents, out = read_documents(CORPUS, problems), []
+    documents = list(read_documents(CORPUS, []))
     metadata = {d.id_: d.metadata for d in documents}
     ask = rank_bm25(documents) if system == "rank_bm25" else fusion(system, documents)
+    out = []
     for question in lines(HERE / f"{half}.jsonl"):
         if question["group"] in groups:
             found = [(file, text) for file, text in ask(question["question"]) if meets(metadata[file], question.get("where", ()))]
