@@ -63,15 +63,16 @@ def has(parts: Iterable[tuple[str, str]], gold: Mapping[str, Any]) -> bool:
 
 @cache
 def all_words() -> str:
-    """All texts of the corpus in small letters without white space: a word that is here is in a document."""
-    return "".join("".join(path.read_text(encoding="utf-8").lower().split()) for path in sorted(CORPUS.rglob("*.*")))
+    """All texts of the corpus in small letters."""
+    return "\n".join(path.read_text(encoding="utf-8").lower() for path in sorted(CORPUS.rglob("*.*")))
 
 
-def is_false(note: str) -> bool:
-    """Whether a note on an answerable question denies the answer, or a word that stands in a document."""
+def is_false(note: str, group: str) -> bool:
+    """Whether a note on an answerable question denies the answer, a word that begins one of a document, or its value."""
     listed = LISTED.search(note)
-    words = [word.strip(" '\"") for word in listed[1].split(",")] if listed else []
-    return "probably not" in note or any(word and "".join(word.lower().split()) in all_words() for word in words)
+    words = listed[1].lower().split(", ") if listed else []
+    values = [word for word in words if group == "values" and any(c.isdigit() for c in word)]
+    return "probably not" in note or bool(values) or any(re.search(rf"(?<!\w){re.escape(word)}", all_words()) for word in words)
 
 
 def measure(question: Mapping[str, Any], delivered: Mapping[int, Delivery]) -> dict[str, Any]:
@@ -83,7 +84,7 @@ def measure(question: Mapping[str, Any], delivered: Mapping[int, Delivery]) -> d
     row["first"] = float(any(has([delivered[BUDGETS[0]].first], gold) for gold in golds))
     for budget in BUDGETS:
         row[str(budget)] = sum(has(delivered[budget].parts, gold) for gold in golds) / len(golds)
-    return row | {"false note": float(is_false(note))}
+    return row | {"false note": float(is_false(note, question["group"]))}
 
 
 # ragnb by its command line, at any commit
