@@ -140,6 +140,7 @@ def ragnb_rows(checkout: Path, embed: str, half: str, groups: Sequence[str]) -> 
 
 def unpack(commit: str, folder: Path) -> Path:
     """The package at a commit."""
+    folder.mkdir()
     archive = subprocess.run(["git", "-C", str(ROOT), "archive", commit, "ragnb"], stdout=subprocess.PIPE, check=True).stdout
     with tarfile.open(fileobj=io.BytesIO(archive)) as files:
         files.extractall(folder, filter="data")
@@ -179,7 +180,7 @@ def fusion(spec: str, documents: Sequence[Any]) -> Callable[[str], list[tuple[st
     from ragnb import resolve_embedding
     from ragnb.evaluation.peers import build_peer
     system = build_peer(spec, documents, resolve_embedding("e5"), fill=4_000)
-    return lambda question: [(p.doc_id, p.text) for p in system.rank(question)]
+    return lambda question: [(p.doc_id, p.text) for p in system.rank(question).passages]
 
 
 def cut(found: Sequence[tuple[str, str]], budget: int) -> Delivery:
@@ -258,7 +259,7 @@ def show_misses(name: str, rows: Sequence[Mapping[str, Any]], half: str) -> None
 
 
 def main() -> None:
-    args = arguments(__doc__, half=("open", "open or held"), before=("", "a commit to compare with"), systems=([*PEERS, *OURS], "those to ask"),
+    args = arguments(__doc__, half=("open", "open or held"), before=("", "a commit to compare with"), now=("", "a commit in place of the files that are here"), systems=([*PEERS, *OURS], "those to ask"),
                      groups=([*GROUPS], "those to ask"), show=(False, "print what went wrong: the open half only"), answer=("", "used by this script"), out=(Path, "JSON with the numbers"))
     groups, systems = args.groups or GROUPS, args.systems or [*PEERS, *OURS]
     if args.answer:
@@ -266,8 +267,11 @@ def main() -> None:
         return
     results: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as folder:
+        checkouts = {"": unpack(args.now, Path(folder, "now")) if args.now else ROOT}
+        if args.before:
+            checkouts = {f" {args.before}": unpack(args.before, Path(folder, "before"))} | checkouts
         for system in systems:
-            versions = {system: None} if system not in OURS else ({f"{system} {args.before}": unpack(args.before, Path(folder))} if args.before else {}) | {system: ROOT}
+            versions = {system + name: checkout for name, checkout in checkouts.items()} if system in OURS else {system: None}
             for name, checkout in versions.items():
                 rows = peer_rows(system, args.half, groups) if checkout is None else ragnb_rows(checkout, system.removeprefix("ragnb-"), args.half, groups)
                 results[name] = summary(rows)
@@ -276,7 +280,7 @@ def main() -> None:
                 print(f"{name}: {results[name]['all']}", flush=True)
     print(table(results))
     if args.out:
-        commit = subprocess.run(["git", "-C", str(ROOT), "rev-parse", "--short", "HEAD"], stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
+        commit = subprocess.run(["git", "-C", str(ROOT), "rev-parse", "--short", args.now or "HEAD"], stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
         store(args.out, {"half": args.half, "commit": commit, "before": args.before, "results": results})
 
 
