@@ -40,7 +40,7 @@ class Problem:
     where: str  # File, with `:line` for a record; `*.png` for several of a kind
     what: str   # What is wrong with it
     n: int = 1  # Files or records
-    kind: str = field(default="", repr=False)  # "taken": the id belongs to a document of another folder; `LOST`
+    kind: str = field(default="", repr=False)  # "taken": another folder has the id; "patterns": of the last run; `LOST`
     names: tuple[str, ...] = field(default=(), repr=False)   # Of several files
 
     def __str__(self) -> str:

@@ -11,6 +11,7 @@ import errno
 import json
 import os
 import re
+import shlex
 import sqlite3
 import tempfile
 import threading
@@ -644,6 +645,9 @@ def check_there(
     "Refuse a folder without an index."
     if on_cluster(folder) or (Path(folder) / FILE).is_file():
         return
+    if Path(folder).is_file():
+        raise InputError(f"{str(folder)!r} is a file, and an index is a folder: `ragnb index {shlex.quote(str(folder))}` "
+                         "makes one of the file in .ragnb, which is asked without --index")
     if (Path(folder) / "manifest.json").is_file():
         raise older(folder)
     if (Path(folder) / "chroma.sqlite3").is_file():

@@ -303,7 +303,8 @@ def _keep_patterns(writer: FileWriter, root: str, patterns: Patterns, moved: Seq
 
 def _keep_skipped(writer: FileWriter, root: str, patterns: Patterns, report: IndexReport) -> None:
     "Store the files that an update skipped, and report those that an earlier one skipped too."
-    skipped = [problem for problem in report.problems if problem.kind != "taken"]   # those end in an error, every time
+    again = ("taken", "patterns")      # Reported by every update
+    skipped = [problem for problem in report.problems if problem.kind not in again]
     known = writer.remember(root, patterns.of, skipped)
     report.known = [problem for problem in skipped if problem in known]
 
@@ -468,7 +469,7 @@ def _patterns(folder: str | Path, root: str, report: IndexReport, force: bool,
     patterns = {name: list(known.get(name, []) if of is None else of) for name, of in given.items()}
     for name in (name for name, of in given.items() if of is None and patterns[name]):
         told = f"{', '.join(map(repr, patterns[name]))} as before; --{name} none forgets that"
-        report.problems.append(Problem(f"--{name}", told, 0))
+        report.problems.append(Problem(f"--{name}", told, 0, "patterns"))
     return patterns
 
 # %% ../../nbs/70_indexing/04_update.ipynb #ac0b9e14

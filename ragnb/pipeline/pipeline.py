@@ -190,6 +190,9 @@ def marked(
 
 
 # %% ../../nbs/80_pipeline/03_pipeline.ipynb #2fb8c103
+_SHEET = re.compile(r"sheet (.{1,100}?): ")
+
+
 def _file_notes(question: str, passages: Sequence[Passage], store: ChunkReader, filtered: bool) -> list[Note]:
     "Note a file that the question names and that was not indexed; note what the texts of the passages' files lack."
     stores = getattr(store, "stores", {"": store}).values()
@@ -198,11 +201,19 @@ def _file_notes(question: str, passages: Sequence[Passage], store: ChunkReader, 
     named = [] if filtered else [file for folder in folders for file in asked_skipped(folder, question)]
     notes = [Note("skipped", say("{file} was not indexed: {reason}", file=file, reason=translated(reason)))
              for file, reason in named[:1]]
-    files = {passage.metadata.get("file_name", passage.doc_id) for passage in passages}
+    texts: dict[str, str] = {}
+    for passage in passages:
+        file = passage.metadata.get("file_name", passage.doc_id)
+        texts[file] = f"{texts.get(file, '')}\n{passage.prefix}\n{passage.text}"
     problems = [problem for roots in folders for folder in roots.values() for problem in folder.skipped]
-    lost = [problem for problem in problems if problem.kind == LOST and problem.where in files]
-    told = [(problem.where, translated(problem.what)) for problem in lost[:3]]
-    return notes + [Note("lost", say("{file} was not read whole: {told}", file=file, told=text)) for file, text in told]
+    lost: dict[str, list[str]] = {}
+    for problem in (p for p in problems if p.kind == LOST and p.where in texts):
+        sheet = _SHEET.match(problem.what)
+        if sheet is None or sheet[1] in texts[problem.where]:      # nothing of another sheet was read
+            lost.setdefault(problem.where, []).append(translated(problem.what))
+    told = [say("{file} was not read whole: {told}", file=file, told=", ".join(what)) for file, what in lost.items()]
+    more = [say("{n:,} more files were not read whole", n=len(told) - 2)] if len(told) > 3 else told[2:3]
+    return notes + ([Note("lost", "; ".join([*told[:2], *more]))] if told else [])
 
 
 def _with_notes(answer: Answer, notes: Sequence[Note]) -> Answer:
