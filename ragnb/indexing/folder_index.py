@@ -11,6 +11,7 @@ import errno
 import json
 import os
 import re
+import shlex
 import sqlite3
 import tempfile
 import threading
@@ -56,6 +57,7 @@ from ragnb.chunking.parsers import (
     completed, CONTEXTS, DEFAULT_SPLITTER, describe_parser, makes_units, parser_from, resolve_parser, with_contexts
 )
 from ..storage.store import ChunkStore
+from ..retrieval.cosine_scale import CosineScale
 from ..retrieval.sqlite_store import packed, SqliteStore, STORED, unpacked
 from ..retrieval.sqlite_units import damaged, Database, read_file, SCHEMA, SqliteUnits
 
@@ -72,6 +74,7 @@ class Manifest:
     fitted_on: int = 0                  # Characters that the embedding was fitted on; 0 if it needs no fit
     embedding_folder: str = ""          # "embedding-1": the current embedding of the vectors
     format: int = FORMAT
+    cosines: dict[str, float] | None = None    # A `CosineScale`; None with n-grams
 
     @classmethod
     def of(
@@ -87,7 +90,12 @@ class Manifest:
 
     def settings(self) -> dict[str, Any]:
         "Return everything but the documents."
-        return {name: value for name, value in vars(self).items() if name != "documents"}
+        return {name: value for name, value in vars(self).items() if name != "documents" and value is not None}
+
+    @property
+    def cosine_scale(self) -> CosineScale | None:
+        "Return what the cosines of the index mean."
+        return None if self.cosines is None else CosineScale(**self.cosines)
 
 # %% ../../nbs/70_indexing/02_folder_index.ipynb #f196a527
 FILE: str = "index.db"    # In the folder of an index
@@ -646,6 +654,9 @@ def check_there(
     "Refuse a folder without an index."
     if on_cluster(folder) or (Path(folder) / FILE).is_file():
         return
+    if Path(folder).is_file():
+        raise InputError(f"{str(folder)!r} is a file, and an index is a folder: `ragnb index {shlex.quote(str(folder))}` "
+                         "makes one of the file in .ragnb, which is asked without --index")
     if (Path(folder) / "manifest.json").is_file():
         raise older(folder)
     if (Path(folder) / "chroma.sqlite3").is_file():

@@ -37,6 +37,7 @@ from ..machinery.halves import replace_halves, replace_halves_in
 from ..machinery.servers import rebuild
 from ..documents.span import DuplicateIdError, IndexMismatchError, InputError, Outline, parse_address, SEARCHED
 from ..models.embedding import describe_embedding, NgramEmbedding
+from ..retrieval.cosine_scale import is_outgrown, measured_scale
 from ..models.local import LocalEmbedding
 from ..models.vectors import VectorCache, VECTORS
 from ..chunking.base import SpanNodeParser
@@ -302,7 +303,8 @@ def _keep_patterns(writer: FileWriter, root: str, patterns: Patterns, moved: Seq
 
 def _keep_skipped(writer: FileWriter, root: str, patterns: Patterns, report: IndexReport) -> None:
     "Store the files that an update skipped, and report those that an earlier one skipped too."
-    skipped = [problem for problem in report.problems if problem.kind != "taken"]   # those end in an error, every time
+    again = ("taken", "patterns")      # Reported by every update
+    skipped = [problem for problem in report.problems if problem.kind not in again]
     known = writer.remember(root, patterns.of, skipped)
     report.known = [problem for problem in skipped if problem in known]
 
@@ -394,10 +396,21 @@ class IndexUpdate:
         self._write(plan.todo, show_progress)
         _count_contexts(self.index.parser, self.report)
         _keep_skipped(writer, self.root, self.patterns, self.report)
+        self._measure()
         if writer.staged or not writer.saved:
             writer.commit()
         self.embedder.cache.keep_only()
         writer.tidy()
+
+    def _measure(self) -> None:
+        "Measure what the cosines of another embedding than n-grams mean, where that is not known or outgrown."
+        index, manifest = self.index, self.index.manifest
+        if not self.report.chunks or not index.has_units or isinstance(index.embed_model, (NgramEmbedding, type(None))):
+            return
+        if is_outgrown(manifest.cosine_scale, len(index.multiscale)):
+            scale = measured_scale(index.multiscale, index.store, index.embed_model)
+            manifest.cosines = scale and asdict(scale)
+            self.writer.saved = False
 
     def _write(self, todo: Sequence[Document], show_progress: bool) -> None:
         "Write documents and their citations, then renew vectors of an older embedding."
@@ -467,7 +480,7 @@ def _patterns(folder: str | Path, root: str, report: IndexReport, force: bool,
     patterns = {name: list(known.get(name, []) if of is None else of) for name, of in given.items()}
     for name in (name for name, of in given.items() if of is None and patterns[name]):
         told = f"{', '.join(map(repr, patterns[name]))} as before; --{name} none forgets that"
-        report.problems.append(Problem(f"--{name}", told, 0))
+        report.problems.append(Problem(f"--{name}", told, 0, "patterns"))
     return patterns
 
 # %% ../../nbs/70_indexing/04_update.ipynb #ac0b9e14

@@ -116,6 +116,8 @@ class Answer:
         What the compressor left out of the passages, if there was one.
     unfinished : bool
         True if the model's text ended at the most that it may write, not where the model wanted to end.
+    searched : str
+        The question with the topic of the conversation, if it has none of its own; "" if the question was searched.
     """
     question: str
     text: str
@@ -125,9 +127,15 @@ class Answer:
     generated: bool = False
     compression: Compression | None = None
     unfinished: bool = False
+    searched: str = ""
 
     def __post_init__(self) -> None:
         check_fields(self)
+
+    @property
+    def asked(self) -> str:
+        "Return the question as it was searched."
+        return self.searched or self.question
 
     @property
     def passages(self) -> list[Passage]:
@@ -165,7 +173,7 @@ class Answer:
             those of the sentence that fits the question best.
         """
         def mark(part: Passage) -> Span | None:
-            found = best_sentence(self.question, [part])
+            found = best_sentence(self.asked, [part])
             return found and found[1]
 
         return [ref.as_dict() for ref in answer_refs(self.context, length, mark)]
@@ -304,7 +312,7 @@ def written(
         return answer
     template = prompt_template(prompt)
     try:
-        ask = partial(llm.predict, template, context_str=answer.context.text, query_str=answer.question)
+        ask = partial(llm.predict, template, context_str=answer.context.text, query_str=answer.asked)
         with ModelCall() as call:
             text = within(timeout, ask)
     except Exception as error:
@@ -324,7 +332,7 @@ async def awritten(
     template = prompt_template(prompt)
     try:
         with ModelCall() as call:
-            ask = llm.apredict(template, context_str=answer.context.text, query_str=answer.question)
+            ask = llm.apredict(template, context_str=answer.context.text, query_str=answer.asked)
             text = await awithin(timeout, ask)
     except Exception as error:
         raise _model_error(llm, error, answer) from error
@@ -359,7 +367,7 @@ class AnswerStream:
 
     @property
     def _values(self) -> dict[str, str]:
-        return {"context_str": self.answer.context.text, "query_str": self.answer.question}
+        return {"context_str": self.answer.context.text, "query_str": self.answer.asked}
 
     def _piece(self, piece: str) -> str:
         "Return the visible part of a piece."

@@ -97,7 +97,8 @@ def _multiscale(index: Index, top_k: int, cut: float | None = None, lookup: bool
     leads = (lambda text: [*index.catalogue.named(text), *asked_documents(text, index.catalogue)])
     follow = (lambda *place: index.catalogue.cited(*place)) if len(index.catalogue) else None
     return MultiScaleRetriever(index.multiscale, index.store, index.embed_model,
-                               top_k=top_k, leads=leads if lookup else None, follow=follow if lookup else None, cut=cut)
+                               top_k=top_k, leads=leads if lookup else None, follow=follow if lookup else None, cut=cut,
+                               scale=index.manifest.cosine_scale)
 
 # %% ../../nbs/80_pipeline/01_specs.ipynb #8ca5b6f4
 def _hierarchical(kind: str, index: Index, top_k: int) -> HierarchicalRetriever:
