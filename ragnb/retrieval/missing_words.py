@@ -23,7 +23,7 @@ __all__ = ['CODED', 'QUESTION_WORDS', 'SMALL', 'codes_in', 'content_words', 'cod
            'code_match', 'readable_question', 'words_as_written', 'question_for', 'Common', 'common_words']
 
 # %% ../../nbs/40_retrieval/16_missing_words.ipynb #28e7d990
-from ..documents.forms import plain_text
+from ..documents.one_token import search_form
 from ..machinery.messages import say
 from ..documents.span import SEARCHED
 from ..documents.text import load_kiwi, word_tokens, word_tokens_batch
@@ -79,7 +79,7 @@ def content_words(
     question: str,
 ) -> list[str]:  # As they are written, Korean ones without endings; each once
     "Find the words of content: no question words, particles or function words."
-    question = _MEANING.sub(" ", plain_text(question))
+    question = _MEANING.sub(" ", search_form(question))
     if not _HANGUL.search(question):
         found = [m[0] for m in _LATIN.finditer(question) if re.split("['’]", m[0].lower())[0] not in _FUNCTION]
         words = [word for word in found if len(word) > 1 and not _ORDINAL.fullmatch(word)]
@@ -311,7 +311,7 @@ def missing_words(
     filtered: bool = False,        # Only some documents may be read
 ) -> QuestionWords:
     "Find the words of a question that occur in no document, and rare ones that occur in no passage that was read."
-    asked, read = content_words(question), plain_text(" ".join(texts))
+    asked, read = content_words(question), search_form(" ".join(texts))
     missing = [w for w in asked if not words.occurs(w) and not (_is_in if code_forms(w) else _begins)(w, read)]
     unread = [w for w in asked if texts and not other and w not in missing and not _is_in(w, read)
               and words.is_rare(w) and words.occurs(w, surely=True)]
