@@ -51,9 +51,9 @@ def amount(
             section = Decimal(0)
     return f"{(total + section).normalize():f}"
 
-# %% ../../nbs/00_documents/05_one_token.ipynb #359f2fcc
+# %% ../../nbs/00_documents/05_one_token.ipynb #8bf5201d
 class Value(NamedTuple):
-    "A part of a text that has one meaning in many spellings."
+    "A part of a text that has one meaning in many spellings; without a length its tokens are added to those of the text."
     start: int
     end: int
     tokens: tuple[str, ...]
@@ -68,8 +68,22 @@ _VALUE = re.compile(rf"""(?<![0-9A-Za-uw-z.,_])(?:
   | (?P<marked>[0-9]{{1,3}}(?:,[0-9]{{3}}){{1,9}}(?:[.][0-9]{{1,9}})?(?![0-9]))
   | (?P<dotted>[0-9]{{1,9}}(?:[.][0-9]{{1,9}}){{1,9}}(?![0-9]))
 )""", re.X)
-_SIGNED = re.compile(r"[+#&₩](?:(?<=[A-Za-z][+#])[+]?(?![A-Za-z0-9_+#])|(?<=[A-Za-z]&)[A-Za-z]{1,3}(?![A-Za-z0-9&])|(?<=₩))")
+_SIGNED = re.compile(r"""[+#&](?:(?<=[A-Za-z][+#])[+]?(?![A-Za-z0-9_+#])|(?<=[A-Za-z]&)[A-Za-z]{1,3}(?![A-Za-z0-9&]))
+    |₩|(?<![^\s`'"(\[|])(?:--[A-Za-z][A-Za-z0-9-]{1,40}|-[A-Za-z](?![A-Za-z0-9_-])|[.][A-Za-z][A-Za-z0-9]{1,20}(?![\w.])
+    |~?/[A-Za-z.][A-Za-z0-9_.-]{0,40}(?:/[A-Za-z0-9_.-]{1,40}){1,9})""", re.X)
 _LETTERS = re.compile(r"(?<![^\W가-힣])[A-Za-z]{1,3}\Z")   # At the end of what is before a sign
+
+
+def _signed(text: str, found: re.Match[str]) -> Value | None:
+    "Give a match of `_SIGNED` its token; the words inside an option, a path or `.NET` are kept besides."
+    start, end = found.span()
+    if found[0] == "₩":
+        return Value(start, end, ("원",))
+    if found[0][0] in "+#&":
+        letters = _LETTERS.search(text[max(0, start - 4):start])
+        return Value(start - len(letters[0]), end, ((letters[0] + found[0]).lower(),)) if letters else None
+    name = found[0].rstrip(".")
+    return Value(start, end if len(name) == 2 else start, (name if len(name) == 2 else name.lower(),))
 
 
 def _date(year: str | None, month: str, day: str | None) -> tuple[str, ...]:
@@ -101,23 +115,17 @@ def values_in(
 ) -> list[Value]:      # In order, disjoint; numbers that have one spelling are left out
     "Find amounts, dates, shares and names with signs."
     out = [Value(*m.span(), tokens) for m in _VALUE.finditer(text) if (tokens := _tokens(m))]
-    signed = []
-    for m in _SIGNED.finditer(text):
-        if m[0] == "₩":
-            signed.append(Value(*m.span(), ("원",)))
-        elif letters := _LETTERS.search(text[max(0, m.start() - 4):m.start()]):
-            name = letters[0] + m[0]
-            signed.append(Value(m.start() - len(letters[0]), m.end(), (name.lower(),)))
+    signed = [value for m in _SIGNED.finditer(text) if (value := _signed(text, m))]
     return sorted(out + signed) if signed else out
 
-# %% ../../nbs/00_documents/05_one_token.ipynb #a12451d8
+# %% ../../nbs/00_documents/05_one_token.ipynb #cece48a1
 def one_form(
     text: str,  # Of a document or a question
 ) -> str:       # The same text where it has no such value
     "Write each value of a text as its tokens."
     plain = search_form(text)
     parts, at = [], 0
-    for start, end, tokens in values_in(plain):
+    for start, end, tokens in (value for value in values_in(plain) if value.end > value.start):
         parts += [plain[at:start], " ".join(tokens)]
         at = end
     return "".join([*parts, plain[at:]]) if parts else plain
