@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from functools import cache, partial
 from typing import Any, TypeVar
 
-from llama_index.core.bridge.pydantic import BaseModel, ValidationError
+from llama_index.core.bridge.pydantic import BaseModel, ConfigDict, ValidationError
 
 # %% auto #0
-__all__ = ['T', 'Schema', 'read_as', 'Asking']
+__all__ = ['T', 'Schema', 'StepReply', 'read_as', 'Asking']
 
 # %% ../../nbs/10_models/13_asking.ipynb #719df061
 from .limits import ModelCall, VERDICT_TOKENS
@@ -27,6 +27,11 @@ from .threads import in_thread
 # %% ../../nbs/10_models/13_asking.ipynb #689d28d8
 T = TypeVar("T")
 Schema = TypeVar("Schema", bound=BaseModel)
+
+
+class StepReply(BaseModel):
+    "Base of the schemas of steps: the schema allows no other field, and a reply may have some all the same."
+    model_config = ConfigDict(json_schema_extra={"additionalProperties": False})
 
 
 def read_as(

@@ -279,8 +279,9 @@ class _Request:
                 return first, reply
             except ResponseError as error:
                 refused = refused_prompt(str(error.error))
-                if refused is None and "format" in self.body and error.status_code in SCHEMA_REFUSED:
-                    del self.body["format"]
+                has_schema = self.call.schema and self.body.get("format") == self.call.schema
+                if refused is None and has_schema and error.status_code in SCHEMA_REFUSED:
+                    self.body["format"] = None
                     self.call.schema_refused = True
                     continue
                 if refused is None:
