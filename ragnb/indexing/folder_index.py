@@ -38,10 +38,11 @@ __all__ = ['FORMAT', 'FILE', 'SETTINGS_FILE', 'SUM', 'PATTERNS', 'TABLES', 'BROK
 # %% ../../nbs/70_indexing/02_folder_index.ipynb #3955ebae
 from ..machinery.arguments import checked
 from ..machinery.atomic import PRIVATE, write_atomically, WriteError
-from ..laws.catalogue import Catalogue, catalogue_of, catalogue_records
+from ..documents.kinds import Catalogue
 from ..documents.files import Problem
 from ..machinery.halves import composed
 from ..machinery.markup import card
+from ..machinery.registry import find_part, opener, told_absent
 from ..machinery.servers import rebuild, ServerAddress
 from ..documents.span import IndexMismatchError, InputError, RagnbError
 from ..models.calls import model_name
@@ -292,10 +293,10 @@ def stored_manifest(
 def read_catalogue(
     database: Database,
 ) -> Catalogue:
-    "Read the catalogue of citations."
-    told = json.loads(setting(database.connection, "catalogue") or '{"aliases": {}, "cited_with": ""}')
-    rows = database.connection.execute("SELECT holding FROM entry WHERE holding IS NOT NULL ORDER BY id")
-    return catalogue_of((unpacked(row) for row, in rows), **told)
+    "Read the catalogue of named places and citations."
+    state = json.loads(setting(database.connection, "catalogue") or "{}")
+    rows = database.connection.execute("SELECT id, holding FROM entry WHERE holding IS NOT NULL ORDER BY id")
+    return Catalogue.restored({doc_id: unpacked(row) for doc_id, row in rows}, state)
 
 
 def write_state(
@@ -307,15 +308,14 @@ def write_state(
     "Write the changes of manifest and catalogue."
     db = database.connection
     held = {doc_id: row for doc_id, *row in db.execute("SELECT id, told, holding FROM entry")}
-    records = catalogue_records(catalogue)
+    records = catalogue.records()
     now = {doc_id: [json.dumps(entry, ensure_ascii=False), packed(records[doc_id]) if doc_id in records else None]
            for doc_id, entry in manifest.documents.items()}
     db.executemany("DELETE FROM entry WHERE id = ?", [[i] for i in held if i not in now])
     db.executemany("INSERT OR REPLACE INTO entry VALUES (?, ?, ?)",
                    [(i, *row) for i, row in now.items() if held.get(i) != row])
-    cited = {"aliases": catalogue.aliases, "cited_with": catalogue.cited_with}
     told = {"manifest": json.dumps(manifest.settings(), ensure_ascii=False),
-            "catalogue": json.dumps(cited, ensure_ascii=False), "generation": int(setting(db, "generation") or 0) + 1}
+            "catalogue": json.dumps(catalogue.state, ensure_ascii=False), "generation": int(setting(db, "generation") or 0) + 1}
     db.executemany("INSERT OR REPLACE INTO about VALUES (?, ?)", [*told.items(), *[("finished", 1)] * finished])
 
 
@@ -346,8 +346,11 @@ def on_cluster(
 ) -> bool:
     "Check for the address of an index on a cluster; `InputError` for another kind of address."
     text = str(folder).strip()
-    if isinstance(folder, str) and re.match("opensearchs?://", text, re.I):
+    scheme, slashes, _ = text.partition("://")
+    if isinstance(folder, str) and slashes and find_part("address", scheme.lower()):
         return True
+    if told := told_absent(scheme.lower()):
+        raise InputError(told)
     if re.match(r"[A-Za-z][A-Za-z0-9+.-]+:/|opensearchs?:.|[^/\\:]{2,}:.*@", text, re.I):
         raise InputError(f"an index is a folder, or opensearch://host:9200/NAME, got {ServerAddress(text)!r}")
     return False
@@ -539,7 +542,7 @@ class Index:
 
     @property
     def catalogue(self) -> Catalogue:
-        "Return the catalogue of statutes: their places and citations; it follows the commits of other processes."
+        "Return the catalogue of named places and citations; it follows the commits of other processes."
         if self.written is not None:
             return self.written
         with self._lock, self.store.snapshot():
@@ -551,7 +554,7 @@ class Index:
         self,
         date: str,   # 2024-01-01, or today
     ) -> Index:
-        "Return the index with its statutes as of a date, see `Catalogue.at`."
+        "Return the index with its editions as of a date, see `Catalogue.at`."
         dated = copy.copy(self)
         dated.written = self.catalogue.at(date)
         return dated
@@ -623,8 +626,7 @@ class Index:
         """
         asked = embed, parser, contexts, base_url, embed_options
         if on_cluster(folder):
-            from ragnb.opensearch.cluster_index import open_cluster
-            return open_cluster(ServerAddress(folder), Asked.of(*asked))
+            return opener(folder).open(ServerAddress(folder), Asked.of(*asked))
         with reading(folder):
             database = open_file(folder)
         return open_index(Path(folder), database, Asked.of(*asked))

@@ -24,12 +24,11 @@ __all__ = ['CLOSE', 'fills', 'read_hits', 'with_earlier', 'is_earlier', 'close_d
            'marked', 'noted', 'for_window', 'Pipeline']
 
 # %% ../../nbs/80_pipeline/03_pipeline.ipynb #75241910
-from ..laws.catalogue import Catalogue
+from ..documents.kinds import Catalogue
 from ..documents.files import LOST
 from ..machinery.halves import replace_halves
 from ..machinery.markup import card
 from ..machinery.messages import for_question, say, translated
-from ..laws.provisions import missing_citations, touched_articles
 from ..documents.span import check_fields, InputError, Passage, Why
 from ..documents.text import article_tokens, tokenizer as tokenizer_of
 from ..models.llm import fallbacks, prompt_template, QA_PROMPT, resolve_llm
@@ -183,7 +182,7 @@ def marked(
     catalogue: Catalogue,
 ) -> Passage:
     "Add what the catalogue knows of a passage: the articles that it touches, and an edition that is not in force."
-    known = replace(passage, articles=touched_articles(passage.doc_id, passage.span, catalogue))
+    known = replace(passage, articles=catalogue.touched(passage.doc_id, passage.span))
     mark = catalogue.edition(passage.doc_id)
     return with_edition(known, mark) if mark else known
 
@@ -223,7 +222,7 @@ def noted(
     held = index_words(retriever, store.matching() if own else None)
     ids, lost = [f"{p.doc_id} {' '.join(_ID_PARTS.findall(p.doc_id))}" for p in answer.passages], []
     texts = [f"{p.metadata.get('title', '')} {i} {p.prefix} {p.shown}" for i, p in zip(ids, answer.passages)]
-    cited = missing_citations(answer.question, catalogue, store.doc_ids() if filtered else None) if catalogue else []
+    cited = catalogue.missing(answer.question, store.doc_ids() if filtered else None) if catalogue else []
     for x in cited:     # addenda may be read as one text, a bare number in a text that is not a statute
         tokens = article_tokens(x.text) if x.kind == "article" and held else []
         is_known = bool(tokens) and all(t in held.counts for t in tokens)
@@ -521,7 +520,7 @@ class Pipeline(_Shown):
         found = find_hits(self.retriever, bundle := question_bundle(question))
         if self.reranker is not None:
             found = found.reranked(self.reranker.postprocess_nodes(found.hits, query_bundle=bundle))
-        dated = self.catalogue if self.catalogue and self.catalogue.index.as_of else None
+        dated = self.catalogue if self.catalogue and self.catalogue.as_of else None
         return found.documents_last({i for i in found.doc_ids if dated.edition(i)}) if dated else found
 
     def read(self, question: str, found: Hits, history: Conversation | None = None) -> Answer:

@@ -24,7 +24,7 @@ __all__ = ['HEADER', 'SAME_LINE', 'BY_NAME', 'BY_ID', 'WITH_FIRST', 'Piece', 'pi
 # %% ../../nbs/40_retrieval/07_multiscale.ipynb #d1e85e12
 from ..machinery.arguments import checked
 from ..machinery.markup import one_line
-from ..laws.provisions import ANYWHERE
+from ..documents.kinds import ANYWHERE
 from ragnb.documents.span import (
     InputError, MissingChunkError, Outline, Passage, Span, stitch, try_address, Why
 )
