@@ -1019,7 +1019,7 @@ def _pipeline(args: AskOptions) -> Any:
 # %% ../nbs/99_cli/01_cli.ipynb #97179d48
 def answer_facts(answer: Answer, error: Exception | None = None) -> dict[str, Any]:
     "Turn an answer into JSON values, with the reason if the model failed."
-    from ragnb.pipeline.answer import strong_offsets
+    from ragnb.pipeline.answer import sentence_facts, strong_offsets
     from ragnb.pipeline.chance import chance_facts
     passages = [{"id": p.id, "rank": p.rank, "score": p.score, "pages": list(p.pages), "hits": list(p.hits),
                  "neighbors": list(p.neighbors), "text": p.text,
@@ -1030,7 +1030,8 @@ def answer_facts(answer: Answer, error: Exception | None = None) -> dict[str, An
         marks.append({"number": mark.number, "id": mark.passage and mark.passage.id, "spans": spans})
     return {"question": answer.question, "answer": answer.text, "generated": answer.generated,
             "unfinished": answer.unfinished,
-            "sources": answer.sources(), "passages": passages, "citations": marks,
+            "sources": answer.sources(), "sentences": sentence_facts(answer),
+            "passages": passages, "citations": marks,
             "context": answer.context.text, "dropped": list(answer.context.dropped), "note": answer.context.note,
             "chance": chance_facts(answer.chance),
             "stats": asdict(answer.expansion.stats)} | ({} if error is None else {"error": str(error)})
@@ -1089,9 +1090,8 @@ def _print_answer(answer: Answer, shown: bool = False) -> None:
         none = say("no match fits the budget" if answer.context.dropped else "nothing was found")
         print_text(answer.text if answer.text or answer.passages else none)
     if answer.generated:
-        from ragnb.context.labels import place_label
-        sources = {source.number: source.passage for source in reversed(answer.context.sources)}
-        print_text("\n" + "\n".join(f"[{n}] {place_label(sources[n])}" for n in sorted(sources)))
+        from ragnb.pipeline.answer import listed_sources
+        print_text("\n" + "\n".join(listed_sources(answer)))
         for mark in answer.source_marks:
             if mark.passage is None:
                 print_text(say("[{n}] is cited, but the context does not have it", n=mark.number), err=True)

@@ -62,7 +62,7 @@ from ..retrieval.sqlite_store import packed, SqliteStore, STORED, unpacked
 from ..retrieval.sqlite_units import damaged, Database, read_file, SCHEMA, SqliteUnits
 
 # %% ../../nbs/70_indexing/02_folder_index.ipynb #1ae32217
-FORMAT: int = 6  # Version of an index; earlier versions must be rebuilt
+FORMAT: int = 7  # Version of an index; earlier versions must be rebuilt
 
 
 @dataclass
