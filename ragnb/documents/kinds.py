@@ -27,8 +27,8 @@ from .span import InputError, Span
 
 # %% auto #0
 __all__ = ['ANYWHERE', 'KINDS', 'PLACES', 'SHED_GROUP', 'SHEDS', 'Kind', 'MissingCitation', 'Places', 'Rows', 'register_kind',
-           'register_places', 'load_kinds', 'kind_named', 'detect_kind', 'document_kind', 'records_of', 'reading_notes',
-           'part_label', 'Catalogue']
+           'register_places', 'load_kinds', 'kind_named', 'is_kind', 'detect_kind', 'document_kind', 'records_of',
+           'reading_notes', 'part_label', 'Catalogue']
 
 # %% ../../nbs/00_documents/14_kinds.ipynb #f3e7cc18
 class Kind:
@@ -316,6 +316,14 @@ def kind_named(
         known = sorted(KINDS, key=lambda known: KINDS[known].rank)
         raise InputError(f"kind must be one of {', '.join(known)}, got {name!r}{shed}")
     return KINDS[name]
+
+
+def is_kind(
+    name: str,
+) -> bool:
+    "Check whether a kind has a name, here or in a part of the package that is missing."
+    load_kinds()
+    return name in KINDS or any(name in brought for brought in SHEDS.values())
 
 
 def _ranked() -> list[Kind]:

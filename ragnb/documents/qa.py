@@ -14,7 +14,7 @@ from llama_index.core.schema import BaseNode
 
 from .fields import document_title, field_text, front_matter
 from .forms import CLOSING, OPENING, reading_form, spaced
-from .headings import continues_line, LINE_LEAD, LINE_START, visible_start
+from .lines import continues_line, LINE_LEAD, LINE_START, visible_start
 from .kinds import Kind, register_kind
 from .markdown import find_headings, Heading
 from .packing import form_ruler, TextRuler

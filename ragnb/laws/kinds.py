@@ -18,7 +18,7 @@ from ..machinery.atomic import check_own, starts_with_keys, write_atomically
 from ..documents.fields import document_title, field_text, front_matter, iso_date
 from ..documents.files import Problem, read_documents, record_id
 from ..documents.forms import plain_text
-from ..documents.headings import article_headings, ArticleHeading, unread_articles
+from .headings import article_headings, ArticleHeading, unread_articles
 from ..documents.kinds import detect_kind, document_kind, Kind, kind_named, reading_notes, records_of
 from ..documents.packing import TextRuler
 from ..documents.records import Record, to_jsonl
