@@ -22,13 +22,14 @@ __all__ = ['STEPS', 'TOKEN_STEPS', 'CHARACTERS', 'WINDOW_PROMPT', 'Cite', 'adapt
 # %% ../../nbs/50_expansion/06_policies.ipynb #28b06fe8
 from ..machinery.arguments import checked
 from ..machinery.messages import for_question, in_both, say
+from ..machinery.registry import register
 from ..documents.span import Address, covering, InputError, Outline, Span
 from ..documents.text import tokenizer as named_tokenizer
 from ..documents.kinds import Places
 from ..chunking.base import parent_index
 from ..retrieval.arguments import check_counts, is_number
 from ragnb.expansion.policy import (
-    combined, Place, Policy, QuestionPolicy, register_policy, resolve_policy, run_around,
+    combined, Place, Policy, QuestionPolicy, resolve_policy, run_around,
     Seen, Situation, span_around, wanted_list
 )
 from .segments import best_segments
@@ -42,6 +43,8 @@ TOKEN_STEPS: tuple[tuple[int, int], ...] = ((100, 8), (500, 5))  # For every oth
 CHARACTERS: dict[str, int] = {"characters": 1, "words": 4}       # Of one unit, about; 2 for every other tokenizer
 
 # %% ../../nbs/50_expansion/06_policies.ipynb #bace9030
+@register("policy", "adaptive", "[:TOKENIZER]", help="more neighbors for a shorter hit, in characters or tokens",
+          korean="짧은 적중일수록 이웃을 더, 글자나 토큰으로 세기")
 @checked
 def adaptive(
     tokenizer: str = "characters",
@@ -87,6 +90,7 @@ def adaptive(
     return QuestionPolicy(f"adaptive:{tokenizer}", prepare)
 
 # %% ../../nbs/50_expansion/06_policies.ipynb #0d502d88
+@register("policy", "pages", "[:N]", help="N pages on each side", korean="양쪽 N쪽", needs=("documents",))
 @checked
 def pages(
     window: int = 2,
@@ -124,6 +128,8 @@ def pages(
     return combined(f"pages:{window}", [resolve_policy(otherwise)], pages_policy)
 
 # %% ../../nbs/50_expansion/06_policies.ipynb #40d687f3
+@register("policy", "document", "[:N]", help="at most N chunks of the document",
+          korean="그 문서의 청크 최대 N개", needs=("documents",))
 def whole_document(
     max_chunks: int = 50,  # Of the hit's level, >= 1; around the hit when the document has more
 ) -> Policy:               # Named `document:N`
@@ -195,6 +201,7 @@ def by_doc_type(
     return combined(name, made, by_type)
 
 # %% ../../nbs/50_expansion/06_policies.ipynb #d84a600b
+@register("policy", "window", "[:N]", help="N sentences on each side", korean="양쪽 문장 N개", needs=("level",))
 def sentence_window(
     window: int = 3,   # Sentences before and after, >= 0
 ) -> Policy:           # Named `window:N`
@@ -243,6 +250,8 @@ def _within(outline: Outline, hit: Address, span: Span, longest: int) -> Span:
     return own
 
 # %% ../../nbs/50_expansion/06_policies.ipynb #36bdbc64
+@register("policy", "section", "[:LEVEL]", help="the section of this heading level",
+          korean="이 제목 수준의 절", needs=("documents",))
 @checked
 def section(
     level: int | None = None,
@@ -287,6 +296,8 @@ def section(
     return combined("section" if level is None else f"section:{level}", [resolve_policy(otherwise)], section_policy)
 
 # %% ../../nbs/50_expansion/06_policies.ipynb #624a276a
+@register("policy", "auto-merge", "[:RATIO]", help="the parent when this share of its chunks was found",
+          korean="자식 청크가 이 비율보다 많이 나온 부모", needs=("level",))
 def auto_merge(
     ratio: float = 0.5,   # More than this share of the parent's children must be hits, in [0, 1]
 ) -> Policy:              # Named `auto-merge:RATIO`
@@ -430,6 +441,8 @@ def with_citations(
     return QuestionPolicy(f"citations:{depth}", lambda situation: citations_policy, documents)
 
 # %% ../../nbs/50_expansion/06_policies.ipynb #34f6068c
+@register("policy", "citations", "[:DEPTH]", help="what is cited, so many steps far", korean="인용한 곳을 이만큼 따라가서",
+          needs=("documents",))
 def _citations(depth: int = 1, catalogue: Places | Callable[..., Any] | None = None) -> Policy:
     "The citations policy of a catalogue, or of a citing function."
     if catalogue is None:
@@ -442,13 +455,15 @@ def _citations(depth: int = 1, catalogue: Places | Callable[..., Any] | None = N
     return with_citations(cite, depth)
 
 # %% ../../nbs/50_expansion/06_policies.ipynb #1636cf46
-register_policy("adaptive", adaptive, str, "TOKENIZER")
-register_policy("pages", pages, int)
-register_policy("document", whole_document, int)
-register_policy("doc_type", lambda max_chunks=50: by_doc_type(max_chunks=max_chunks), int, "CHUNKS")
-register_policy("auto-merge", auto_merge, float, "RATIO")
-register_policy("window", sentence_window, int)
-register_policy("section", section, int, "LEVEL")
-register_policy("segments", best_segments, float, "PENALTY", ("relevance",))
-register_policy("citations", _citations, int, "DEPTH", ("catalogue",))
-register_policy("llm", lambda default=5, llm=None: llm_window(llm, default), int, "N", ("llm",))
+@register("policy", "doc_type", "[:CHUNKS]", help="whole documents of some types, at most N chunks; pages of others",
+          korean="일부 종류는 문서 전체, 청크 최대 N개. 그 밖에는 쪽", needs=("documents",))
+def _doc_type(max_chunks: int = 50) -> Policy:
+    "Make the policy that chooses by the type of document."
+    return by_doc_type(max_chunks=max_chunks)
+
+
+@register("policy", "llm", "[:N]", help="as many as the model says, N if it says nothing",
+          korean="모델이 정한 만큼, 답이 없으면 N개", needs=("model",))
+def _llm(default: int = 5, llm: LLM | None = None) -> Policy:
+    "Make the policy that asks a model."
+    return llm_window(llm, default)

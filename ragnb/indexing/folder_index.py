@@ -42,6 +42,7 @@ from ..documents.kinds import Catalogue
 from ..documents.files import Problem
 from ..machinery.halves import composed
 from ..machinery.markup import card
+from ..machinery.registry import find_part, opener, told_absent
 from ..machinery.servers import rebuild, ServerAddress
 from ..documents.span import IndexMismatchError, InputError, RagnbError
 from ..models.calls import model_name
@@ -345,8 +346,11 @@ def on_cluster(
 ) -> bool:
     "Check for the address of an index on a cluster; `InputError` for another kind of address."
     text = str(folder).strip()
-    if isinstance(folder, str) and re.match("opensearchs?://", text, re.I):
+    scheme, slashes, _ = text.partition("://")
+    if isinstance(folder, str) and slashes and find_part("address", scheme.lower()):
         return True
+    if told := told_absent(scheme.lower()):
+        raise InputError(told)
     if re.match(r"[A-Za-z][A-Za-z0-9+.-]+:/|opensearchs?:.|[^/\\:]{2,}:.*@", text, re.I):
         raise InputError(f"an index is a folder, or opensearch://host:9200/NAME, got {ServerAddress(text)!r}")
     return False
@@ -622,8 +626,7 @@ class Index:
         """
         asked = embed, parser, contexts, base_url, embed_options
         if on_cluster(folder):
-            from ragnb.opensearch.cluster_index import open_cluster
-            return open_cluster(ServerAddress(folder), Asked.of(*asked))
+            return opener(folder).open(ServerAddress(folder), Asked.of(*asked))
         with reading(folder):
             database = open_file(folder)
         return open_index(Path(folder), database, Asked.of(*asked))

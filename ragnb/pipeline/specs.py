@@ -20,7 +20,7 @@ __all__ = ['RETRIEVERS', 'PLANS', 'OF_HITS', 'RetrieverSpec', 'parse_retriever',
 
 # %% ../../nbs/80_pipeline/01_specs.ipynb #a22b497d
 from ..machinery.markup import one_line
-from ..machinery.plugins import has_plugin, make_plugin, told_plugins
+from ..machinery.registry import find_part, make_part, told_plugins
 from ..documents.span import Address, InputError, Span, stitch
 from ..models.llm import resolve_llm
 from ..storage.filters import Where
@@ -69,7 +69,7 @@ def parse_retriever(
     if sum(word in PLANS for word in spec.split(":")) > 1:
         raise InputError(f"one plan at a time, got {spec!r}")
     match = _GRAMMAR.fullmatch(spec)
-    if match is None and has_plugin("retriever", spec):
+    if match is None and find_part("retriever", spec.partition(":")[0]):
         return RetrieverSpec("plugin")
     if match is None or not spec:
         plans = " or ".join(f"{plan}:" for plan in PLANS)
@@ -151,7 +151,7 @@ def resolve_retriever(
         raise InputError(f"cut goes with multi-scale retrieval, got cut={cut} and {spec!r}")
     kind = replace(read, kind="hybrid") if read.kind == "auto" else read
     if read.kind == "plugin":
-        retriever = make_plugin("retriever", spec, index=index, top_k=top_k, llm=llm)
+        retriever = make_part("retriever", spec, index=index, top_k=top_k, llm=llm)
     elif over_units:
         retriever = _multiscale(index, top_k, cut, lookup)
     else:

@@ -34,7 +34,7 @@ __all__ = ['RERANK_PROMPT', 'RerankedNode', 'RerankReport', 'Reranked', 'Reranke
 # %% ../../nbs/40_retrieval/04_rerank.ipynb #98d3a58d
 from ..machinery.arguments import KnownArguments
 from ..machinery.messages import for_question, in_both, say
-from ..machinery.plugins import make_plugin, told_plugins
+from ..machinery.registry import make_part, told_plugins
 from ..documents.span import InputError
 from ..models.embedding import open_onnx, token_limit
 from ..models.guards import guard_marks
@@ -561,7 +561,7 @@ def resolve_reranker(
     kind, colon, size = spec.partition(":")
     if kind == "onnx" and size:
         return OnnxReranker(folder=size, **settings)
-    if kind != "llm" and (made := make_plugin("reranker", spec, llm=llm)) is not None:
+    if kind != "llm" and (made := make_part("reranker", spec, llm=llm)) is not None:
         return resolve_reranker(made)
     if kind != "llm" or (colon and not (size.isascii() and size.isdigit() and int(size) > 0)):
         raise InputError(f"unknown reranker {spec!r}: use none, llm, llm:POOL with the passages of one call, "
