@@ -24,7 +24,6 @@ from ..machinery.atomic import WriteLock
 from ..machinery.halves import read_json
 from ..machinery.servers import without_logins
 from ..documents.span import InputError, SEARCHED
-from ..opensearch.cluster_store import ClusterStore
 from ..retrieval.sqlite_units import Database
 from ..storage.chroma import ChromaStore
 from .commits import LOCK
@@ -219,7 +218,7 @@ def index_statistics(
         "documents": len(outlines),
         "characters": sum(o.n_characters for o in outlines.values()),
         "chunks": chunks,
-        "bytes": index.store.n_bytes() if isinstance(index.store, ClusterStore) else sum(
+        "bytes": index.store.n_bytes() if on_cluster(index.place) else sum(
             f.stat().st_size for f in index.folder.rglob("*") if f.is_file()),
     }
 

@@ -11,6 +11,7 @@ import errno
 import json
 import os
 import re
+import shlex
 import sqlite3
 import tempfile
 import threading
@@ -37,10 +38,11 @@ __all__ = ['FORMAT', 'FILE', 'SETTINGS_FILE', 'TABLES', 'Manifest', 'reading', '
 # %% ../../nbs/70_indexing/02_folder_index.ipynb #3955ebae
 from ..machinery.arguments import checked
 from ..machinery.atomic import WriteError
-from ..laws.catalogue import Catalogue, catalogue_of, catalogue_records
+from ..documents.kinds import Catalogue
 from ..documents.files import Problem
 from ..machinery.halves import composed
 from ..machinery.markup import card
+from ..machinery.registry import find_part, opener, told_absent
 from ..machinery.servers import rebuild, ServerAddress
 from ..documents.span import IndexMismatchError, InputError, RagnbError
 from ..models.calls import model_name
@@ -54,11 +56,12 @@ from ragnb.chunking.parsers import (
     completed, CONTEXTS, DEFAULT_SPLITTER, describe_parser, makes_units, parser_from, resolve_parser, with_contexts
 )
 from ..storage.store import ChunkStore
+from ..retrieval.cosine_scale import CosineScale
 from ..retrieval.sqlite_store import packed, SqliteStore, STORED, unpacked
 from ..retrieval.sqlite_units import counted, damaged, Database, is_damage, LAYOUT, row_sum, SCHEMA, SqliteUnits
 
 # %% ../../nbs/70_indexing/02_folder_index.ipynb #1ae32217
-FORMAT: int = 6  # Version of an index; earlier versions must be rebuilt
+FORMAT: int = 7  # Version of an index; earlier versions must be rebuilt
 
 
 @dataclass
@@ -70,6 +73,7 @@ class Manifest:
     fitted_on: int = 0                  # Characters that the embedding was fitted on; 0 if it needs no fit
     embedding_folder: str = ""          # "embedding-1": the current embedding of the vectors
     format: int = FORMAT
+    cosines: dict[str, float] | None = None    # A `CosineScale`; None with n-grams
 
     @classmethod
     def of(
@@ -85,7 +89,12 @@ class Manifest:
 
     def settings(self) -> dict[str, Any]:
         "Return everything but the documents."
-        return {name: value for name, value in vars(self).items() if name != "documents"}
+        return {name: value for name, value in vars(self).items() if name != "documents" and value is not None}
+
+    @property
+    def cosine_scale(self) -> CosineScale | None:
+        "Return what the cosines of the index mean."
+        return None if self.cosines is None else CosineScale(**self.cosines)
 
 # %% ../../nbs/70_indexing/02_folder_index.ipynb #f196a527
 FILE: str = "index.db"    # In the folder of an index
@@ -211,9 +220,9 @@ def stored_manifest(
 def read_catalogue(
     database: Database,
 ) -> Catalogue:
-    "Read the catalogue of citations."
-    told = json.loads(database.setting("catalogue") or '{"aliases": {}, "cited_with": ""}')
-    return catalogue_of((unpacked(data) for data, in database.whole("data", "holding")), **told)
+    "Read the catalogue of named places and citations."
+    state = json.loads(database.setting("catalogue") or "{}")
+    return Catalogue.restored({doc_id: unpacked(data) for doc_id, data in database.whole("id, data", "holding")}, state)
 
 
 def write_state(
@@ -223,7 +232,7 @@ def write_state(
     finished: bool,          # Readers may open it
 ) -> None:
     "Write the changes of manifest and catalogue; without any, readers need not read them again."
-    documents, records, changes = manifest.documents, catalogue_records(catalogue), 0
+    documents, records, changes = manifest.documents, catalogue.records(), 0
     entries = {doc_id: json.dumps(entry, ensure_ascii=False) for doc_id, entry in documents.items()}
     holdings = {doc_id: packed(record) for doc_id, record in records.items() if doc_id in documents}
     for table, column, rows in (("entry", "told", entries), ("holding", "data", holdings)):
@@ -233,9 +242,8 @@ def write_state(
         database.connection.executemany(f"DELETE FROM {table} WHERE id = ?", gone)
         database.insert(table, new, replace=True)
         changes += len(gone) + len(new)
-    cited = {"aliases": catalogue.aliases, "cited_with": catalogue.cited_with}
     settings = {"manifest": json.dumps(manifest.settings(), ensure_ascii=False),
-                "catalogue": json.dumps(cited, ensure_ascii=False), "schema": schema_sum(database)}
+                "catalogue": json.dumps(catalogue.state, ensure_ascii=False), "schema": schema_sum(database)}
     settings |= {"finished": 1} if finished else {}
     stored = dict(database.whole("key, value", "about"))
     if changes or any(stored.get(key) != value for key, value in settings.items()):
@@ -276,8 +284,11 @@ def on_cluster(
 ) -> bool:
     "Check for the address of an index on a cluster; `InputError` for another kind of address."
     text = str(folder).strip()
-    if isinstance(folder, str) and re.match("opensearchs?://", text, re.I):
+    scheme, slashes, _ = text.partition("://")
+    if isinstance(folder, str) and slashes and find_part("address", scheme.lower()):
         return True
+    if told := told_absent(scheme.lower()):
+        raise InputError(told)
     if re.match(r"[A-Za-z][A-Za-z0-9+.-]+:/|opensearchs?:.|[^/\\:]{2,}:.*@", text, re.I):
         raise InputError(f"an index is a folder, or opensearch://host:9200/NAME, got {ServerAddress(text)!r}")
     return False
@@ -469,7 +480,7 @@ class Index:
 
     @property
     def catalogue(self) -> Catalogue:
-        "Return the catalogue of statutes: their places and citations; it follows the commits of other processes."
+        "Return the catalogue of named places and citations; it follows the commits of other processes."
         if self.written is not None:
             return self.written
         with self._lock, self.store.snapshot():
@@ -481,7 +492,7 @@ class Index:
         self,
         date: str,   # 2024-01-01, or today
     ) -> Index:
-        "Return the index with its statutes as of a date, see `Catalogue.at`."
+        "Return the index with its editions as of a date, see `Catalogue.at`."
         dated = copy.copy(self)
         dated.written = self.catalogue.at(date)
         return dated
@@ -555,8 +566,7 @@ class Index:
         """
         asked = embed, parser, contexts, base_url, embed_options
         if on_cluster(folder):
-            from ragnb.opensearch.cluster_index import open_cluster
-            return open_cluster(ServerAddress(folder), Asked.of(*asked))
+            return opener(folder).open(ServerAddress(folder), Asked.of(*asked))
         with reading(folder):
             database = open_file(folder)
         return open_index(Path(folder), database, Asked.of(*asked))
@@ -576,6 +586,9 @@ def check_there(
     "Refuse a folder without an index."
     if on_cluster(folder) or (Path(folder) / FILE).is_file():
         return
+    if Path(folder).is_file():
+        raise InputError(f"{str(folder)!r} is a file, and an index is a folder: `ragnb index {shlex.quote(str(folder))}` "
+                         "makes one of the file in .ragnb, which is asked without --index")
     if (Path(folder) / "manifest.json").is_file():
         raise older(folder)
     if (Path(folder) / "chroma.sqlite3").is_file():

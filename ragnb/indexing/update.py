@@ -31,13 +31,13 @@ __all__ = ['Batch', 'NO_PATTERNS', 'IndexReport', 'document_hash', 'fit_pieces',
            'index_documents', 'remove_documents']
 
 # %% ../../nbs/70_indexing/04_update.ipynb #85fac133
-from ..laws.catalogue import updated_catalogue, holding_of, Holding
 from ..documents.files import Problem, read_documents
-from ..laws.kinds import reading_notes
+from ..documents.kinds import Catalogue, reading_notes
 from ..machinery.halves import replace_halves, replace_halves_in
 from ..machinery.servers import rebuild
 from ..documents.span import DuplicateIdError, IndexMismatchError, InputError, Outline, parse_address, SEARCHED
 from ..models.embedding import describe_embedding, NgramEmbedding
+from ..retrieval.cosine_scale import is_outgrown, measured_scale
 from ..models.local import LocalEmbedding
 from ..models.vectors import VectorCache, VECTORS
 from ..chunking.base import SpanNodeParser
@@ -301,17 +301,18 @@ def _keep_patterns(writer: FileWriter, root: str, patterns: Patterns, moved: Seq
 
 def _keep_skipped(writer: FileWriter, root: str, patterns: Patterns, report: IndexReport) -> None:
     "Store the files that an update skipped, and report those that an earlier one skipped too."
-    skipped = [problem for problem in report.problems if problem.kind != "taken"]   # those end in an error, every time
+    again = ("taken", "patterns")      # Reported by every update
+    skipped = [problem for problem in report.problems if problem.kind not in again]
     known = writer.remember(root, patterns.of, skipped)
     report.known = [problem for problem in skipped if problem in known]
 
 # %% ../../nbs/70_indexing/04_update.ipynb #8d0ed600
-def _split(parser: SpanNodeParser, documents: Iterable[Document], read: dict[str, Holding],
+def _split(parser: SpanNodeParser, documents: Iterable[Document], catalogue: Catalogue, read: dict[str, Any],
            problems: list[Problem]) -> Iterator[tuple[list[TextNode], Outline]]:
     "Split documents one after the other; record the names and articles of each, and what could not be read."
     for document in documents:
         found = parser.parse(document)
-        read[document.id_] = holding_of(document)
+        read[document.id_] = catalogue.facts(document)
         problems += reading_notes(document)
         yield found
 
@@ -389,9 +390,19 @@ class IndexUpdate:
         self._write(plan.todo, show_progress)
         _count_contexts(self.index.parser, self.report)
         _keep_skipped(writer, self.root, self.patterns, self.report)
+        self._measure()
         if writer.changing:
             writer.commit()
         self.embedder.cache.keep_only()
+
+    def _measure(self) -> None:
+        "Measure what the cosines of another embedding than n-grams mean, where that is not known or outgrown."
+        index, manifest = self.index, self.index.manifest
+        if not self.report.chunks or not index.has_units or isinstance(index.embed_model, (NgramEmbedding, type(None))):
+            return
+        if is_outgrown(manifest.cosine_scale, len(index.multiscale)):
+            scale = measured_scale(index.multiscale, index.store, index.embed_model)
+            manifest.cosines = scale and asdict(scale)
 
     def _write(self, todo: Sequence[Document], show_progress: bool) -> None:
         "Write documents and their citations, then renew vectors of an older embedding."
@@ -404,23 +415,23 @@ class IndexUpdate:
         with tqdm(total=total, desc="index: split, embed, store", unit="char", unit_scale=True, disable=silent) as bar:
             if todo:
                 self.uncited, catalogue = todo[-1].id_, self.index.catalogue
-                known, catalogue.cited_with = catalogue.cited_with, ""   # stays empty if the run ends early
+                state = catalogue.unsettled()
                 given = {d.id_: d for d in todo}
-                batches = _batches(_split(self.index.parser, todo, self.read, self.report.problems))
+                batches = _batches(_split(self.index.parser, todo, catalogue, self.read, self.report.problems))
                 for outline in self._in_turn(batches, len(todo), bar):
                     manifest.documents[outline.doc_id] = _entry(self.index, self.root, given[outline.doc_id])
                     self.report.characters += outline.n_characters
-                self._cite(known)
+                self._cite(state)
             store = self.index.store       # texts of an older embedding are there
             found = (o for i in stale for o in store.get_outlines([i]).found.values())
             stored = ((list(store.get_chunks(o.addresses()).found.values()), o) for o in found)
             for outline in self._in_turn(_batches(stored), len(stale), bar, True):
                 manifest.documents[outline.doc_id]["embedding"] = manifest.embedding_folder
 
-    def _cite(self, known: str) -> None:
-        "Record the citations of this root; earlier ones were parsed with the names of `known`."
+    def _cite(self, state: Mapping[str, Any]) -> None:
+        "Record the citations of this root; earlier ones were parsed with the names of `state`."
         own = [d for d in self.documents if self.index.manifest.documents[d.id_]["root"] == self.root]
-        self.index.written = updated_catalogue(self.index.catalogue, own, self.read, known)
+        self.index.written = self.index.catalogue.updated(own, self.read, state)
         self.uncited = ""
 
     def _in_turn(self, batches: Iterable[Batch], n_documents: int, bar: tqdm, renew: bool = False,
@@ -460,7 +471,7 @@ def _patterns(folder: str | Path, root: str, report: IndexReport, force: bool,
     patterns = {name: list((known or {}).get(name, []) if of is None else of) for name, of in given.items()}
     for name in (name for name, of in given.items() if of is None and patterns[name]):
         told = f"{', '.join(map(repr, patterns[name]))} as before; --{name} none forgets that"
-        report.problems.append(Problem(f"--{name}", told, 0))
+        report.problems.append(Problem(f"--{name}", told, 0, "patterns"))
     return patterns
 
 # %% ../../nbs/70_indexing/04_update.ipynb #ac0b9e14

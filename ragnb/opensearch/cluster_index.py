@@ -30,7 +30,7 @@ __all__ = ['Files', 'NOWHERE', 'write_files', 'read_files', 'remove_others', 'En
 # %% ../../nbs/89_opensearch/05_cluster_index.ipynb #e478cf20
 from ..chunking.parsers import CONTEXTS, describe_parser
 from ..machinery.atomic import LockedError
-from ..laws.catalogue import Catalogue, catalogue_of, catalogue_records
+from ..documents.kinds import Catalogue
 from ..machinery.servers import rebuild, ServerAddress
 from ..documents.span import InputError, RagnbError
 from ragnb.indexing.folder_index import (
@@ -136,7 +136,7 @@ def model_folder(
         yield Path(folder)
 
 # %% ../../nbs/89_opensearch/05_cluster_index.ipynb #6f5ebe85
-def _catalogue(store: ClusterStore, known: dict[int, Mapping[str, Any]]) -> Catalogue:
+def _catalogue(store: ClusterStore, known: dict[int, tuple[str, Any]]) -> Catalogue:
     "Read the catalogue of citations; known entries are not read again: their number is never reused."
     rows, entries = store.rows, {"term": {"kind": "e"}}
     with rows.snapshot() as view:
@@ -144,12 +144,11 @@ def _catalogue(store: ClusterStore, known: dict[int, Mapping[str, Any]]) -> Cata
         now = [row["doc"] for row in rows.scan(state.live(entries, {"term": {"facts": "holding"}}), ["doc"])]
         new = [n for n in now if n not in known]
         for at in range(0, len(new), 10_000):
-            for row in rows.scan(state.live(entries, {"terms": {"doc": new[at:at + 10_000]}}), ["doc", "data"], 1_000):
-                known[row["doc"]] = unpacked(base64.b64decode(row["data"]))
+            for row in rows.scan(state.live(entries, {"terms": {"doc": new[at:at + 10_000]}}), ["doc", "id", "data"], 1_000):
+                known[row["doc"]] = row["id"], unpacked(base64.b64decode(row["data"]))
     for n in known.keys() - set(now):
         del known[n]
-    told = state.told.get("catalogue") or {"aliases": {}, "cited_with": ""}
-    return catalogue_of(sorted(known.values(), key=lambda h: h["doc_id"]), **told)
+    return Catalogue.restored(dict(sorted(known.values())), state.told.get("catalogue") or {})
 
 # %% ../../nbs/89_opensearch/05_cluster_index.ipynb #879ef750
 def open_cluster(
@@ -367,7 +366,7 @@ class ClusterWriter(IndexWriter):
             name = f"contexts-{os.urandom(6).hex()}"
             self.files[name], self._contexts = write_files(self.store.rows, name, {CONTEXTS: contexts}), contexts
         told = {"manifest": manifest.settings(), "finished": finished, "files": self.files,
-                "catalogue": {"aliases": cited.aliases, "cited_with": cited.cited_with}}
+                "catalogue": cited.state}
         change.totals["entries"] = len(self._held)
         self.store.commit(told)
         self._moving = False
@@ -376,7 +375,7 @@ class ClusterWriter(IndexWriter):
 
     def _write_entries(self, manifest: Manifest, catalogue: Catalogue) -> None:
         "Write the changed entries; write all entries to a new index of rows."
-        change, records, now, rows = self.store.begin(), catalogue_records(catalogue), {}, []
+        change, records, now, rows = self.store.begin(), catalogue.records(), {}, []
         for doc_id, told in manifest.documents.items():
             holding = base64.b64encode(packed(records[doc_id])).decode() if doc_id in records else ""
             now[doc_id] = Entry(0, json.dumps(told, ensure_ascii=False), holding)
