@@ -400,7 +400,7 @@ class ClusterWriter(IndexWriter):
         change, rows = self.store.pending, self.store.rows
         self.store.pending, self.store.deferred, self.store.check = None, False, lambda: None
         rows.steady = False
-        with contextlib.suppress(Exception):     # the server is gone: the run's error is raised, and the next writer removes it
+        with contextlib.suppress(Exception):     # the server is gone: the next writer removes what is left
             if change is not None and change.fresh:
                 rows.client.indices.delete(index=change.rows, ignore_unavailable=True)
             if rows.look().state.generation:

@@ -527,7 +527,8 @@ class SqliteState(UnitSource):
             now = self.database.keys("document")
             out = {n: kept.document(n) for n in now if known and n in kept.ids}
             new = [n for n in now if n not in out]
-            for doc, doc_id, lengths, signs in self.database.rows("doc, id, lengths, signs", "document", "doc", new, True):
+            rows = self.database.rows("doc, id, lengths, signs", "document", "doc", new, True)
+            for doc, doc_id, lengths, signs in rows:
                 own = np.frombuffer(lengths, np.uint32)
                 codes = self.database.joined("codes", "vector", doc, -(-len(own) // NEAR)) if keeps[0] else b""
                 near = np.frombuffer(codes, np.int8).reshape(len(own), dims if keeps[0] else 0)
@@ -652,14 +653,15 @@ class WordSearch(SqliteState):
         ranges = list[tuple[int, int]]()
         for segment, (terms, pages) in held.segments.items():
             for number in new:
-                place = bisect_right(terms, b"0%d" % number)     # the term is on no page after the next one that is named
+                place = bisect_right(terms, b"0%d" % number)     # no later page than the next one has it
                 last = pages[place] if place < len(pages) else (1 << _PAGE_BITS) - 1
                 first = pages[place - 1]
                 for height in _HEIGHTS:
                     base = (segment << _SEGMENT_BITS) + (height << _PAGE_BITS)
                     ranges.append((base + first, base + last))
-        sql = ("SELECT d.id, page.crc, d.block FROM json_each(?) AS asked CROSS JOIN unit_words_data AS d "
-               "ON d.id BETWEEN json_extract(asked.value, '$[0]') AND json_extract(asked.value, '$[1]') LEFT JOIN page ON page.id = d.id")
+        bounds = "json_extract(asked.value, '$[0]') AND json_extract(asked.value, '$[1]')"
+        sql = (f"SELECT d.id, page.crc, d.block FROM json_each(?) AS asked CROSS JOIN unit_words_data AS d "
+               f"ON d.id BETWEEN {bounds} LEFT JOIN page ON page.id = d.id")
         database.checked("unit_words", database.connection.execute(sql, [json.dumps(ranges)]))
         held.sound.update(new)
 
@@ -668,8 +670,8 @@ class WordSearch(SqliteState):
         database = self.database
         rows = database.connection.execute("SELECT segid, term, pgno FROM unit_words_idx").fetchall()
         database.check_total("unit_words_idx", [row_sum(*row) for row in rows])
-        database.checked("unit_words", database.connection.execute(
-            "SELECT d.id, page.crc, d.block FROM unit_words_data AS d LEFT JOIN page ON page.id = d.id WHERE d.id < 11"))
+        heads = "unit_words_data AS d LEFT JOIN page ON page.id = d.id WHERE d.id < 11"    # which segments there are
+        database.checked("unit_words", database.connection.execute(f"SELECT d.id, page.crc, d.block FROM {heads}"))
         segments: dict[int, tuple[list[bytes], list[int]]] = {}
         for segment, term, page in rows:
             terms, pages = segments.setdefault(segment, ([], []))

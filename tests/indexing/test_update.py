@@ -15,7 +15,8 @@ from strategies import examples
 
 from ragnb import Index, InputError, NgramEmbedding, Outline
 from ragnb.indexing import update as ingest
-from ragnb.indexing.update import IndexUpdate, remove_documents
+from ragnb.indexing.folder_index import remove_documents
+from ragnb.indexing.update import IndexUpdate
 
 
 def test_only_what_changed_is_done(tmp_path):
