@@ -434,7 +434,7 @@ class IndexUpdate:
 
     def _in_turn(self, batches: Iterable[Batch], n_documents: int, bar: tqdm, renew: bool = False,
                  every: int = 4_000, seconds: float = 30) -> Iterator[Outline]:
-        "Embed, save and yield documents; check in after a tenth or many seconds, but not after the last batch."
+        "Embed, store and yield documents; save after a tenth or many seconds, but not after the last batch."
         since, last, done, took, entries = 0, time.monotonic(), 0, 0.0, self.index.manifest.documents
         for batch, ahead in self.embedder.embedded(batches, renew):
             nodes, outlines = [n for ns, _ in batch for n in ns], [o for _, o in batch]

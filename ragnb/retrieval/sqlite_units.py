@@ -23,7 +23,7 @@ import numpy as np
 from llama_index.core.schema import TextNode
 
 # %% auto #0
-__all__ = ['BLOCK', 'NEAR', 'LAYOUT', 'WORD_SUM', 'SCHEMA', 'FEW', 'KEPT', 'row_sum', 'are_integers', 'word_sum', 'counted',
+__all__ = ['WORD_SUM', 'BLOCK', 'NEAR', 'LAYOUT', 'SCHEMA', 'FEW', 'KEPT', 'row_sum', 'are_integers', 'word_sum', 'counted',
            'is_damage', 'damaged', 'Database', 'HeldDocument', 'HeldUnits', 'SqliteState', 'WordSearch', 'SqliteUnits',
            'UnitWriter']
 
@@ -42,6 +42,9 @@ from ragnb.retrieval.unit_vectors import (
 )
 
 # %% ../../nbs/40_retrieval/12_sqlite_units.ipynb #a1c0ffee
+WORD_SUM: tuple[int, ...] = 1_000_003, 998_244_353, 1_000_000_007, 1_000_000_009   # Of number, units, titles and names
+
+
 def row_sum(
     *values: object,   # Of a row: numbers, texts and bytes
 ) -> int:              # In [0, 2**32)
@@ -88,7 +91,6 @@ def counted(
 BLOCK: int = 16   # Units in a row of the table `block`
 NEAR: int = 8     # Units in a row of the table `vector`: with 384 numbers it fits on a page of SQLite
 LAYOUT: int = 7   # Version of the tables, in the head of the file; an earlier one has no checksums
-WORD_SUM: tuple[int, ...] = 1_000_003, 998_244_353, 1_000_000_007, 1_000_000_009   # See `word_sum`
 
 SCHEMA: str = f"""
 PRAGMA user_version = {LAYOUT};
