@@ -799,7 +799,8 @@ class SqliteUnits(WordSearch):
 
     def texts(self, field: str, keys: Collection[int]) -> dict[int, np.ndarray]:
         table, key = ("document", "doc") if field == "title" else ("part", "part")
-        rows = self.database.rows(f"{key}, {field}", table, key, keys, True)
+        there = [k for k in keys if k >= 0]      # -1: a unit before the first heading
+        rows = self.database.rows(f"{key}, {field}", table, key, there, True)
         return {k: np.frombuffer(words, np.uint32) for k, words in rows}
 
 # %% ../../nbs/40_retrieval/12_sqlite_units.ipynb #fd0faaf2
