@@ -26,7 +26,7 @@ __all__ = ['KINDS', 'PLUGIN_GROUPS', 'IMPORTED', 'PACKAGE', 'SHEDS', 'Part', 're
 
 # %% ../../nbs/95_machinery/04_registry.ipynb #8e56e768
 KINDS: tuple[str, ...] = ("splitter", "embedding", "retriever", "reranker", "policy", "builder", "compressor",
-                          "format", "address", "option", "command")
+                          "format", "kind", "places", "address", "option", "command")
 PLUGIN_GROUPS: tuple[str, ...] = ("ragnb.plugins", "ragnb.sheds")   # Entry points: each names a module
 IMPORTED: str = "RAGNB_IMPORT"        # Environment: files of `--import`, for the processes of `--workers` too
 
@@ -276,7 +276,9 @@ SHEDS: dict[str, str] = {   # Package -> names that it registers
     "agent": "chat mcp collections",
     "evaluation": "demo eval tune decide questions strategy",
     "files": ".pdf .html .htm .docx .pptx .xlsx .csv .hwp .hwpx .eml",
+    "laws": "records statute ruling interpretation laws",
     "opensearch": "opensearch opensearchs",
+    "sections": "sections",
     "serve": "serve",
 }
 
