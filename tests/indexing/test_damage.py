@@ -15,7 +15,7 @@ from strategies import SLOW
 from ragnb import Index, IndexMismatchError, Pipeline, update_index
 from ragnb.documents import text as texts
 from ragnb.documents.text import TextMemo
-from ragnb.retrieval.sqlite_units import Database
+from ragnb.retrieval.sqlite_units import Database, SqliteUnits
 
 WORDS = "연차 병가 반차 휴가 출장 숙박 회의 진단서 한도 규정 신청 승인 교육 급여".split()
 QUESTIONS = "연차 휴가 신청", "출장 숙박 한도", "병가 진단서 승인", "무급 교육"
@@ -150,3 +150,8 @@ def test_an_index_is_opened_without_reading_its_texts(tmp_path: Path, monkeypatc
             Index.open(tmp_path / f"index{n}")
         counts.append(Counter(read))
     assert counts[0] == counts[1] and set(counts[0]) == {"about", "model"}
+
+
+def test_a_unit_before_the_first_heading_is_no_damage() -> None:
+    """Its number of a heading is -1, and no row has it."""
+    assert SqliteUnits().texts("name", [-1]) == {}
