@@ -43,7 +43,7 @@ __all__ = ['JsonFlag', 'QuietFlag', 'WhereOption', 'HistoryFile', 'one_row', 'pr
            'open_indexes', 'ServerOptions', 'EmbeddingOptions', 'ModelOptions', 'resolve_model', 'embedding_options',
            'embedding_url', 'typed_command', 'problem_line', 'print_problems', 'SourceOptions', 'InfoOptions',
            'RemoveOptions', 'RetrievalOptions', 'LayoutOptions', 'AskOptions', 'retrieval_arguments', 'answer_facts',
-           'load_conversation', 'RecordOptions', 'ShellOptions']
+           'load_conversation', 'ShellOptions']
 
 # %% ../nbs/99_cli/01_cli.ipynb #0e915b38
 from .machinery.atomic import check_page
@@ -1012,7 +1012,7 @@ def _pipeline(args: AskOptions) -> Any:
 # %% ../nbs/99_cli/01_cli.ipynb #97179d48
 def answer_facts(answer: Answer, error: Exception | None = None) -> dict[str, Any]:
     "Turn an answer into JSON values, with the reason if the model failed."
-    from ragnb.pipeline.answer import strong_offsets
+    from ragnb.pipeline.answer import sentence_facts, strong_offsets
     from ragnb.pipeline.chance import chance_facts
     passages = [{"id": p.id, "rank": p.rank, "score": p.score, "pages": list(p.pages), "hits": list(p.hits),
                  "neighbors": list(p.neighbors), "text": p.text,
@@ -1023,7 +1023,8 @@ def answer_facts(answer: Answer, error: Exception | None = None) -> dict[str, An
         marks.append({"number": mark.number, "id": mark.passage and mark.passage.id, "spans": spans})
     return {"question": answer.question, "answer": answer.text, "generated": answer.generated,
             "unfinished": answer.unfinished,
-            "sources": answer.sources(), "passages": passages, "citations": marks,
+            "sources": answer.sources(), "sentences": sentence_facts(answer),
+            "passages": passages, "citations": marks,
             "context": answer.context.text, "dropped": list(answer.context.dropped), "note": answer.context.note,
             "chance": chance_facts(answer.chance),
             "stats": asdict(answer.expansion.stats)} | ({} if error is None else {"error": str(error)})
@@ -1082,9 +1083,8 @@ def _print_answer(answer: Answer, shown: bool = False) -> None:
         none = say("no match fits the budget" if answer.context.dropped else "nothing was found")
         print_text(answer.text if answer.text or answer.passages else none)
     if answer.generated:
-        from ragnb.context.labels import place_label
-        sources = {source.number: source.passage for source in reversed(answer.context.sources)}
-        print_text("\n" + "\n".join(f"[{n}] {place_label(sources[n])}" for n in sorted(sources)))
+        from ragnb.pipeline.answer import listed_sources
+        print_text("\n" + "\n".join(listed_sources(answer)))
         for mark in answer.source_marks:
             if mark.passage is None:
                 print_text(say("[{n}] is cited, but the context does not have it", n=mark.number), err=True)
@@ -1123,31 +1123,6 @@ def _trace(args: AskOptions) -> None:
         print_text(trace(answer).table(), "", answer.context.text, sep="\n")
     if error is not None:
         raise error
-
-# %% ../nbs/99_cli/01_cli.ipynb #7981373e
-class RecordOptions(Options):
-    "Raw texts, and where their records go."
-    files: Annotated[list[str], Argument(metavar="FILE", help="Raw texts: files or folders. JSON can contain parts "
-        "(질의요지, 회답) or articles (조문) instead of a text.")]
-    out: Annotated[str, Option(metavar="DIR", help="Folder for one JSONL file of each kind.")]
-    kind: Annotated[str | None, Option(help="statute, interpretation, ruling or qa (default: detected for each "
-        "text).")] = None
-    domain: Annotated[str | None, Option(help="Collection, such as hr_labor, written into every row.")] = None
-    json: JsonFlag = False
-
-
-@register("command", "records", example="ragnb records law.txt --out records",
-          help="Turn raw statutes, rulings and Q&A into JSONL.", korean="법령, 판례, 문답의 원문을 JSONL로 바꿉니다.")
-def _records(args: RecordOptions) -> None:
-    "Turn raw statutes, rulings and Q&A into JSONL."
-    from ragnb.laws.kinds import write_records
-    problems: list[Any] = []
-    written = write_records(args.files, args.out, problems, args.kind, args.domain or "")
-    if args.json:
-        return print_json({"out": args.out, "rows": written, "skipped": [str(p) for p in problems]})
-    for name, rows in written.items():
-        print_text(f"{name}:", said_count(rows, "record"))
-    print_problems(problems)
 
 # %% ../nbs/99_cli/01_cli.ipynb #ef8bf853
 class ShellOptions(Options):
