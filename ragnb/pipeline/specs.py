@@ -21,12 +21,11 @@ __all__ = ['PLANS', 'OF_HITS', 'RetrieverSpec', 'parse_retriever', 'resolve_retr
 # %% ../../nbs/80_pipeline/01_specs.ipynb #a22b497d
 from ..machinery.markup import one_line
 from ..machinery.registry import find_part, make_part, register, split_name, told_plugins, usages
-from ..laws.provisions import asked_documents, cited_spans, look_up_question
 from ..documents.span import Address, InputError, Span, stitch
 from ..models.llm import resolve_llm
 from ..storage.filters import Where
 from ..retrieval.arguments import filtered_retriever
-from ..retrieval.by_name import ByNameRetriever
+from ..retrieval.by_name import asked_documents, ByNameRetriever
 from ..retrieval.hierarchical import build_tree, HierarchicalRetriever
 from ..retrieval.hybrid import FUSIONS, HybridRetriever, VectorRetriever, WordRetriever
 from ..retrieval.multiscale import MultiScaleRetriever
@@ -93,10 +92,11 @@ def _multiscale(index: Index, top_k: int, cut: float | None = None, lookup: bool
     "Create a multi-scale retriever over the units of an index."
     if not index.has_units:
         raise InputError("multi-scale retrieval needs an index of units: make it with `--split units`")
-    leads = (lambda text: [*look_up_question(text, index.catalogue), *asked_documents(text, index.catalogue)])
-    follow = (lambda *place: cited_spans(*place, catalogue=index.catalogue)) if len(index.catalogue) else None
+    leads = (lambda text: [*index.catalogue.named(text), *asked_documents(text, index.catalogue)])
+    follow = (lambda *place: index.catalogue.cited(*place)) if len(index.catalogue) else None
     return MultiScaleRetriever(index.multiscale, index.store, index.embed_model,
-                               top_k=top_k, leads=leads if lookup else None, follow=follow if lookup else None, cut=cut)
+                               top_k=top_k, leads=leads if lookup else None, follow=follow if lookup else None, cut=cut,
+                               scale=index.manifest.cosine_scale)
 
 # %% ../../nbs/80_pipeline/01_specs.ipynb #8ca5b6f4
 def _hierarchical(kind: str, index: Index, top_k: int) -> HierarchicalRetriever:
@@ -162,10 +162,10 @@ def _tree(index: Index, top_k: int) -> BaseRetriever:
 # %% ../../nbs/80_pipeline/01_specs.ipynb #8bf5a88a
 def _by_name(retriever: BaseRetriever, index: Index) -> BaseRetriever:
     "Wrap a retriever to put first what a question names, if the index has named texts."
-    if isinstance(retriever, MultiScaleRetriever) or not any(h.spans for h in index.catalogue.holdings.values()):
+    if isinstance(retriever, MultiScaleRetriever) or not index.catalogue.has_parts:
         return retriever
-    return ByNameRetriever(retriever, index.store, lambda text: look_up_question(text, catalogue=index.catalogue),
-                           follow=lambda *place: cited_spans(*place, catalogue=index.catalogue))
+    return ByNameRetriever(retriever, index.store, lambda text: index.catalogue.named(text),
+                           follow=lambda *place: index.catalogue.cited(*place))
 
 # %% ../../nbs/80_pipeline/01_specs.ipynb #3fea39b2
 def resolve_retriever(
