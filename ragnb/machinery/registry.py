@@ -69,7 +69,7 @@ class Part(NamedTuple):
 _PARTS: dict[tuple[str, str], Part] = {}
 _FUNCTIONS: dict[tuple[str, str], Callable[..., Any]] = {}
 _CHANGES: list[Part] = []             # Every registration
-_SPECS: dict[type, str] = {}          # Class of what a plugin made -> the name it was made by
+_SPECS: dict[type, str] = {}          # Class of an embedding or splitter -> the name it was made by
 _LOADED: set[str] = set()             # Files and modules of plugins
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -294,12 +294,12 @@ def make_part(
         if part.is_own:
             raise
         raise InputError(f"the plugin {spec!r} cannot be made: {error}") from error
-    if kind in ("splitter", "embedding") and not part.is_own:   # an index stores the name, to make the part again
+    if kind in ("splitter", "embedding"):   # an index stores the name, to make the part again
         _SPECS[type(made)] = spec
     return made
 
 
-def plugin_spec(made: object) -> str:  # '' for what no plugin has made
+def plugin_spec(made: object) -> str:  # '' for what was made without a name
     "Find the name that a part was made by."
     return _SPECS.get(type(made), "")
 
