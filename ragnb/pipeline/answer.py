@@ -10,7 +10,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ from ..machinery.markup import card, counted, one_line, short
 from ..machinery.messages import say, translated
 from ..documents.span import check_fields, Passage, RagnbError, Span, try_address, union
 from ..documents.text import sentence_spans, tokenizer, word_tokens_batch
-from ..models.limits import ModelCall
+from ..models.limits import ModelCall, step_costs, StepCost
 from ..models.llm import awithin, prompt_template, shorten, strip_thinking, ThoughtFilter, within
 from ..storage.store import ChunkReader
 from ..retrieval.hybrid import Hits
@@ -117,6 +117,8 @@ class Answer:
         What the compressor left out of the passages, if there was one.
     unfinished : bool
         True if the model's text ended at the most that it may write, not where the model wanted to end.
+    costs : tuple of StepCost
+        Calls, seconds and tokens of each step that asked a model.
     """
     question: str
     text: str
@@ -126,6 +128,7 @@ class Answer:
     generated: bool = False
     compression: Compression | None = None
     unfinished: bool = False
+    costs: tuple[StepCost, ...] = field(default=(), compare=False)
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -338,6 +341,7 @@ def _answered(llm: object, said: str, answer: Answer, call: ModelCall, prompt: s
     "Add a model's text to an answer, without its thoughts; `ModelError` when nothing is left."
     text = strip_thinking(said)
     call.estimate(answer.context.text, text)
+    answer = replace(answer, costs=(*answer.costs, *step_costs([call])))
     if not text:
         what = "it only thought (think=False or --no-think turns that off)" if said.strip() else "its text is empty"
         raise ModelError(f"the model {_name(llm)!r} did not answer: {what}", answer)
