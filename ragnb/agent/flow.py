@@ -343,7 +343,8 @@ class AgentFlow(Workflow):
         if state.status != "running" or ev.choice is not None:
             state.record("begin", "out_of_order", f"the state is {state.status}, choice: {ev.choice is not None}")
             return Finished(state=state)
-        await rewrite_question(state, self.parts.models["rewrite"], self.parts.step_timeout)
+        words = await in_thread(LibraryRetriever(self.parts.library).words_within) if state.earlier else None
+        await rewrite_question(state, self.parts.models["rewrite"], self.parts.step_timeout, words)
         return _next(ctx, state, Routing)
 
     @step

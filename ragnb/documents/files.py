@@ -41,7 +41,7 @@ class Problem:
     where: str  # File, with `:line` for a record; `*.png` for several of a kind
     what: str   # What is wrong with it
     n: int = 1  # Files or records
-    kind: str = field(default="", repr=False)  # "taken": the id belongs to a document of another folder; `LOST`
+    kind: str = field(default="", repr=False)  # "taken": another folder has the id; "patterns": of the last run; `LOST`
     names: tuple[str, ...] = field(default=(), repr=False)   # Of several files
 
     def __str__(self) -> str:
@@ -256,12 +256,22 @@ def _read_plain(value: object) -> Any:
         return [_read_plain(one) for one in value]
     return plain_text(value) if isinstance(value, str) else value
 
+_LISTS = frozenset("tag tags keyword keywords category categories label labels 태그 키워드 분류 주제어".split())
+
+
+def _listed(key: str, value: object) -> Any:
+    "The members of a field that is a list by its name: `tags: security, staff`; another value as it is."
+    if key.casefold() not in _LISTS or not isinstance(value, str) or not re.search("[,;、，]", value):
+        return value
+    return [member for part in re.split("[,;、，]", value) if (member := part.strip())]
+
+
 def _record_metadata(record: Mapping[str, Any]) -> dict[str, Any]:
     "Everything of a record, and of its `metadata`, that is neither text nor id and that a store can hold."
     inner = record.get("metadata")
     values = {**(inner if isinstance(inner, Mapping) else {}), **record}
     own = {k: v for k, v in values.items() if k not in (*TEXT_KEYS, *ID_KEYS, "pages", "page_breaks")}
-    return {_read_plain(k): _read_plain(v) for k, v in keep_metadata(own).items() if _storable(v)}
+    return {_read_plain(k): _listed(k, _read_plain(v)) for k, v in keep_metadata(own).items() if _storable(v)}
 
 # %% ../../nbs/00_documents/06_files.ipynb #c3f52ff5
 FILE_KEYS: tuple[str, ...] = ("file_name", "original_filename")  # Of a record: the file it was made from

@@ -119,6 +119,8 @@ class Answer:
         True if the model's text ended at the most that it may write, not where the model wanted to end.
     costs : tuple of StepCost
         Calls, seconds and tokens of each step that asked a model.
+    searched : str
+        The question with the topic of the conversation, if it has none of its own; "" if the question was searched.
     """
     question: str
     text: str
@@ -129,9 +131,15 @@ class Answer:
     compression: Compression | None = None
     unfinished: bool = False
     costs: tuple[StepCost, ...] = field(default=(), compare=False)
+    searched: str = ""
 
     def __post_init__(self) -> None:
         check_fields(self)
+
+    @property
+    def asked(self) -> str:
+        "Return the question as it was searched."
+        return self.searched or self.question
 
     @property
     def passages(self) -> list[Passage]:
@@ -181,7 +189,7 @@ class Answer:
         guessed = {n for s in sentences if s.is_guessed for n in s.numbers} - named
 
         def mark(part: Passage) -> Span | None:
-            found = best_sentence(self.question, [part])
+            found = best_sentence(self.asked, [part])
             return found and found[1]
 
         out = []
@@ -359,7 +367,7 @@ def written(
         return answer
     template = prompt_template(prompt)
     try:
-        ask = partial(llm.predict, template, context_str=answer.context.text, query_str=answer.question)
+        ask = partial(llm.predict, template, context_str=answer.context.text, query_str=answer.asked)
         with ModelCall() as call:
             text = within(timeout, ask)
     except Exception as error:
@@ -379,7 +387,7 @@ async def awritten(
     template = prompt_template(prompt)
     try:
         with ModelCall() as call:
-            ask = llm.apredict(template, context_str=answer.context.text, query_str=answer.question)
+            ask = llm.apredict(template, context_str=answer.context.text, query_str=answer.asked)
             text = await awithin(timeout, ask)
     except Exception as error:
         raise _model_error(llm, error, answer) from error
@@ -415,7 +423,7 @@ class AnswerStream:
 
     @property
     def _values(self) -> dict[str, str]:
-        return {"context_str": self.answer.context.text, "query_str": self.answer.question}
+        return {"context_str": self.answer.context.text, "query_str": self.answer.asked}
 
     def _piece(self, piece: str) -> str:
         "Return the visible part of a piece."
