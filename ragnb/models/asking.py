@@ -52,7 +52,7 @@ class Asking:
     llm: Any                                # A LlamaIndex LLM
     step: str                               # Name, under which the cost is counted
     schema: type[BaseModel] | None = None   # Of a reply; None for free text
-    structured: bool | None = None          # Use `structured_predict`; None: if the model calls functions and is not ours
+    structured: bool | None = None          # Use `structured_predict`; None: as `decide` says
     calls: int = 0
     characters: int = 0                     # Of all prompts
     failures: int = 0                       # Errors, and replies without a usable value
