@@ -36,7 +36,7 @@ from ..retrieval.hybrid import Hits
 from ..retrieval.rerank import LLMReranker
 from ..context.conversation import Conversation
 from ..context.sources import document_refs
-from ..pipeline.answer import Answer, completed
+from ..pipeline.answer import Answer, with_text
 from ..pipeline.chance import absent_notes, chance_of, likeliest
 from ..pipeline.pipeline import for_window, noted
 from .library import Library, LibraryRetriever
@@ -520,7 +520,7 @@ class Agent:
         written = state.status in ("answered", "unsure")
         if not written:
             return answer
-        return completed(answer, state.answer, self.flow.parts.prompt, state.unfinished)
+        return with_text(answer, state.answer, self.flow.parts.prompt, state.unfinished)
 
     def remember(self, history: Conversation, state: AgentState) -> None:
         "Add a turn, a finished state, to a conversation, with what was shown."

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 # %% auto #0
 __all__ = ['STRONG', 'UNFINISHED', 'best_sentence', 'with_focus', 'Answer', 'strong_offsets', 'numbered_passages',
-           'sentence_facts', 'listed_sources', 'ModelError', 'completed', 'written', 'awritten', 'AnswerStream']
+           'sentence_facts', 'listed_sources', 'ModelError', 'with_text', 'written', 'awritten', 'AnswerStream']
 
 # %% ../../nbs/80_pipeline/02_answer.ipynb #3a9de00b
 from ..machinery.arguments import checked
@@ -330,7 +330,7 @@ UNFINISHED: str = ("the answer is not complete: it ended at the most that the mo
                    "the end of its window (num_ctx)")
 
 
-def completed(
+def with_text(
     answer: Answer,      # Complete except for the model's text
     text: str,           # As the model wrote it, without thoughts
     prompt: str,         # With {context_str} and {query_str}
@@ -353,7 +353,7 @@ def _answered(llm: object, said: str, answer: Answer, call: ModelCall, prompt: s
     if not text:
         what = "it only thought (think=False or --no-think turns that off)" if said.strip() else "its text is empty"
         raise ModelError(f"the model {_name(llm)!r} did not answer: {what}", answer)
-    return completed(answer, said if text == said.strip() else text, prompt, call.by_length)
+    return with_text(answer, said if text == said.strip() else text, prompt, call.by_length)
 
 # %% ../../nbs/80_pipeline/02_answer.ipynb #a1c048c0
 def written(
