@@ -52,7 +52,7 @@ def amount(
             section = Decimal(0)
     return f"{(total + section).normalize():f}"
 
-# %% ../../nbs/00_documents/05_one_token.ipynb #8bf5201d
+# %% ../../nbs/00_documents/05_one_token.ipynb #bfc90ce8
 class Value(NamedTuple):
     "A part of a text that has one meaning in many spellings; without a length its tokens are added to those of the text."
     start: int
@@ -66,6 +66,7 @@ _VALUE = re.compile(rf"""(?<![0-9A-Za-uw-z.,_])(?:
   | (?P<y>['’][0-9]{{2}}|[0-9]{{4}})(?P<mark>[-/]|[.][ ]?)(?P<m>[0-9]{{1,2}})(?P=mark)(?P<d>[0-9]{{1,2}})(?![0-9]|[-/][0-9])
   | (?P<share>{_NUMBER})[ ]?(?:퍼센트|프로(?![가-힣])|per[ ]?cent\b)
   | (?P<scaled>{_NUMBER}{_SCALE}(?:[ ]?{_NUMBER}{_SCALE}){{0,9}}(?:[ ]?[0-9][0-9,]{{0,9}}(?=[ ]?원))?)
+  | (?P<measured>{_NUMBER})(?=(?:[kmc]?[gml](?<!\d[gml])|[KMGT]i?B|[kMG]?Hz|kWh?)(?![A-Za-z0-9]))
   | (?P<marked>[0-9]{{1,3}}(?:,[0-9]{{3}}){{1,9}}(?:[.][0-9]{{1,9}})?(?![0-9]))
   | (?P<dotted>[0-9]{{1,9}}(?:[.][0-9]{{1,9}}){{1,9}}(?![0-9]))
 )""", re.X)
@@ -107,7 +108,7 @@ def _tokens(found: re.Match[str]) -> tuple[str, ...]:
         return _date(found["year"], found["month"], found["day"])
     if found["m"]:
         return _date(found["y"], found["m"], found["d"])
-    number = found["share"] or found["scaled"] or found["marked"]
+    number = found["share"] or found["scaled"] or found["measured"] or found["marked"]
     return (amount(number) if number else found["dotted"],)
 
 
