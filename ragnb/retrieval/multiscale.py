@@ -24,7 +24,7 @@ __all__ = ['HEADER', 'SAME_LINE', 'BY_NAME', 'BY_ID', 'WITH_FIRST', 'Piece', 'pi
 # %% ../../nbs/40_retrieval/07_multiscale.ipynb #d1e85e12
 from ..machinery.arguments import checked
 from ..machinery.markup import one_line
-from ..laws.provisions import ANYWHERE
+from ..documents.kinds import ANYWHERE
 from ragnb.documents.span import (
     InputError, MissingChunkError, Outline, Passage, Span, stitch, try_address, Why
 )
@@ -40,6 +40,7 @@ from ragnb.retrieval.missing_words import (
     question_for
 )
 from .hybrid import check_question, Hits, HitsRetriever, question_bundle
+from .cosine_scale import CosineScale
 from .scoring import question_vector, score_units, Signs, UnitScores
 from .unit_source import GROW, in_short_records, SHIFT, Units, UnitSource, WHOLE
 
@@ -421,7 +422,7 @@ class MultiScaleRanking(Hits):
     places: Sequence[KnownPlace] = ()   # Of `places_apart`: each is a passage of its own
     common: Mapping[int, Common] = field(default_factory=dict)   # Of each unit of a small corpus: from `common_words`
     top_k: int = 20         # Units that `hits` reads, and all that are asked for by name
-    signs: Signs | None = None   # Of n-gram vectors and all documents: others have another scale
+    signs: Signs | None = None   # Of all documents, the cosine on the scale of n-grams
 
     @cached_property
     def hits(self) -> list[NodeWithScore]:  # type: ignore[override]
@@ -720,6 +721,8 @@ class MultiScaleRetriever(StoreRetriever, HitsRetriever):
         In [0, 1): units that score less than this share of the best one are left out, even when there is room; in a
         corpus of 200 units or fewer also those that share no word with the question, where the best one does. With
         n-gram vectors nothing is left where no word of the question is in any document.
+    scale : CosineScale, optional
+        Of the index: the ranking then has `signs` with any embedding. n-grams need none.
 
     Raises
     ------
@@ -735,7 +738,7 @@ class MultiScaleRetriever(StoreRetriever, HitsRetriever):
         budget: int | None = None, candidates: int | None = 100, grow: int = GROW, whole: int = WHOLE,
         leads: Callable[[str], Sequence[tuple]] | None = None,
         follow: Callable[[str, Span], Sequence[tuple]] | None = None, callback_manager: CallbackManager | None = None,
-        where: Any = None, cut: float | None = None,
+        where: Any = None, cut: float | None = None, scale: CosineScale | None = None,
     ) -> None:
         super().__init__(callback_manager=callback_manager)
         check_counts(top_k=top_k, budget=budget, candidates=candidates)
@@ -744,7 +747,7 @@ class MultiScaleRetriever(StoreRetriever, HitsRetriever):
             raise InputError(f"cut must be at least 0 and less than 1, got {cut!r}")
         self.index, self.store, self.embed_model, self.cut = index, filtered_store(store, where), embed_model, cut
         self.top_k, self.budget, self.candidates, self.grow, self.whole = top_k, budget, candidates, grow, whole
-        self.leads, self.follow = leads, follow
+        self.leads, self.follow, self.scale = leads, follow, scale
         self.llm_calls = 0
         self._rows: tuple[Any, Any, np.ndarray] | None = None   # Ids, state of the source, keys of these ids
         self._known: tuple | None = None     # Filter, state and words of the last question
@@ -821,7 +824,9 @@ class MultiScaleRetriever(StoreRetriever, HitsRetriever):
             reader.units = units = extended(source, units, scores.keys, cited)
         reader.may = may = None if allowed is None else set(np.intersect1d(units.keys, allowed).tolist())
         led, apart = put_first(units, places, pieces, may), places_apart(places) if named else ()
-        signs = scores.signs if by_spelling and allowed is None and not apart else None   # Hidden ones must not show
+        signs = scores.signs if allowed is None and not apart else None   # Hidden ones must not show
+        if signs is not None and not by_spelling:
+            signs = self.scale and signs._replace(cosine=self.scale.as_ngrams(signs.cosine))
         return MultiScaleRanking(source, reader, led, scores, apart, common, self.top_k, signs)
 
     fuse = rank    # As every retriever that keeps what its rankers said
