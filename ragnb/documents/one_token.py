@@ -34,7 +34,7 @@ def search_form(
         return plain
     return _COMPATIBLE_CHARACTER.sub(lambda found: _MEANT[found[0]], plain)
 
-# %% ../../nbs/00_documents/05_one_token.ipynb #63e90fe0
+# %% ../../nbs/00_documents/05_one_token.ipynb #251be7a1
 _UNITS = {"십": 10, "백": 100, "천": 1_000, "만": 10**4, "억": 10**8, "조": 10**12}
 _NUMBER = r"[0-9]+(?:,[0-9]{3})*(?:\.[0-9]{1,9})?"
 _PART = re.compile(rf"({_NUMBER})([십백천]?)([만억조]?)")
@@ -43,7 +43,7 @@ _PART = re.compile(rf"({_NUMBER})([십백천]?)([만억조]?)")
 def amount(
     text: str,  # 3백만, 1억 2,500만, 3만5,000
 ) -> str:       # Its digits
-    "Calculate what a number with Korean units stands for."
+    "Calculate the number that digits and Korean units mean."
     total, section = Decimal(0), Decimal(0)
     for digits, small, large in _PART.findall(text):
         section += Decimal(digits.replace(",", "")) * _UNITS.get(small, 1)

@@ -30,7 +30,7 @@ from ..documents.span import SEARCHED
 from ..documents.text import load_kiwi, word_tokens, word_tokens_batch
 from ..storage.filtered import FilteredStore
 from .scoring import steps_to
-from .unit_source import Units, UnitSource
+from .unit_source import SHIFT, Units, UnitSource
 
 # %% ../../nbs/40_retrieval/16_missing_words.ipynb #07281c8e
 _FUNCTION = frozenset((
@@ -204,6 +204,8 @@ class IndexWords:
     in_a_row: Callable[[Sequence[str]], bool]       # True for tokens that follow each other in a text
     in_one_text: Callable[[Sequence[str]], bool]    # True for tokens that one text contains, in any order
     others: Callable[[str], Iterable[str]]          # Words that contain a text, or may be spelled like it
+    holding: Callable[[Sequence[str]], np.ndarray]  # Keys of the texts with tokens, in a row if their order is known
+    in_names: Callable[[Sequence[str]], int] = lambda tokens: 0     # Titles and headings that contain tokens
 
     @classmethod
     def of_texts(
@@ -215,7 +217,9 @@ class IndexWords:
         sets = list(map(frozenset, texts))
         counts = Counter(chain.from_iterable(sets))
         return cls(counts, len(sets), tokenizer, lambda tokens: False,
-                   lambda tokens: any(words.issuperset(tokens) for words in sets), lambda word: counts)
+                   lambda tokens: any(words.issuperset(tokens) for words in sets), lambda word: counts,
+                   lambda tokens: np.array([n << SHIFT for n, words in enumerate(sets)
+                                            if words.issuperset(tokens)], np.int64))
 
     @classmethod
     def of_source(
@@ -225,9 +229,17 @@ class IndexWords:
     ) -> IndexWords:
         "Ask an index for its words."
         counts = source.vocabulary(allowed)
+
+        def holding(tokens: Sequence[str]) -> np.ndarray:
+            keys = source.holding(tokens)
+            return keys if allowed is None else np.intersect1d(keys, allowed)
+
+        def in_names(tokens: Sequence[str]) -> int:
+            fields = source.counts(tokens).fields.values()
+            return sum(min(field.texts_with.get(token, 0) for token in tokens) for field in fields)
         return cls(counts, len(source) if allowed is None else len(allowed), source.tokenizer,
                    partial(source.in_a_row, allowed=allowed), partial(source.in_one_text, allowed=allowed),
-                   source.words_like if allowed is None else lambda word: counts)
+                   source.words_like if allowed is None else lambda word: counts, holding, in_names)
 
     @classmethod
     def joined(
@@ -238,11 +250,19 @@ class IndexWords:
         return cls(ChainMap(*(p.counts for p in parts)), sum(p.n_texts for p in parts), parts[0].tokenizer,
                    lambda tokens: any(p.in_a_row(tokens) for p in parts),
                    lambda tokens: any(p.in_one_text(tokens) for p in parts),
-                   lambda word: dict.fromkeys(chain.from_iterable(p.others(word) for p in parts)))
+                   lambda word: dict.fromkeys(chain.from_iterable(p.others(word) for p in parts)),
+                   lambda tokens: np.concatenate([(n << 56) + p.holding(tokens) for n, p in enumerate(parts)]),
+                   lambda tokens: sum(p.in_names(tokens) for p in parts))
 
     def tokens(self, text: str) -> list[str]:
         "Cut a text into the words that are counted."
         return list(next(iter(self.tokenizer([text])), ()))
+
+    def keys(self, word: str) -> np.ndarray:   # Rising
+        "Find the texts that contain a word or a compound."
+        tokens = self.tokens(word)
+        known = bool(tokens) and all(token in self.counts for token in tokens)
+        return np.sort(self.holding(tokens)) if known else np.zeros(0, np.int64)
 
     def is_rare(
         self,
