@@ -1028,7 +1028,7 @@ def answer_facts(answer: Answer, error: Exception | None = None) -> dict[str, An
     for mark in answer.source_marks:
         spans = [[s.start, s.end] for s in mark.spans]
         marks.append({"number": mark.number, "id": mark.passage and mark.passage.id, "spans": spans})
-    return {"question": answer.question, "answer": answer.text, "generated": answer.generated,
+    return {"question": answer.question, "searched": answer.searched, "answer": answer.text, "generated": answer.generated,
             "unfinished": answer.unfinished,
             "sources": answer.sources(), "passages": passages, "citations": marks,
             "context": answer.context.text, "dropped": list(answer.context.dropped), "note": answer.context.note,

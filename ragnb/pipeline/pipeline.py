@@ -38,6 +38,7 @@ from ..storage.filters import Where
 from ..storage.store import ChunkReader
 from ..retrieval.missing_words import content_words, index_words, missing_words, Note
 from ..retrieval.hybrid import check_question, find_hits, Hits, question_bundle
+from ..retrieval.repeats import asks_edition, other_editions
 from ..expansion.expander import Expander, Expansion, ExpansionStats
 from ..expansion.policy import no_expansion, Policy, policy_name
 from ragnb.context.builders import (
@@ -372,6 +373,9 @@ def _part_facts(pipeline: Pipeline) -> dict[str, str]:
     return parts | {"model": "none" if llm is None else str(getattr(llm, "model", None) or type(llm).__name__)}
 
 
+_EDITIONS = 50   # Documents, best first, of which a question may choose editions
+
+
 class _Shown:
     "Display a pipeline as text and as HTML."
     def __repr__(self) -> str:
@@ -536,6 +540,10 @@ class Pipeline(_Shown):
         found = find_hits(self.retriever, bundle := question_bundle(question))
         if self.reranker is not None:
             found = found.reranked(self.reranker.postprocess_nodes(found.hits, query_bundle=bundle))
+        if asks_edition(bundle.query_str):
+            outlines = self.expander.store.get_outlines(found.doc_ids[:_EDITIONS]).found
+            names = {i: f"{outline.metadata.get('title', '')} {i}" for i, outline in outlines.items()}
+            found = found.documents_last(other_editions(bundle.query_str, names))
         dated = self.catalogue if self.catalogue and self.catalogue.as_of else None
         return found.documents_last({i for i in found.doc_ids if dated.edition(i)}) if dated else found
 
