@@ -17,7 +17,7 @@ import time
 import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from inspect import Parameter, Signature
 from pathlib import Path
 from shutil import which
@@ -952,6 +952,8 @@ class AskOptions(IndexOptions, EmbeddingOptions, ModelOptions, RetrievalOptions,
     embed: Annotated[str | None, Option(help="The embedding that the index was built with. With another one, ragnb "
         "stops.")] = None
     history: HistoryFile = None
+    other_words: Annotated[bool, Option("--other-words/--no-other-words", help="Whether --llm is also asked for other "
+        "words for the question when an answer is unlikely (one call).")] = True
     html: Annotated[str | None, Option(metavar="FILE", help="Write the trace as a page.")] = None
     over: Annotated[str | None, Option(metavar="PLACE", help="Instead of --index: an index that another program made, "
         "chroma:FOLDER#COLLECTION, llama_index:FOLDER or opensearch://HOST:9200/INDEX; --embed names its embedding "
@@ -989,7 +991,12 @@ def _attached(args: AskOptions, settings: dict[str, Any]) -> Any:
     return made
 
 def _pipeline(args: AskOptions) -> Any:
-    "Make the pipeline that the options describe."
+    "Make the pipeline that the options describe, which asks a model for other words or not."
+    return replace(_described(args), other_words=args.other_words)
+
+
+def _described(args: AskOptions) -> Any:
+    "Make the pipeline that the other options describe."
     from ragnb.pipeline.pipeline import Pipeline
     from ragnb.retrieval.hybrid import check_question
     from ragnb.storage.filtered import explain_nothing

@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import Any, TYPE_CHECKING
 
@@ -38,6 +39,7 @@ from ..storage.filters import Where
 from ..storage.store import ChunkReader
 from ..retrieval.missing_words import content_words, index_words, missing_words, Note
 from ..retrieval.hybrid import check_question, find_hits, Hits, question_bundle
+from ..retrieval.planning import MultiQueryRetriever
 from ..retrieval.repeats import asks_edition, other_editions
 from ..expansion.expander import Expander, Expansion, ExpansionStats
 from ..expansion.policy import no_expansion, Policy, policy_name
@@ -50,7 +52,7 @@ from ..context.conversation import Conversation, sole_passages
 from ..context.follow_ups import searched_question
 from ..indexing.folder_index import asked_skipped, Index, read_folders
 from .answer import Answer, AnswerStream, awritten, numbered_passages, with_focus, written
-from .chance import absent_notes
+from .chance import absent_notes, chance_of, LOW_CHANCE
 from ragnb.pipeline.engines import (
     CHAT_SETTINGS, check_engine_settings, ContextRetriever, JoinContextPostprocessor
 )
@@ -323,15 +325,34 @@ def _laid_out(pipeline: Pipeline, question: str, found: Hits, history: Conversat
     return replace(answer, text=numbered_passages(answer.passages))
 
 
+def _in_other_words(pipeline: Pipeline, question: str, found: Hits,
+                    write: Callable[[str], Sequence[str]]) -> tuple[Hits, list[Note]]:
+    "Search again with a model's words where an answer is unlikely; the ranking with the better chance stays."
+    chance = None if found.places else chance_of(found.signs)
+    if not pipeline.other_words or pipeline.llm is None or chance is None or chance >= LOW_CHANCE:
+        return found, []
+    if not (texts := write(question)):
+        return found, []
+    again, listed = pipeline.find(" ".join([question, *texts])), " / ".join(texts)
+    if (chance_of(again.signs) or 0.0) <= chance:
+        return found, [Note("words", say("other words of the model found nothing better: {words}", words=listed))]
+    return again, [Note("words", say("searched with other words of the model too: {words}", words=listed))]
+
+
 def _told(pipeline: Pipeline, question: str, history: Conversation | None) -> Answer:
     "Prepare the answer up to the model from one state of the store, within the model's window."
     store = pipeline.expander.store
 
+    @cache     # a store may call `told` twice, the model is asked once
+    def write(asked: str) -> tuple[str, ...]:
+        return MultiQueryRetriever(pipeline.retriever, pipeline.llm, timeout=pipeline.timeout).plan(asked).texts
+
     def told() -> Answer:
         with fallbacks() as texts:
             searched = pipeline.searched(question, history) if history else ""
-            answer = warned(pipeline.read(question, pipeline.find(searched or question), history, searched), store)
-        answer = noted(answer, pipeline.retriever, store, pipeline.catalogue)
+            found, notes = _in_other_words(pipeline, searched or question, pipeline.find(searched or question), write)
+            answer = warned(pipeline.read(question, found, history, searched), store)
+        answer = _with_notes(noted(answer, pipeline.retriever, store, pipeline.catalogue), notes)
         answer = _with_notes(answer, [Note("model", text) for text in texts])
         return for_window(answer, pipeline.llm, pipeline.builder, pipeline.prompt) if pipeline.llm else answer
 
@@ -413,6 +434,8 @@ class Pipeline(_Shown):
         Share of the context for one document while others wait, in (0, 1]; None for no ceiling.
     timeout : float, optional
         Seconds that the model may take for an answer, 600 by default; None for no limit.
+    other_words : bool
+        With a model: ask it for other words for a question whose `chance` is low, and search with them too.
     """
     retriever: BaseRetriever
     expander: Expander
@@ -425,6 +448,7 @@ class Pipeline(_Shown):
     catalogue: Catalogue | None = None
     document_share: float | None = None
     timeout: float | None = 600
+    other_words: bool = True
 
     def __post_init__(self) -> None:
         check_fields(self)
