@@ -105,7 +105,7 @@ def with_topic(
     n_topic, n_least = len(about[rarest]), min(map(len, held.values()), default=None)
     if rarest in held or not suggested and has_name(question):
         return ""
-    if n_least is not None and (n_least < n_topic or n_least == n_topic and not suggested):
+    if n_least is not None and n_least < n_topic + (not _PRONOUN.search(question)):
         return ""
     most = max(2, words.in_names(words.tokens(rarest)))
     for word, keys in held.items():
@@ -113,7 +113,7 @@ def with_topic(
         if not is_near or 1 <= words.in_names(words.tokens(word)) <= most:
             return ""
     added = [word for word, keys in about.items() if n_least is not None and len(keys) < n_least]
-    return " ".join([*(added or [topic]), question])
+    return " ".join([*(added or [rarest if held else topic]), question])
 
 # %% ../../nbs/60_context/11_follow_ups.ipynb #bc50f439
 _BACK = 6   # Questions before
