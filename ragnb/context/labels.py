@@ -208,10 +208,10 @@ def also_in(
 
 
 def _repeated(passage: Passage) -> str:
-    "Name the documents that repeat a passage: `also in old/leave.hwp (+2)`; '' without any."
+    "Name the documents that repeat a passage: `also in old/leave.hwp (+2)`."
     others = also_in(passage)
     more = f" (+{len(others) - 1})" if len(others) > 1 else ""
-    return f"also in {shorten(others[0], 40)}{more}" if others else ""
+    return f"also in {shorten(others[0], 40)}{more}"
 
 
 def place_label(
@@ -219,7 +219,8 @@ def place_label(
     shared: bool = True,   # Of an `InContext`: leave out what is said around it
 ) -> str:  # `휴가규정, hr/leave.md, p.2-3, 제56조`, `…, 제8조 (text 제7조~제8조)`; one line
     "Name where a passage is from."
-    names, repeated = _place_names(passage, True), _repeated(passage)
+    names = _place_names(passage, True)
+    repeated = _repeated(passage) if passage.metadata.get("also_in") else ""
     if not shared or not isinstance(passage, InContext):
         return ", ".join(name for name in (*names, repeated) if name)
     out = list(names)

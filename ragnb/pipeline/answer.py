@@ -117,7 +117,7 @@ class Answer:
     unfinished : bool
         True if the model's text ended at the most that it may write, not where the model wanted to end.
     searched : str
-        The question with the topic of the conversation, if it has none of its own; "" if the question was searched.
+        The question with the topic of the conversation, if it has no topic; "" if the question was searched.
     """
     question: str
     text: str

@@ -329,7 +329,7 @@ def _in_other_words(pipeline: Pipeline, question: str, found: Hits,
                     write: Callable[[str], Sequence[str]]) -> tuple[Hits, list[Note]]:
     "Search again with a model's words where an answer is unlikely; the ranking with the better chance stays."
     chance = None if found.places else chance_of(found.signs)
-    if not pipeline.other_words or pipeline.llm is None or chance is None or chance >= LOW_CHANCE:
+    if chance is None or chance >= LOW_CHANCE:
         return found, []
     if not (texts := write(question)):
         return found, []
@@ -350,7 +350,9 @@ def _told(pipeline: Pipeline, question: str, history: Conversation | None) -> An
     def told() -> Answer:
         with fallbacks() as texts:
             searched = pipeline.searched(question, history) if history else ""
-            found, notes = _in_other_words(pipeline, searched or question, pipeline.find(searched or question), write)
+            found, notes = pipeline.find(searched or question), list[Note]()
+            if pipeline.llm is not None and pipeline.other_words:
+                found, notes = _in_other_words(pipeline, searched or question, found, write)
             answer = warned(pipeline.read(question, found, history, searched), store)
         answer = _with_notes(noted(answer, pipeline.retriever, store, pipeline.catalogue), notes)
         answer = _with_notes(answer, [Note("model", text) for text in texts])
@@ -572,7 +574,7 @@ class Pipeline(_Shown):
         return found.documents_last({i for i in found.doc_ids if dated.edition(i)}) if dated else found
 
     def searched(self, question: str, history: Conversation) -> str:
-        """Complete a follow-up question that has no topic of its own, without a model.
+        """Complete a follow-up question that has no topic, without a model.
 
         Parameters
         ----------
@@ -620,7 +622,7 @@ class Pipeline(_Shown):
         question : str
             `InputError` if it is empty.
         history : Conversation, optional
-            The passages of its last turn are added, without a search. A question without a topic of its own is searched
+            The passages of its last turn are added, without a search. A question without a topic is searched
             with the topic of the conversation. This turn is not added to it.
 
         Raises

@@ -529,7 +529,7 @@ class MultiScaleRanking(Hits):
                 why = {units.address(key): self._why(key, taken[key]) for key in run}
                 evidence = {"rank": rank, "score": scores[0], "scores": scores, "why": why}
                 made_of = _passage(reader, run, taken, opened, **evidence)
-                self._made[made] = self._with_places(made_of, run)
+                self._made[made] = self._with_places(made_of, run) if self.repeated else made_of
             passages.append(self._made[made])
         return passages
 

@@ -122,7 +122,9 @@ def repeated_units(
     editions = {} if asks_edition(question) else _of_editions(units, best)
     equal = {key for group in _same_words(units, best) for key in group}
     compared = [key for key in best if key in equal or key in editions]
-    texts = dict(zip(compared, read(compared))) if compared else {}
+    if not compared:
+        return Repeats({}, set())
+    texts = dict(zip(compared, read(compared)))
     same: dict[int, list[int]] = {}
     for group in _by_spelling(texts, lambda key, text: bare_spelling(text)):
         is_series = all(key in editions for key in group) and len({editions[key][0] for key in group}) == 1
