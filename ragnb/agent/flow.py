@@ -36,7 +36,7 @@ from ..retrieval.hybrid import Hits
 from ..retrieval.rerank import LLMReranker
 from ..context.conversation import Conversation
 from ..context.sources import document_refs
-from ..pipeline.answer import Answer, unfinished
+from ..pipeline.answer import Answer, completed
 from ..pipeline.chance import absent_notes, chance_of, likeliest
 from ..pipeline.pipeline import for_window, noted
 from .library import Library, LibraryRetriever
@@ -516,8 +516,7 @@ class Agent:
         written = state.status in ("answered", "unsure")
         if not written:
             return answer
-        answer = replace(answer, text=state.answer, generated=True)
-        return unfinished(answer) if state.unfinished else answer
+        return completed(answer, state.answer, self.flow.parts.prompt, state.unfinished)
 
     def remember(self, history: Conversation, state: AgentState) -> None:
         "Add a turn, a finished state, to a conversation, with what was shown."

@@ -46,7 +46,7 @@ from ..chunking.parsers import needs_parser
 from ..storage.store import ChunkReader, embed_nodes
 from .commits import FileWriter, open_or_create, write_error
 from ragnb.indexing.folder_index import (
-    check_there, earlier_patterns, Index, Manifest, needs_fit, read_patterns, read_sum
+    check_there, Index, Manifest, needs_fit, read_patterns, rescued_patterns
 )
 
 # %% ../../nbs/70_indexing/04_update.ipynb #17ad5b87
@@ -160,7 +160,6 @@ def _clear(writer: FileWriter, plan: _Plan) -> None:
     removed = [*plan.gone, *plan.unknown]
     for doc_id in [*plan.gone, *plan.lost, *(d.id_ for d in plan.todo if d.id_ in entries)]:
         entries[doc_id]["hash"] = ""
-        writer.saved = False
     index.written = index.catalogue
     for doc_id in [*plan.lost, *removed]:
         index.written.remove(doc_id)
@@ -168,7 +167,6 @@ def _clear(writer: FileWriter, plan: _Plan) -> None:
         index.store.delete(removed)
         for doc_id in removed:
             entries.pop(doc_id, None)
-        writer.saved = False
 
 # %% ../../nbs/70_indexing/04_update.ipynb #07ca869a
 def fit_pieces(
@@ -365,17 +363,14 @@ class IndexUpdate:
         writer, entries = self.writer, self.index.manifest.documents
         if entries.get(self.uncited, {}).get("hash"):
             entries.pop(self.uncited)  # the next run processes it again, with citations
-        stopped, begun = isinstance(error, (Exception, KeyboardInterrupt)), not writer.saved and self.report.chunks
-        if stopped and begun and not writer.whole:
+        if isinstance(error, (Exception, KeyboardInterrupt)) and self.report.chunks and writer.changing:
             with contextlib.suppress(Exception):  # e.g. a full disk: the first error is raised
-                return writer.check_in()
-        if not writer.kept:
-            writer.abandon()
+                writer.save()
 
     def _run(self, show_progress: bool) -> None:
         "Run all steps in order."
         writer = self.writer
-        if writer.fresh:
+        if not self.index.manifest.embedding:
             _fit(writer, self.documents)
             remarks = getattr(self.index.embed_model, "remarks", list)()
             self.report.problems += [Problem("embedding", remark, n=0) for remark in remarks]
@@ -386,21 +381,19 @@ class IndexUpdate:
         old = sum(e["characters"] for i, e in self.index.manifest.documents.items() if i not in new)
         outgrown = 0 < 2 * self.index.manifest.fitted_on <= old + sum(new.values())
         if any(vars(plan).values()) or outgrown or self.report.moved:
-            writer.stage()
-            writer.saved = False
+            writer.begin()
         _clear(writer, plan)
         if outgrown:
             self.report.refitted = True
             _fit(writer, self.documents)
-            writer.check_in()
+            writer.save()
         self._write(plan.todo, show_progress)
         _count_contexts(self.index.parser, self.report)
         _keep_skipped(writer, self.root, self.patterns, self.report)
         self._measure()
-        if writer.staged or not writer.saved:
+        if writer.changing:
             writer.commit()
         self.embedder.cache.keep_only()
-        writer.tidy()
 
     def _measure(self) -> None:
         "Measure what the cosines of another embedding than n-grams mean, where that is not known or outgrown."
@@ -410,7 +403,6 @@ class IndexUpdate:
         if is_outgrown(manifest.cosine_scale, len(index.multiscale)):
             scale = measured_scale(index.multiscale, index.store, index.embed_model)
             manifest.cosines = scale and asdict(scale)
-            self.writer.saved = False
 
     def _write(self, todo: Sequence[Document], show_progress: bool) -> None:
         "Write documents and their citations, then renew vectors of an older embedding."
@@ -440,7 +432,7 @@ class IndexUpdate:
         "Record the citations of this root; earlier ones were parsed with the names of `state`."
         own = [d for d in self.documents if self.index.manifest.documents[d.id_]["root"] == self.root]
         self.index.written = self.index.catalogue.updated(own, self.read, state)
-        self.writer.saved, self.uncited = False, ""
+        self.uncited = ""
 
     def _in_turn(self, batches: Iterable[Batch], n_documents: int, bar: tqdm, renew: bool = False,
                  every: int = 4_000, seconds: float = 30) -> Iterator[Outline]:
@@ -448,8 +440,7 @@ class IndexUpdate:
         since, last, done, took, entries = 0, time.monotonic(), 0, 0.0, self.index.manifest.documents
         for batch, ahead in self.embedder.embedded(batches, renew):
             nodes, outlines = [n for ns, _ in batch for n in ns], [o for _, o in batch]
-            self.writer.saved = False
-            self.writer.stage()
+            self.writer.begin()
             for outline in () if renew else outlines:
                 entries.get(outline.doc_id, {})["hash"] = ""    # until it is written
             self.index.store.put(nodes, outlines)
@@ -459,7 +450,7 @@ class IndexUpdate:
             since, done = since + len(nodes), done + len(batch)
             many, now = since >= max(every, self.report.chunks // 10), time.monotonic()   # grows with the run
             if done < n_documents and (many or now - last > max(seconds, 20 * took)):
-                if self.writer.check_in():
+                if self.writer.save():
                     self.embedder.cache.keep_only([n.get_content(MetadataMode.EMBED) for n in ahead])
                 since, last, took = 0, time.monotonic(), time.monotonic() - now
 
@@ -472,12 +463,12 @@ def _patterns(folder: str | Path, root: str, report: IndexReport, force: bool,
     except IndexMismatchError as error:
         if not force:
             raise
-        known, told = earlier_patterns(Path(folder)).get(root, {}), read_sum(folder)
-        if None in given.values() and (not told or told.get("patterns")):    # an earlier version did not count them
+        known = rescued_patterns(Path(folder), root)
+        if known is None and None in given.values():
             command = rebuild(folder).rstrip("`") + " --include none --exclude none`"
             raise InputError(f"the index in {str(folder)!r} is damaged, and the patterns of its folders may be lost "
                              f"with it: name them with --include and --exclude; without patterns, {command}") from error
-    patterns = {name: list(known.get(name, []) if of is None else of) for name, of in given.items()}
+    patterns = {name: list((known or {}).get(name, []) if of is None else of) for name, of in given.items()}
     for name in (name for name, of in given.items() if of is None and patterns[name]):
         told = f"{', '.join(map(repr, patterns[name]))} as before; --{name} none forgets that"
         report.problems.append(Problem(f"--{name}", told, 0, "patterns"))
@@ -622,20 +613,18 @@ def remove_documents(
     check_there(folder)
     writer = open_or_create(folder, embed, wait=wait)
     try:
-        if writer.kept or writer.fresh:
+        if not writer.finished:
             raise InputError(f"an update of {str(folder)!r} was cut short: "
                              f"run `ragnb index PATH --index {folder}` first")
         if unknown := [i for i in ids if i not in writer.index.manifest.documents]:
             raise InputError(f"the index has no document {unknown[0]!r}: "
                              f"`ragnb ls --index {folder}` lists those it has")
         if ids:
-            writer.stage()
+            writer.begin()
             _clear(writer, _Plan(ids))
             writer.commit()
     except BaseException as error:
         told = write_error(error, writer.index.folder)
-        if not writer.kept:
-            writer.abandon()
         if told is not None:
             raise told from error
         raise

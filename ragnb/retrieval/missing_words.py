@@ -19,11 +19,12 @@ import numpy as np
 
 # %% auto #0
 __all__ = ['CODED', 'QUESTION_WORDS', 'SMALL', 'codes_in', 'content_words', 'code_forms', 'without_asking', 'query_terms',
-           'code_terms', 'spelled_alike', 'IndexWords', 'index_words', 'Note', 'QuestionWords', 'missing_words',
-           'code_match', 'readable_question', 'words_as_written', 'question_for', 'Common', 'common_words']
+           'code_terms', 'names_in', 'spelled_alike', 'IndexWords', 'index_words', 'Note', 'QuestionWords',
+           'missing_words', 'code_match', 'readable_question', 'words_as_written', 'question_for', 'Common',
+           'common_words']
 
 # %% ../../nbs/40_retrieval/16_missing_words.ipynb #28e7d990
-from ..documents.forms import plain_text
+from ..documents.one_token import search_form, values_in
 from ..machinery.messages import say
 from ..documents.span import SEARCHED
 from ..documents.text import load_kiwi, word_tokens, word_tokens_batch
@@ -79,7 +80,7 @@ def content_words(
     question: str,
 ) -> list[str]:  # As they are written, Korean ones without endings; each once
     "Find the words of content: no question words, particles or function words."
-    question = _MEANING.sub(" ", plain_text(question))
+    question = _MEANING.sub(" ", search_form(question))
     if not _HANGUL.search(question):
         found = [m[0] for m in _LATIN.finditer(question) if re.split("['’]", m[0].lower())[0] not in _FUNCTION]
         words = [word for word in found if len(word) > 1 and not _ORDINAL.fullmatch(word)]
@@ -154,6 +155,20 @@ def code_terms(
         elif in_parts and word not in out and word in known:
             out.insert(in_parts[0], word)
     return out
+
+# %% ../../nbs/40_retrieval/16_missing_words.ipynb #d69c9b30
+_SIGN = re.compile(r"[^\W\d].*[+#&]|^[-/.~]")
+
+
+def names_in(
+    question: str,
+    tokenizer: Callable[[Iterable[str]], Iterable[Sequence[str]]] = word_tokens_batch,  # Texts -> token lists
+) -> list[list[Sequence[str]]]:   # Of each name: the tokens of each spelling
+    "Find the names of a question that consist of letters with digits or signs."
+    codes = [code for code in codes_in(question) if "." not in code] if CODED.search(question) else []
+    forms = [code_forms(code, list(tokens)) for code, tokens in zip(codes, tokenizer(codes))]
+    tokens = (token for value in values_in(search_form(question)) for token in value.tokens)
+    return [*filter(None, forms), *([[token]] for token in tokens if _SIGN.search(token))]
 
 # %% ../../nbs/40_retrieval/16_missing_words.ipynb #07b72591
 def _pairs(word: str) -> set[str]:
@@ -332,7 +347,7 @@ def missing_words(
     filtered: bool = False,        # Only some documents may be read
 ) -> QuestionWords:
     "Find the words of a question that occur in no document, and rare ones that occur in no passage that was read."
-    asked, read = content_words(question), plain_text(" ".join(texts))
+    asked, read = content_words(question), search_form(" ".join(texts))
     missing = [w for w in asked if not words.occurs(w) and not (_is_in if code_forms(w) else _begins)(w, read)]
     unread = [w for w in asked if texts and not other and w not in missing and not _is_in(w, read)
               and words.is_rare(w) and words.occurs(w, surely=True)]

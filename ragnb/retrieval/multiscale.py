@@ -19,7 +19,8 @@ from llama_index.core.schema import NodeRelationship, NodeWithScore, QueryBundle
 # %% auto #0
 __all__ = ['HEADER', 'SAME_LINE', 'BY_NAME', 'BY_ID', 'WITH_FIRST', 'Piece', 'pieces_by_score', 'once_each', 'cut_pieces',
            'take_units', 'with_headers', 'UnitReader', 'take_readable', 'KnownPlace', 'places_apart',
-           'MultiScaleRanking', 'put_first', 'known_places', 'own_code_first', 'extended', 'MultiScaleRetriever']
+           'MultiScaleRanking', 'put_first', 'known_places', 'own_code_first', 'names_first', 'extended',
+           'MultiScaleRetriever']
 
 # %% ../../nbs/40_retrieval/07_multiscale.ipynb #d1e85e12
 from ..machinery.arguments import checked
@@ -36,7 +37,7 @@ from ..storage.filtered import filtered_store, FilteredStore
 from ..storage.store import ChunkReader
 from .arguments import check_counts, is_number, StoreRetriever
 from ragnb.retrieval.missing_words import (
-    code_match, code_terms, CODED, codes_in, Common, common_words, IndexWords, missing_words, query_terms,
+    code_match, code_terms, CODED, codes_in, Common, common_words, IndexWords, missing_words, names_in, query_terms,
     question_for
 )
 from .hybrid import check_question, Hits, HitsRetriever, question_bundle
@@ -670,6 +671,19 @@ def own_code_first(
     moved = [p._replace(score=min(p.score, first[-1].score)) for p in pieces[:last + 1] if p.key in behind]
     return [*first, *moved, *pieces[last + 1:]]
 
+# %% ../../nbs/40_retrieval/07_multiscale.ipynb #9fef994e
+def names_first(
+    scores: UnitScores,
+    pieces: Sequence[Piece],   # Best first
+) -> list[Piece]:              # Each once, scores still falling
+    "Put the units with the most rare names of the question first."
+    if scores.named is None or not scores.named.any():
+        return list(pieces)
+    counts = dict(zip(scores.keys.tolist(), scores.named.tolist()))
+    order = sorted(pieces, key=lambda p: -counts[p.key])
+    best = pieces[0].score
+    return [p._replace(score=best) if counts[p.key] else p for p in order]
+
 # %% ../../nbs/40_retrieval/07_multiscale.ipynb #4dc4e440
 def extended(
     source: UnitSource,
@@ -817,8 +831,10 @@ class MultiScaleRetriever(StoreRetriever, HitsRetriever):
                 source.foresee([place[:2] for place in (*named, *cited)], text)
             terms = query_terms(text, source.tokenizer)
             terms = code_terms(terms, text, words.counts) if CODED.search(text) else terms
-            scores = score_units(source, terms, vector, self.candidates, self.grow, self.whole, allowed)
-            units, pieces = extended(source, scores.units, scores.keys, [p[:2] for p in named]), pieces_by_score(scores)
+            names = names_in(text, source.tokenizer)
+            scores = score_units(source, terms, vector, self.candidates, self.grow, self.whole, allowed, names)
+            units = extended(source, scores.units, scores.keys, [p[:2] for p in named])
+            pieces = names_first(scores, pieces_by_score(scores))
             reader = UnitReader(units, self.store, fill=source.fill if source.looks_ahead else None)
             common = common_words(text, source, words, units, scores.keys, allowed, lambda: [
                 unit.text for unit in reader.read_units(scores.keys.tolist())])

@@ -266,7 +266,7 @@ def test_the_model_is_asked_once_about_all_hits_and_no_text_breaks_out():
     llm = Says("[0, 1]")
     Expander(store, llm_window(llm)).expand([hit(nodes["d#c0"]), hit(nodes["d#c1"])], "며칠 {n}?")
     (prompt,) = llm.prompts
-    assert (prompt.count("</자료>") == 1 and "[1] 가나 ‹/자료>" in prompt and "정수 하나" in prompt and "며칠 {n}?" in prompt
+    assert (prompt.count("</자료>") == 1 and "[1] 가나 ‹/자료>" in prompt and '{"window": 2}' in prompt and "며칠 {n}?" in prompt
             and "10까지" in prompt)
 
 
