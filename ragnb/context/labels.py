@@ -12,7 +12,7 @@ from pathlib import PurePath
 
 # %% auto #0
 __all__ = ['printed_number', 'page_label', 'passage_pages', 'article_line', 'article_at', 'passage_article', 'InContext',
-           'source_name', 'place_label']
+           'source_name', 'also_in', 'place_label']
 
 # %% ../../nbs/60_context/01_labels.ipynb #c8861926
 from ..documents.forms import plain_text
@@ -164,14 +164,29 @@ def source_name(
     return shorten(name if _has_own_file(passage) else passage.doc_id)
 
 
+def also_in(
+    passage: Passage,
+) -> list[str]:    # Ids of other documents with a text of the passage
+    "Return the documents that repeat a passage, see `ragnb.retrieval.repeats`."
+    return list(passage.metadata.get("also_in") or ())
+
+
+def _repeated(passage: Passage) -> str:
+    "Name the documents that repeat a passage: `also in old/leave.hwp (+2)`."
+    others = also_in(passage)
+    more = f" (+{len(others) - 1})" if len(others) > 1 else ""
+    return f"also in {shorten(others[0], 40)}{more}"
+
+
 def place_label(
     passage: Passage,
     shared: bool = True,   # Of an `InContext`: leave out what is said around it
 ) -> str:  # `휴가규정, hr/leave.md, p.2-3, 제56조`, `…, 제8조 (text 제7조~제8조)`; one line
     "Name where a passage is from."
     names = _place_names(passage, True)
+    repeated = _repeated(passage) if passage.metadata.get("also_in") else ""
     if not shared or not isinstance(passage, InContext):
-        return ", ".join(name for name in names if name)
+        return ", ".join(name for name in (*names, repeated) if name)
     out = list(names)
     if passage.follows is not None:
         above = _place_names(passage.follows, bool(names[3]))
@@ -182,4 +197,4 @@ def place_label(
     marks, indent = part_marks(passage.text, passage.prefix), len(passage.text) - len(passage.text.lstrip())
     if marks and marks[0].at <= indent and marks[0].name == out[3].partition(" (text ")[0]:
         out[3] = ""    # the text or the line above it begins with this heading
-    return ", ".join(name for name in out if name)
+    return ", ".join(name for name in (*out, repeated) if name)

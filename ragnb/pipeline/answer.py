@@ -120,7 +120,7 @@ class Answer:
     costs : tuple of StepCost
         Calls, seconds and tokens of each step that asked a model.
     searched : str
-        The question with the topic of the conversation, if it has none of its own; "" if the question was searched.
+        The question with the topic of the conversation, if it has no topic; "" if the question was searched.
     """
     question: str
     text: str

@@ -261,8 +261,9 @@ class IndexWords:
     def keys(self, word: str) -> np.ndarray:   # Rising
         "Find the texts that contain a word or a compound."
         tokens = self.tokens(word)
-        known = bool(tokens) and all(token in self.counts for token in tokens)
-        return np.sort(self.holding(tokens)) if known else np.zeros(0, np.int64)
+        if not tokens or any(token not in self.counts for token in tokens):
+            tokens = [word] if word in self.counts else []     # 손님, read as 손 and 님 in some questions
+        return np.sort(self.holding(tokens)) if tokens else np.zeros(0, np.int64)
 
     def is_rare(
         self,
