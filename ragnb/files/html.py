@@ -108,6 +108,7 @@ _LINES = {"p", "div", "section", "article", "main", "ul", "ol", "dl", "dt", "dd"
           "legend", "body", "html", "nav", "tr", "td", "th", "caption", "thead", "tbody", "tfoot"}
 _STRUCK = {"del", "s", "strike"}
 _HIDDEN = re.compile(r"(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden)", re.I)
+_APART = {"a", "button", "label", "output", "span"}
 _FIELDS = {"text", "number", "email", "date", "tel", "url", "time", "month"}
 
 
@@ -143,6 +144,18 @@ def _shown(element: Any) -> str | None:
             return f"[{text.removeprefix('[').removesuffix(']')}]"
         return raised(text)
     return None
+
+def _pictures(element: Any) -> str:
+    "The texts of the pictures in an element."
+    return on_one_line(" ".join(picture.get("alt") or "" for picture in element.iter("img")))
+
+def _is_apart(element: Any, after: Any) -> bool:
+    "True for two elements without a blank between them that are no parts of a word: links, a label and its value."
+    if not isinstance(after.tag, str) or element.tag not in _APART or after.tag not in _APART or element.tail:
+        return False
+    is_styled = element.tag == after.tag == "span"
+    classes = [part.get("class") for part in (element, after)]
+    return not is_styled or all(classes) and classes[0] != classes[1]
 
 def _lines_of(table: Any) -> tuple[list[Any], int, str]:
     "The rows of a table, its footer last; how many are the header; the caption."
@@ -211,7 +224,7 @@ class Page:
             self.add(*([Paragraph(f"```\n{code}\n```")] if code.strip() else []))
         elif re.fullmatch("h[1-6]", name):
             self.end_line()
-            title = on_one_line(element.text_content())
+            title = on_one_line(element.text_content()) or _pictures(element)
             self.add(*([Title(title, int(name[1]))] if title else []))
         elif name in _LINES:
             self._read_lines(element)
@@ -223,7 +236,9 @@ class Page:
         self._line.append(element.text or "")
         for inner in element:
             self.read(inner)
-            self._line.append(inner.tail or "")
+            after = inner.getnext()
+            is_apart = after is not None and _is_apart(inner, after)
+            self._line.append(" " if is_apart else inner.tail or "")
 
     def _read_lines(self, element: Any) -> None:
         "Add an element that begins a line."
