@@ -169,7 +169,7 @@ def test_a_level_that_is_too_deep_is_no_list():
 
 
 @pytest.mark.parametrize("value, code, shown", [(7, "00000", "00007"), (42, '"B-"0000', "B-0042"), (9, '00"호"', "09호"), (3, "\\N0##", "N003"), (8, "0000;-0000", "0008"),
-                                                (7.5, "000", "7.5"), (-7, "000", "-7"), (7, "0", "7"), (1200, "#,##0", "1200")])
+                                                (7.5, "000", "7.5"), (-7, "000", "-7"), (7, "0", "7"), (1200, "#,##0", "1,200")])
 def test_numbers_with_leading_zeros_keep_them(value: float, code: str, shown: str):
     assert shown_number(value, code) == shown
 
