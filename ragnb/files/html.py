@@ -78,6 +78,18 @@ def _is_frame(element: Any, main: list[Any]) -> bool:
     return kind == "footer" or _is_links(element)
 
 
+def _is_side_menu(table: Any) -> bool:
+    "True for a table of short links in a layout table, beside a cell with much more text."
+    field = next(table.iterancestors("td"), None)
+    links = [*table.iter("a")]
+    if field is None or len(links) < 3 or not _is_links(table) or len([*table.iter("table", "th", "p", "img")]) > 1:
+        return False
+    size = _letters(table)
+    beside = max((_letters(other) for other in field.itersiblings("td")), default=0)
+    before = max((_letters(other) for other in field.itersiblings("td", preceding=True)), default=0)
+    return size <= 20 * len(links) and max(beside, before) >= 3 * size
+
+
 def menus(
     root: Any,                # Element of lxml
 ) -> dict[Any, str]:          # Element -> what it is
@@ -92,7 +104,7 @@ def menus(
         if part in seen or not isinstance(part.tag, str):
             continue
         role = part.get("role") or ""
-        is_menu = part.tag in ("nav", "noscript") or role in _NAVIGATION
+        is_menu = part.tag in ("nav", "noscript") or role in _NAVIGATION or part.tag == "table" and _is_side_menu(part)
         if not is_menu and part not in inside and not _NOTES.search(_names(part)):
             is_list = part.tag in ("ul", "ol", "dl", "div") and _MENU.search(_names(part))
             is_menu = bool(part.tag in frame or role in _FRAME or is_list) and _is_frame(part, main)

@@ -308,3 +308,16 @@ def test_what_is_told_of_a_file_is_translated_behind_its_name(message: str):
     finally:
         use_language("")
     assert told.startswith("표.abc: ") and not any(word in told for word in ("left out", "rows", "characters", "stored", "elements"))
+
+
+def test_a_deleted_end_of_a_paragraph_joins_it_with_the_next(tmp_path: Path):
+    from docx import Document
+    from docx.oxml import parse_xml
+    from docx.oxml.ns import nsdecls
+    document = Document()
+    for text, is_deleted in (("열람실은 밤", True), (" 열 시에 ", True), ("닫는다.", False), ("끝", True)):
+        paragraph = document.add_paragraph(text)._p
+        if is_deleted:
+            paragraph.get_or_add_pPr().append(parse_xml(f'<w:rPr {nsdecls("w")}><w:del w:id="1" w:author="a"/></w:rPr>'))
+    document.save(tmp_path / "a.docx")
+    assert read_by_ending(tmp_path / "a.docx")["text"] == "열람실은 밤 열 시에 닫는다.\n\n끝"
