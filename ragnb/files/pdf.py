@@ -22,6 +22,7 @@ __all__ = ['MOST_FIELDS', 'MOST_ON_PAGE', 'MOST_IN_FILE', 'MOST_BOOKMARKS', 'MOS
 
 # %% ../../nbs/88_files/23_pdf.ipynb #187ad3ed
 from ..machinery.markup import counted
+from ..machinery.registry import register
 from ..documents.span import InputError
 from .grid import Block, Grid, on_one_line, Paragraph, to_markdown
 from .pdf_layout import mark_headings, page_runs, printed_numbers, reading_order, running_heads
@@ -319,6 +320,7 @@ def _read_sheets(pdf: Any) -> tuple[list[Sheet], list[int]]:
 MOST_RUNS: int = 400   # Characters of the counts of printed pages; longer ones are no page numbers
 
 
+@register("format", ".pdf", help="PDF", korean="PDF")
 def read_pdf(
     path: str | Path,              # `InputError` when it is no PDF, is encrypted, or has no text
     password: str | None = None,   # Of an encrypted file
