@@ -883,7 +883,7 @@ class RemoveOptions(IndexOptions, WaitOptions):
           help="Remove documents from an index; their files stay.", korean="색인에서 문서를 뺍니다. 파일은 그대로 둡니다.")
 def _remove(args: RemoveOptions) -> None:
     "Remove documents from an index; their files stay."
-    from ragnb.indexing.update import remove_documents
+    from ragnb.indexing.folder_index import remove_documents
     left = len(remove_documents(args.id, args.index, wait=args.wait).doc_ids)
     removed = list(dict.fromkeys(args.id))
     _note_copies(args.index)

@@ -31,6 +31,7 @@ from ..machinery.markup import card
 from ..machinery.messages import for_question, say, translated
 from ..documents.span import check_fields, InputError, Passage, Why
 from ..documents.text import article_tokens, tokenizer as tokenizer_of
+from ..models.limits import model_calls, step_costs
 from ..models.llm import fallbacks, prompt_template, QA_PROMPT, resolve_llm
 from ..models.threads import in_thread
 from ..storage.filtered import filtered_store, FilteredStore, located, warned
@@ -327,9 +328,10 @@ def _told(pipeline: Pipeline, question: str, history: Conversation | None) -> An
     store = pipeline.expander.store
 
     def told() -> Answer:
-        with fallbacks() as texts:
+        with fallbacks() as texts, model_calls() as calls:
             searched = pipeline.searched(question, history) if history else ""
             answer = warned(pipeline.read(question, pipeline.find(searched or question), history, searched), store)
+        answer = replace(answer, costs=tuple(step_costs(calls)))
         answer = noted(answer, pipeline.retriever, store, pipeline.catalogue)
         answer = _with_notes(answer, [Note("model", text) for text in texts])
         return for_window(answer, pipeline.llm, pipeline.builder, pipeline.prompt) if pipeline.llm else answer
@@ -652,8 +654,9 @@ class Pipeline(_Shown):
         """
         nodes = self.expander.store.get_chunks(h for h in hits if isinstance(h, str)).all()
         chosen = Hits([NodeWithScore(node=nodes[h]) if isinstance(h, str) else h for h in hits])
-        with fallbacks() as texts:
+        with fallbacks() as texts, model_calls() as calls:
             read = self.read(check_question(question), chosen, history)
+        read = replace(read, costs=tuple(step_costs(calls)))
         read = _with_notes(read, [Note("model", text) for text in texts])
         return written(for_window(read, self.llm, self.builder, self.prompt), self.llm, self.prompt, self.timeout)
 
