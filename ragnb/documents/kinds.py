@@ -22,7 +22,7 @@ from .forms import plain_text
 from .packing import TextRuler
 from .records import Record
 from .span import InputError, Span
-from ..machinery.registry import find_part, parts_of, register, told_absent
+from ..machinery.registry import find_part, parts_of, register, registered, told_absent
 
 # %% auto #0
 __all__ = ['ANYWHERE', 'PartMark', 'Kind', 'MissingCitation', 'TouchedPart', 'Places', 'Rows', 'all_kinds', 'is_kind',
@@ -295,9 +295,15 @@ class Rows(Places):
         return list(dict.fromkeys([parent, *sorted(rows, key=_by_number)])) if rows else []
 
 # %% ../../nbs/00_documents/14_kinds.ipynb #363daeed
+@lru_cache(maxsize=1)
+def _kinds(state: tuple[int, int]) -> list[Kind]:
+    "Make the kinds for a state of the registry: a question asks for them hundreds of times."
+    return sorted((part.load()() for part in parts_of("kind")), key=lambda kind: kind.rank)
+
+
 def all_kinds() -> list[Kind]:  # Of this package and of plugins
     "List the kinds in the order in which they are asked."
-    return sorted((part.load()() for part in parts_of("kind")), key=lambda kind: kind.rank)
+    return _kinds(registered())
 
 
 def is_kind(

@@ -290,7 +290,7 @@ def on_cluster(
     scheme, slashes, _ = text.partition("://")
     if isinstance(folder, str) and slashes and scheme != IN_A_FOLDER and find_part("address", scheme.lower()):
         return True
-    if told := told_absent(scheme.lower()):
+    if slashes and (told := told_absent(scheme.lower())):
         raise InputError(told)
     if re.match(r"[A-Za-z][A-Za-z0-9+.-]+:/|opensearchs?:.|[^/\\:]{2,}:.*@", text, re.I):
         raise InputError(f"an index is a folder, or opensearch://host:9200/NAME, got {ServerAddress(text)!r}")

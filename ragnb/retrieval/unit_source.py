@@ -372,6 +372,7 @@ class UnitSource(ABC):
         keys = np.sort(np.concatenate([np.zeros(0, np.int64), *every])) if allowed is None else allowed
         units = self.read(np.stack([keys, keys + 1], axis=1), whole=False)
         rows = units.rows_of(keys)
+        parts = units.part[rows]                     # -1 for a unit of no part
         shared = [self.texts("title", np.unique(units.doc[rows]).tolist()),
-                  self.texts("name", np.unique(units.part[rows]).tolist())]
+                  self.texts("name", np.unique(parts[parts >= 0]).tolist())]
         return any(numbers <= set(own.tolist()) for texts in shared for own in texts.values())
