@@ -88,6 +88,14 @@ clean:  ## remove .venv, indexes and everything else that can be made again
 	rm -rf $(VENV) .ragnb .opensearch out .pytest_cache .hypothesis build dist *.egg-info _proc _docs
 	find . \( -name __pycache__ -o -name .ipynb_checkpoints \) -prune -exec rm -rf {} +
 
+# uv installs in seconds, pip in minutes; where uv cannot be had, or finds another index than pip, pip does it.
+UV_INDEX = $$($(BIN)/python -m pip config get global.index-url 2>/dev/null | sed 's/^/--default-index /')
+define install
+	@$(BIN)/python -m pip install --quiet uv 2>/dev/null \
+	&& $(BIN)/python -m uv pip install --quiet --python $(BIN)/python $(UV_INDEX) -e $(1) 2>/dev/null \
+	|| $(BIN)/python -m pip install --quiet -e $(1)
+endef
+
 # The stamps: reinstalled only when the requirements change.
 $(VENV)/.made:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null \
@@ -98,11 +106,11 @@ $(VENV)/.made:
 	@touch $@
 
 $(VENV)/.runtime: $(VENV)/.made settings.ini setup.py
-	@echo "Installing ragnb into $(VENV): some minutes the first time"
-	$(BIN)/python -m pip install --quiet -e .
+	@echo "Installing ragnb into $(VENV): up to some minutes the first time"
+	$(call install,.)
 	@touch $@
 
 $(VENV)/.dev: $(VENV)/.made settings.ini setup.py
-	@echo "Installing ragnb and its development tools into $(VENV): some minutes the first time"
-	$(BIN)/python -m pip install --quiet -e '.[dev]'
+	@echo "Installing ragnb and its development tools into $(VENV): up to some minutes the first time"
+	$(call install,'.[dev]')
 	@touch $(VENV)/.runtime $@

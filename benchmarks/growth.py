@@ -56,13 +56,14 @@ def splitters() -> dict[str, Callable[[Document], object]]:
 
 def jobs() -> dict[str, Callable[[Document], object]]:
     """What is measured, by name."""
-    from ragnb.laws.catalogue import Catalogue
+    from ragnb.laws.catalogue import StatuteCatalogue
     from ragnb.laws.citations import find_citations
-    from ragnb.laws.kinds import detect_kind, records_of
+    from ragnb.documents.fields import front_matter
+    from ragnb.documents.kinds import detect_kind, records_of
+    from ragnb.documents.qa import qa_pairs
     from ragnb.documents.markdown import find_headings, find_tables
     from ragnb.laws.provisions import look_up_question
-    from ragnb.laws.rulings import qa_pairs
-    from ragnb.laws.statutes import front_matter, parse_statute
+    from ragnb.laws.statutes import parse_statute
     from ragnb.documents.text import sentence_spans
     return {
         "detect_kind": lambda d: detect_kind(d.text),
@@ -71,7 +72,7 @@ def jobs() -> dict[str, Callable[[Document], object]]:
         "qa_pairs": lambda d: qa_pairs(d.text),
         "find_citations": lambda d: find_citations(d.text),
         "find_headings": lambda d: (find_headings(d.text), find_tables(d.text), front_matter(d.text)),
-        "catalogue": lambda d: look_up_question("시험법 제3조", Catalogue.from_documents([d])),
+        "catalogue": lambda d: look_up_question("시험법 제3조", StatuteCatalogue.from_documents([d])),
         **splitters(),
         "split by kiwi": lambda d: sentence_spans(d.text, "kiwi"),
     }

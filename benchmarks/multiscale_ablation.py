@@ -5,7 +5,7 @@
 
 Evidence recall at each budget of characters, questions asked over the whole corpus of a set. Korean sets use the offline n-gram embedding,
 English ones the ONNX model of RAGNB_MODELS. Questions on statutes may name an article: exact references lead, and what the first article
-cites follows (`ragnb.laws.provisions`). `cut` leaves out what scores little beside the best unit, and counts what that saves and costs.
+cites follows (`ragnb.documents.kinds`). `cut` leaves out what scores little beside the best unit, and counts what that saves and costs.
 """
 from __future__ import annotations
 
@@ -24,8 +24,7 @@ from ragnb.chunking.units import UnitNodeParser
 from ragnb.retrieval.multiscale import MultiScaleRanking, MultiScaleRetriever, Piece, pieces_by_score, put_first, with_headers
 from ragnb.retrieval.scoring import adjusted_totals, UnitScores
 from ragnb.retrieval.sqlite_store import SqliteStore
-from ragnb.laws.catalogue import Catalogue
-from ragnb.laws.provisions import cited_spans, look_up_question
+from ragnb.documents.kinds import Catalogue
 from ragnb.storage.store import embed_nodes
 from ragnb.documents.text import is_korean
 
@@ -108,7 +107,7 @@ def main() -> None:
         hooks: dict[str, Any] = {}
         if has_records:
             catalogue = Catalogue.from_documents(dataset.documents.values())
-            hooks = {"leads": lambda q, c=catalogue: look_up_question(q, c), "follow": lambda d, s, c=catalogue: cited_spans(d, s, c)}
+            hooks = {"leads": catalogue.named, "follow": catalogue.cited}
         made = (cut_variants if args.what else variants)(store, model, hooks)
         for label, ask in (made if args.what or args.parts else {"default": made["default"]}).items():
             found = evaluate(ask, dataset.questions, BUDGETS)

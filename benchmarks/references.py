@@ -19,7 +19,7 @@ from llama_index.core import Document
 from tqdm.auto import tqdm
 
 from common import DATA, lines
-from ragnb.laws.catalogue import Catalogue, catalogue_of, catalogue_records
+from ragnb.laws.catalogue import StatuteCatalogue
 from ragnb.laws.provisions import cited_spans, look_up_question
 from ragnb.laws.citations import find_citations
 from ragnb.documents.span import Span, n_characters, shared
@@ -70,7 +70,7 @@ def unnamed(rows: Sequence[dict], titles: dict[str, str]) -> list[tuple[dict, st
     return [(r, r["query"].removeprefix(titles[r["doc_id"]]).strip()) for r in rows if r["kind"] == "cite"]
 
 
-def questions_table(rows: Sequence[dict], catalogue: Catalogue, titles: dict[str, str]) -> list[str]:
+def questions_table(rows: Sequence[dict], catalogue: StatuteCatalogue, titles: dict[str, str]) -> list[str]:
     """Print how many questions lead to their article; returns the misses."""
     of = {kind: [(r, r["query"]) for r in rows if r["kind"] == kind] for kind in ("cite", "title", "xref")}
     sets = {"cite": of["cite"], "cite, no statute": unnamed(rows, titles), "title": of["title"], "xref (asked article)": of["xref"]}
@@ -89,7 +89,7 @@ def questions_table(rows: Sequence[dict], catalogue: Catalogue, titles: dict[str
     return misses
 
 
-def candidates_table(rows: Sequence[dict], catalogue: Catalogue, titles: dict[str, str]) -> None:
+def candidates_table(rows: Sequence[dict], catalogue: StatuteCatalogue, titles: dict[str, str]) -> None:
     """Print what an article without its statute leads to, by how many candidates are let through."""
     pairs = unnamed(rows, titles)
     print(f"\n| candidates at most | gold among them | articles a question | {HEADS} |\n|--:|--:|--:|" + "--:|" * len(BUDGETS))
@@ -99,7 +99,7 @@ def candidates_table(rows: Sequence[dict], catalogue: Catalogue, titles: dict[st
         print(f"| {most} | {among / len(pairs):.4f} | {sum(map(len, found)) / len(pairs):.2f} | {cells([(f, gold(r)) for f, (r, _) in zip(found, pairs)])} |")
 
 
-def no_retrieval_table(rows: Sequence[dict], catalogue: Catalogue) -> None:
+def no_retrieval_table(rows: Sequence[dict], catalogue: StatuteCatalogue) -> None:
     """Print evidence recall of what the question names, then what that cites, and nothing else."""
     print(f"\n| questions | n | {HEADS} |\n|---|--:|" + "--:|" * len(BUDGETS))
     for kind in ("cite", "title", "xref", "all"):
@@ -110,7 +110,7 @@ def no_retrieval_table(rows: Sequence[dict], catalogue: Catalogue) -> None:
         print(f"| {kind} | {len(pairs)} | {cells(pairs)} |")
 
 
-def citations_table(rows: Sequence[dict], catalogue: Catalogue) -> list[str]:
+def citations_table(rows: Sequence[dict], catalogue: StatuteCatalogue) -> list[str]:
     """Print what following the citations of the gold article brings; returns the misses."""
     rows = [r for r in rows if r["kind"] == "xref"]
     print(f"\n| from the gold article | cited articles found | evidence recall, no limit | characters read | {HEADS} |\n|---|--:|--:|--:|" + "--:|" * len(BUDGETS))
@@ -133,13 +133,13 @@ def citations_table(rows: Sequence[dict], catalogue: Catalogue) -> list[str]:
     return misses
 
 
-def speed_table(corpus: Sequence[dict], documents: Sequence[Document], catalogue: Catalogue, folder: Path) -> None:
+def speed_table(corpus: Sequence[dict], documents: Sequence[Document], catalogue: StatuteCatalogue, folder: Path) -> None:
     """Print how long it takes."""
     text = "\n".join(row["text"] for row in corpus)
     text = (text * (1 + 1_000_000 // len(text)))[:1_000_000]
     timings, path = {}, folder / "catalogue.json"
-    for name, work in {"find_citations, 1,000,000 characters": lambda: find_citations(text, catalogue.index.names), "Catalogue.from_documents, this corpus": lambda: Catalogue.from_documents(documents),
-                       "save": lambda: path.write_text(json.dumps(catalogue_records(catalogue))), "load": lambda: catalogue_of(json.loads(path.read_text()).values(), {}, "")}.items():
+    for name, work in {"find_citations, 1,000,000 characters": lambda: find_citations(text, catalogue.index.names), "StatuteCatalogue.from_documents, this corpus": lambda: StatuteCatalogue.from_documents(documents),
+                       "save": lambda: path.write_text(json.dumps(catalogue.records())), "load": lambda: StatuteCatalogue.restored(json.loads(path.read_text()), {})}.items():
         began = time.perf_counter()
         work()
         timings[name] = time.perf_counter() - began
@@ -151,7 +151,7 @@ def main() -> None:
     """Print the tables and the misses."""
     corpus, rows = (lines(DATA / "ko_statutes" / f"{name}.jsonl") for name in ("corpus", "queries"))
     documents = [Document(id_=row["doc_id"], text=row["text"], metadata={"title": row["title"]}) for row in corpus]
-    catalogue = Catalogue.from_documents(documents)
+    catalogue = StatuteCatalogue.from_documents(documents)
     titles = {row["doc_id"]: row["title"] for row in corpus}
     misses = questions_table(rows, catalogue, titles)
     candidates_table(rows, catalogue, titles)

@@ -21,8 +21,9 @@ from ragnb import __version__
 from ragnb.evaluation.comparison import Run, RunPlan, paired_test, run_strategies, to_records
 from ragnb.evaluation.datasets import Dataset, load_dataset
 from ragnb.expansion.policies import adaptive
-from ragnb.expansion.policy import register_policy
+from ragnb.expansion.policy import Policy
 from ragnb.expansion.segments import best_segments
+from ragnb.machinery.registry import register
 from ragnb.evaluation.peers import PEERS as ALL_PEERS
 from ragnb.evaluation.strategy import IndexCache, Strategy, build_system, make_grid, resolve_strategies
 
@@ -63,8 +64,18 @@ TUNED = ("llamaindex-bm25:chunk_size=128,chunk_overlap=20", "llamaindex-vector:c
          "llamaindex-auto-merging:top_k=12", "chonkie-recursive:chunk_size=400", "chonkie-sentence:chunk_size=400")
 EVERY_PEER = lines(*(f"peer:{p}" for p in dict.fromkeys((*ALL_PEERS, *PEERS, *TUNED))))
 RETRIEVAL = lines("multi-scale", "seed name='seeds: RRF ±5'", "chunks name='RRF, chunks of 200'", "chunks split=chunks:400/0 name='RRF, chunks of 400'", *(f"peer:{p}" for p in PEERS))
-register_policy("adaptive-two", lambda: adaptive(steps=((500, 10),)))  # The two steps of the design's text, beside the three of its code
-register_policy("segments-of-hits", lambda: best_segments())  # Values for hits only, as dsRAG has it; `segments` has BM25 values for all chunks
+
+
+@register("policy", "adaptive-two")
+def adaptive_two() -> Policy:
+    """The two steps of the design's text, beside the three of its code."""
+    return adaptive(steps=((500, 10),))
+
+
+@register("policy", "segments-of-hits")
+def segments_of_hits() -> Policy:
+    """Values for hits only, as dsRAG has it; `segments` has BM25 values for all chunks."""
+    return best_segments()
 
 
 def policies(split: str, **named: str) -> tuple[Strategy, ...]:

@@ -18,7 +18,7 @@ from ragnb import (
     pages, parent, read_documents, read_settings, resolve_embedding, resolve_llm, sample_data, section, siblings, trace, update_index,
 )
 from ragnb.agent.tools import ReadingTools
-from ragnb.machinery.plugins import register
+from ragnb.machinery.registry import register
 
 
 def ask(folder: Path, work: Path) -> Answer:

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from llama_index.core.schema import Document
 from strategies import PIECES
 
-from ragnb.laws.catalogue import Catalogue, holding_of, updated_catalogue
+from ragnb.laws.catalogue import holding_of, StatuteCatalogue
 from ragnb.laws.citations import find_citations
 from ragnb.laws.provisions import look_up
 from ragnb.documents.span import Span
@@ -112,19 +112,19 @@ def numbers(text: str, part: str = "본칙") -> list[str]:
 
 
 @cache
-def garden_catalogue() -> tuple[Catalogue, dict[str, str]]:
+def garden_catalogue() -> tuple[StatuteCatalogue, dict[str, str]]:
     """A catalogue of an act and its decree, with their texts."""
     texts = {"act": ACT, "decree": DECREE}
-    return Catalogue.from_documents(Document(id_=k, text=v) for k, v in texts.items()), texts
+    return StatuteCatalogue.from_documents(Document(id_=k, text=v) for k, v in texts.items()), texts
 
 
-def paths(catalogue: Catalogue, found: list) -> list[str]:
+def paths(catalogue: StatuteCatalogue, found: list) -> list[str]:
     """document:path of resolved spans."""
     known = {d: {Span(*s): p for p, s in h.spans.items()} for d, h in catalogue.holdings.items()}
     return [f"{d}:{known[d][s]}" for d, s, *_ in found]
 
 
-def heads(catalogue: Catalogue, text: str, doc: str | None = None, place: str | None = None) -> list[str]:
+def heads(catalogue: StatuteCatalogue, text: str, doc: str | None = None, place: str | None = None) -> list[str]:
     """What the citations of a text mean."""
     return [
         p for r in find_citations(text, catalogue.index.names) for p in paths(catalogue, look_up(r, catalogue, doc, place))
@@ -140,6 +140,6 @@ def clause(statute: Statute, number: str, *labels: str, key: str = "") -> Span:
     return found
 
 
-def entered(catalogue: Catalogue, document: Document) -> Catalogue:
+def entered(catalogue: StatuteCatalogue, document: Document) -> StatuteCatalogue:
     """The catalogue with one more document, or a changed one."""
-    return updated_catalogue(catalogue, [document], {document.node_id: holding_of(document)}, "")
+    return catalogue.updated([document], {document.node_id: holding_of(document)}, {})

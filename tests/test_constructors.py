@@ -24,7 +24,7 @@ from ragnb.chunking.units import UnitNodeParser
 from ragnb.context.builders import Context
 from ragnb.documents.span import RagnbError
 from ragnb.expansion.expander import Expansion, ExpansionStats
-from ragnb.laws.catalogue import Catalogue
+from ragnb.documents.kinds import Catalogue
 from ragnb.indexing.folder_index import Manifest
 from ragnb.models.scripted import ScriptedLLM
 from ragnb.retrieval.hierarchical import build_tree

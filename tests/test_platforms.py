@@ -110,7 +110,7 @@ def test_an_installed_package_finds_its_sample_data(wheel: Path, tmp_path: Path)
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(tmp_path / "site")
     (tmp_path / "empty").mkdir()
-    code = "import ragnb; print(ragnb.sample_data()); from ragnb.cli import _sample_data; print(_sample_data(None))"
+    code = "import ragnb; print(ragnb.sample_data()); from ragnb.evaluation.commands import _sample_data; print(_sample_data(None))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path / "empty",
                           env=os.environ | {"PYTHONPATH": str(tmp_path / "site")})
     assert done.stdout.split() == [str((tmp_path / "site/ragnb/_sample").resolve())] * 2, done.stderr

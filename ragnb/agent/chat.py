@@ -18,8 +18,7 @@ __all__ = ['read_choice', 'Chat']
 from ..machinery.messages import say, translated
 from ..documents.span import InputError
 from ..context.conversation import Conversation
-from ..context.labels import place_label
-from ..pipeline.answer import UNFINISHED
+from ..pipeline.answer import listed_sources
 from ..pipeline.trace_data import trace, visible
 from .flow import Agent, AnswerPart
 from .state import AgentState, Choice, FoundChunk
@@ -92,17 +91,17 @@ class Chat:
             choice = _choice_of(state, self.read, self.show, self.command)
             asyncio_run(_run(self.agent, state, choice, self.show))
         written = state.status in ("answered", "unsure") and state.kinds("answer")
-        told = "; ".join(filter(None, [state.note, written and state.unfinished and translated(UNFINISHED)]))
+        read = self.agent.read(state) if written else None
+        told = read.note if read else state.note
         note = f"({say('note: {text}', text=visible(told))})\n" if told else ""
         self.show(f"\n{note}" if written else f"{note}{visible(state.answer)}\n")
         if state.status in ("passages", "timeout", "failed"):
             self.show(f"({translated(str(state.events[-1]))})\n")
         if state.verdict in _VERDICTS and written:
             self.show(f"({say(_VERDICTS[state.verdict])})\n")
-        if written:   # the sources that the answer cites; all when it cites none
-            sources = {s.number: s.passage for s in reversed(self.agent.read(state).context.sources)}
-            cited = [c["number"] for c in state.citations if c["number"] in sources]
-            lines = [f"[{n}] {visible(place_label(sources[n]))}\n" for n in cited or sorted(sources)]
+        if read:   # the sources that the answer names or has the words of; all when there are none
+            used = {n for sentence in read.sentences for n in sentence.numbers}
+            lines = [f"{visible(line)}\n" for line in listed_sources(read, used or None)]
             lost = [say("[{n}] is cited, but the context does not have it", n=c["number"]) + "\n"
                     for c in state.citations if c["doc_id"] is None]
             self.show("".join(lines + lost))

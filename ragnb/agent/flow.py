@@ -36,7 +36,7 @@ from ..retrieval.hybrid import Hits
 from ..retrieval.rerank import LLMReranker
 from ..context.conversation import Conversation
 from ..context.sources import document_refs
-from ..pipeline.answer import Answer, unfinished
+from ..pipeline.answer import Answer, completed
 from ..pipeline.chance import absent_notes, chance_of, likeliest
 from ..pipeline.pipeline import for_window, noted
 from .library import Library, LibraryRetriever
@@ -339,7 +339,8 @@ class AgentFlow(Workflow):
         if state.status != "running" or ev.choice is not None:
             state.record("begin", "out_of_order", f"the state is {state.status}, choice: {ev.choice is not None}")
             return Finished(state=state)
-        await rewrite_question(state, self.parts.models["rewrite"], self.parts.step_timeout)
+        words = await in_thread(LibraryRetriever(self.parts.library).words_within) if state.earlier else None
+        await rewrite_question(state, self.parts.models["rewrite"], self.parts.step_timeout, words)
         return _next(ctx, state, Routing)
 
     @step
@@ -515,8 +516,7 @@ class Agent:
         written = state.status in ("answered", "unsure")
         if not written:
             return answer
-        answer = replace(answer, text=state.answer, generated=True)
-        return unfinished(answer) if state.unfinished else answer
+        return completed(answer, state.answer, self.flow.parts.prompt, state.unfinished)
 
     def remember(self, history: Conversation, state: AgentState) -> None:
         "Add a turn, a finished state, to a conversation, with what was shown."

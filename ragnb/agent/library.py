@@ -25,9 +25,8 @@ __all__ = ['LEAD', 'DOCUMENT_SHARE', 'JoinedStore', 'leading_document', 'Library
            'library_pipeline']
 
 # %% ../../nbs/85_agent/01_library.ipynb #fdc02e88
-from ..laws.catalogue import Catalogue
+from ..documents.kinds import Catalogue
 from ..machinery.markup import one_line
-from ..laws.provisions import cited_spans, look_up_question
 from ..documents.span import id_key, InputError, Outline, Span, Why
 from ..documents.text import word_tokens_batch
 from ..models.llm import error_event, ModelEvent
@@ -107,19 +106,6 @@ class JoinedStore(ChunkReader):
 
     def doc_ids(self) -> list[str]:
         return sorted(f"{name}/{i}" for name, store in self.stores.items() for i in store.doc_ids())
-
-# %% ../../nbs/85_agent/01_library.ipynb #a81b0c02
-def _joined_catalogue(catalogues: Mapping[str, Catalogue]) -> Catalogue:
-    "The catalogues of several collections as one, with the ids of a joined store."
-    holdings, aliases = {}, {}
-    for name, own in catalogues.items():
-        aliases |= own.aliases
-        for doc_id, held in own.holdings.items():
-            parent = f"{name}/{held.parent}" if held.parent else ""
-            holdings[f"{name}/{doc_id}"] = replace(held, doc_id=f"{name}/{doc_id}", parent=parent)
-    joined, dates = Catalogue(holdings, aliases), {own.index.as_of for own in catalogues.values()} - {""}
-    return joined.at(min(dates)) if dates else joined
-
 
 # %% ../../nbs/85_agent/01_library.ipynb #a81b0c05
 def _words_in(question: str, hits: Sequence[NodeWithScore]) -> tuple[list[set[str]], dict[str, float]]:
@@ -269,10 +255,10 @@ class Library:
 
     @property
     def catalogue(self) -> Catalogue:
-        "The statutes of all collections as one catalogue; joined on first use."
+        "The named places of all collections as one catalogue; joined on first use."
         if self._catalogue is None:
             held = {name: p.catalogue or Catalogue() for name, p in self.pipelines.items()}
-            self._catalogue = _joined_catalogue(held) if self.collections else held[""]
+            self._catalogue = Catalogue.joined(held) if self.collections else held[""]
         return self._catalogue
 
     @property
@@ -336,8 +322,8 @@ class Library:
             return (documents is None or place[0] in documents) and (collections is None or name in collections)
 
         def follow(doc_id: str, span: Span) -> list[tuple]:
-            return [place for place in cited_spans(doc_id, span, catalogue) if inside(place)]
-        named = dict.fromkeys(place for text in texts for place in look_up_question(text, catalogue) if inside(place))
+            return [place for place in catalogue.cited(doc_id, span) if inside(place)]
+        named = dict.fromkeys(place for text in texts for place in catalogue.named(text) if inside(place))
         if not named or not self.lookup:
             return found
         stores = {name: filtered_store(store, located(store, where)) for name, store in stores.items()}

@@ -8,19 +8,19 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic import BaseModel, create_model, TypeAdapter, ValidationError
 
 # %% auto #0
-__all__ = ['DEFAULT_ROUTES', 'AgentRoute', 'check_routes', 'read_routes', 'route_by_rule', 'read_route']
+__all__ = ['DEFAULT_ROUTES', 'AgentRoute', 'check_routes', 'read_routes', 'route_by_rule', 'route_schema', 'read_route']
 
 # %% ../../nbs/85_agent/02_routes.ipynb #51f06a7f
 from ..documents.forms import plain_text
 from ..machinery.halves import replace_halves_in
 from ..machinery.messages import in_both
 from ..documents.span import InputError
-from ..models.llm import json_values
+from ..models.asking import read_as, StepReply
 
 # %% ../../nbs/85_agent/02_routes.ipynb #5d9785f9
 class AgentRoute(BaseModel, frozen=True, extra="forbid"):
@@ -109,14 +109,21 @@ def route_by_rule(
     return routes[-counts[0][1]]
 
 
+def route_schema(
+    routes: Sequence[AgentRoute],
+) -> type[StepReply]:                # With one field, `route`
+    "Return the schema of a choice of a route."
+    names = Literal[tuple(r.name for r in routes)]
+    return create_model("Route", __base__=StepReply, route=(names, ...))
+
+
 def read_route(
-    answer: str,                     # Of a model that was asked for {"route": NAME}
+    answer: Any,                     # Of a model that was asked for {"route": NAME}: its text, or the fields
     routes: Sequence[AgentRoute],
 ) -> AgentRoute | None:              # None when it names none of them
     "Read the route that a model chose."
     named = {r.name: r for r in routes}
-    for value in json_values(answer):
-        wanted = value.get("route") if isinstance(value, dict) else None
-        if isinstance(wanted, str) and wanted.strip() in named:
-            return named[wanted.strip()]
-    return named.get(answer.strip().strip("\"'`. "))
+    choice = read_as(route_schema(routes), answer)
+    if choice is not None:
+        return named[choice.route]
+    return named.get(answer.strip().strip("\"'`. ")) if isinstance(answer, str) else None

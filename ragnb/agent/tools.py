@@ -30,7 +30,8 @@ from ..models.llm import shorten
 from ..chunking.base import shown_prefix
 from ..chunking.units import same_line
 from ..retrieval.arguments import check_counts
-from .library import Library
+from ..context.follow_ups import searched_question
+from .library import Library, LibraryRetriever
 
 # %% ../../nbs/85_agent/07_tools.ipynb #0c6e6908
 def _level(outline: Outline) -> str:
@@ -221,10 +222,22 @@ class ReadingTools(ReadRecord):
     "Search and reading for one question of an agent, within a budget."
 
     @_counted
-    def search(self, query: str, top_k: int = 5) -> str:
-        "Find the chunks that fit a query best. top_k: 1 to 10."
+    def search(self, query: str, top_k: int = 5, earlier: str = "") -> str:
+        """Find the chunks that fit a query best.
+
+        top_k: 1 to 10. earlier: the question before, if the query goes on with it: its topic is searched too.
+        """
         if not query.strip():
             return "The query is empty."
+        if earlier.strip():
+            words = LibraryRetriever(self.library).words_within()
+            searched = searched_question(replace_halves(query), [replace_halves(earlier)[:1_000]], words)
+            if searched != query:
+                return f"Searched: {searched}\n\n{self._found(searched, top_k)}"
+        return self._found(query, top_k)
+
+    def _found(self, query: str, top_k: int) -> str:
+        "Search, and show what is new."
         n = min(_count("top_k", top_k, 1), self.most_chunks)
         found = asyncio_run(self.library.search([replace_halves(query)[:1_000]], n + len(self.read)))
         ids = [h.node_id for h in found.hits]

@@ -6,14 +6,14 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
 from llama_index.core.bridge.pydantic import Field, field_validator, PrivateAttr, model_validator
 from llama_index.core.schema import BaseNode, TextNode
 
-from ..laws.citations import level_word
+from ..documents.kinds import part_label
 from ..documents.span import InputError, Outline, parse_address, SEARCHED, Span
 from ..models.calls import ask_all, Call, CallCache, CallReport, clean_answer, model_name
 from ..models.limits import TEXT_TOKENS
@@ -23,23 +23,7 @@ from .any_parser import span_parser
 from .base import SpanNodeParser
 
 # %% auto #0
-__all__ = ['CONTEXT_PROMPT', 'article_label', 'chunk_article', 'contextual_header', 'ContextualNodeParser', 'document_window',
-           'LlmContextNodeParser']
-
-# %% ../../nbs/20_chunking/09_contextual.ipynb #bba11ab1
-def article_label(
-    article: str,  # `56`, `43-2`, or a range `5~7`
-) -> str:          # `제56조`, `제43조의2`, `제5조~제7조`
-    "Write an article number as a statute does."
-    return "~".join(level_word("article", number) for number in article.split("~"))
-
-
-def chunk_article(
-    metadata: Mapping[str, Any],   # Of a chunk
-) -> str:                          # `제56조`, `부칙 제1조`; '' without an article
-    "Name the article, or the articles, that the metadata of a chunk say it is in."
-    known = metadata.get("article_range") or metadata.get("article_number")
-    return "부칙 " * (metadata.get("part") == "부칙") + article_label(str(known)) if known else ""
+__all__ = ['CONTEXT_PROMPT', 'contextual_header', 'ContextualNodeParser', 'document_window', 'LlmContextNodeParser']
 
 # %% ../../nbs/20_chunking/09_contextual.ipynb #66d38273
 def contextual_header(
@@ -53,8 +37,8 @@ def contextual_header(
     parent = node.metadata.get("parent")
     at, level = (parent, "p") if parent is not None else (address.index, address.level)
     parts = [f"출처: {node.metadata.get(name) or outline.doc_id}", f"섹션 {at + 1}/{len(outline.levels[level])}"]
-    if article := chunk_article(node.metadata):
-        parts.append(article)
+    if part := part_label(node.metadata):
+        parts.append(part)
     start = outline.span_of(address).start
     last = bisect_right(outline.sections, start, key=lambda section: section[1].start) - 1
     if headings and last >= 0 and start < outline.sections[last][1].end:

@@ -14,7 +14,7 @@ from typing import Any
 from llama_index.core.node_parser import NodeParser
 
 from ..documents.files import keep_metadata
-from ..machinery.plugins import make_plugin, plugin_spec, told_plugins
+from ..machinery.registry import make_part, plugin_spec, told_plugins
 from ..machinery.servers import rebuild
 from ..documents.span import IndexMismatchError, InputError
 from ..documents.text import tokenizer
@@ -106,7 +106,7 @@ def resolve_parser(
         pattern, make = _NAMED[name]
         if match := re.fullmatch(pattern, spec[len(name):], re.DOTALL):
             return make(*match.groups())
-    if (made := make_plugin("splitter", spec)) is not None:
+    if (made := make_part("splitter", spec)) is not None:
         return span_parser(made)
     raise InputError(f"unknown splitter {spec!r}: use units, parent-child, parent-child:800/100,200/30, chunks:400/0, "
                      "recursive:800/100, fixed:500/0, whole, sentence, records, structure, structure:RULES, "
@@ -176,7 +176,7 @@ def parser_from(
     if not isinstance(kind, str):
         raise IndexMismatchError(f"the manifest describes no splitter ({dict(description)}): {rebuild()}")
     if description.get("own") or kind not in SPLITTERS:
-        made = make_plugin("splitter", description["plugin"]) if "plugin" in description else None
+        made = make_part("splitter", description["plugin"]) if "plugin" in description else None
         return AbsentNodeParser(description=dict(description)) if made is None else span_parser(made)
     settings = {k: parser_from(v) if k == "parser" else v for k, v in description.items() if k != "splitter"}
     if kind == "LlmContextNodeParser":

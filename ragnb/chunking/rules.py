@@ -13,7 +13,7 @@ from typing import Literal
 from llama_index.core.bridge.pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from llama_index.core.schema import BaseNode, Document, TextNode
 
-from ..laws.kinds import document_kind
+from ..documents.kinds import document_kind, kind_named
 from ..documents.markdown import find_tables
 from ..documents.packing import TextRuler
 from ..documents.span import InputError, Outline, Span
@@ -42,7 +42,7 @@ class Rule(BaseModel):
     name: str
     match: tuple[str, ...] = Field(default=("*",), min_length=1)    # Patterns of file name or document id
     doc_type: str = "*"                                             # Pattern
-    kind: Literal["", "statute", "interpretation", "ruling", "qa", "table"] = ""  # What the text is; "" for anything
+    kind: str = ""                                                  # Of `kind_named`, or "table"; "" for anything
     split: Literal["never", "above", "always"] = "always"
     threshold: int = Field(default=3500, ge=0)                      # Characters, for `above`
     splitter: Literal["default", "table_aware", "qa_aware", "headings", "articles"] = "default"
@@ -58,6 +58,8 @@ class Rule(BaseModel):
         if self.overlap >= self.size:
             raise ValueError(f"overlap must be < size, got overlap={self.overlap}, size={self.size}")
         TextRuler("", self.tokenizer)          # is there such a tokenizer?
+        if self.kind not in ("", "table"):
+            kind_named(self.kind)              # is there such a kind?
         return self
 
 # %% ../../nbs/20_chunking/11_rules.ipynb #dea11c46

@@ -15,10 +15,10 @@ from typing import Any, ClassVar, NamedTuple
 from llama_index.core.bridge.pydantic import Field, model_validator
 from llama_index.core.schema import BaseNode, Document, TextNode
 
-from ..laws.kinds import records_of
+from ..documents.kinds import records_of
 from ..documents.markdown import bare_line, find_headings, find_tables, Table
 from ..documents.packing import cut_long, pack, TextRuler
-from ..laws.rulings import qa_pairs
+from ..documents.qa import qa_pairs
 from ..documents.span import InputError, Outline, Span
 from ..documents.text import is_korean, sentence_spans, Tokenizer, tokenizer, trim_span, whole_cut
 from .base import KnownSpanNodeParser, set_prefix, SizedNodeParser
@@ -400,9 +400,9 @@ class RecordNodeParser(StructureNodeParser):
         for record, start, end in zip(records, edges, edges[1:]):
             about = {"record_id": record.id, "record_type": record.type, "record_title": record.title}
             metadata, prefix = {**record.metadata, **about, **given}, record.prefix
-            if record.type == "law_article" and prefix:
-                prefix += f"\n{record.title}"
-            is_core = record.metadata.get("chunk_type") == "core"
-            span, whole = trim_span(text, start, end), 10**9 if is_core else self.threshold or 0
+            if record.heading and prefix:
+                prefix += f"\n{record.heading}"
+            whole = 10**9 if record.whole else self.threshold or 0
+            span = trim_span(text, start, end)
             out.append(TextBlock(span, prefix, prefix, metadata, whole))
         return out

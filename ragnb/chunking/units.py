@@ -16,7 +16,7 @@ import numpy as np
 from llama_index.core.bridge.pydantic import Field
 from llama_index.core.schema import BaseNode, TextNode
 
-from ..laws.kinds import records_of
+from ..documents.kinds import records_of
 from ..documents.markdown import bare_line, find_headings, find_tables
 from ..documents.packing import cut_long, pack, TextRuler
 from ..documents.span import Address, InputError, Outline, Span

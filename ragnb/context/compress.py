@@ -23,9 +23,10 @@ from ..documents.forms import reading_form
 from ..machinery.messages import for_question, in_both, say
 from ..documents.span import check_fields, covering, InputError, Outline, Passage, shared, Span, try_address, union
 from ..documents.text import sentence_spans, word_tokens_batch
+from ..models.asking import Asking
 from ..models.guards import guard_marks
-from ..models.limits import ModelCall, TEXT_TOKENS
-from ..models.llm import error_event, json_values, ModelEvent, shorten, strip_thinking, tell_fallback, within
+from ..models.limits import TEXT_TOKENS
+from ..models.llm import json_values, ModelEvent, shorten, strip_thinking, tell_fallback
 from ..retrieval.arguments import check_counts
 from .builders import cut_passage, Excerpt, passage_part
 
@@ -234,11 +235,10 @@ def _chosen(passages: Sequence[Passage], sentences: Sequence[_Sentence], questio
     texts = [guard_marks(p.text, mark) for p in passages]
     shown = "\n\n".join(f"<{mark} {n}>\n{text}\n</{mark} {n}>" for n, text in enumerate(texts, 1))
     prompt = prompt.replace("{question}", guard_marks(question, mark)).replace("{passages}", shown)
-    try:
-        with ModelCall(max(TEXT_TOKENS, size)):      # more than fits is not needed
-            answer = strip_thinking(within(timeout, lambda: llm.complete(prompt).text))[:200_000]
-    except Exception as error:
-        events.append(error_event(error, 1))
+    asking, most = Asking(llm, "compress"), max(TEXT_TOKENS, size)      # more than fits is not needed
+    answer = asking.ask(prompt, lambda reply: strip_thinking(str(reply))[:200_000], most, timeout)
+    events += asking.events
+    if answer is None:
         return set(), 0
     lookup, chosen, made_up = _Lookup(passages, sentences), set(), 0
     for line in _lines(answer):

@@ -20,7 +20,7 @@ __all__ = ['printed_number', 'page_label', 'passage_pages', 'article_line', 'art
 from ..documents.forms import plain_text, reading_form
 from ..documents.span import Passage, Span
 from ..models.llm import shorten
-from ..chunking.contextual import chunk_article
+from ..documents.kinds import part_label
 
 # %% ../../nbs/60_context/01_labels.ipynb #44fcbc2a
 def printed_number(
@@ -160,7 +160,7 @@ def passage_article(
     text: bool = False,   # Add the articles of its text where it has others
 ) -> str:  # `제56조`, `제5조~제7조`, `부칙 제1조`, `[별표 1]`; '' outside statutes; at most 40 characters without `text`
     "Name the article that the hit of a passage is in."
-    if known := chunk_article(passage.metadata):
+    if known := part_label(passage.metadata):
         return shorten(known, 40)
     hit, weak = _named(passage, passage.focus or passage.span)
     whole = hit if weak or not text else _named(passage, passage.span)[0]

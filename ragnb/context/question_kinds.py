@@ -6,7 +6,8 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from functools import cache
+from typing import Any, Literal, TYPE_CHECKING
 
 if TYPE_CHECKING:
     from llama_index.core.llms import LLM
@@ -17,9 +18,7 @@ __all__ = ['QUESTION_TYPES', 'TYPE_PROMPT', 'question_type', 'ask_question_type'
 # %% ../../nbs/60_context/04_question_kinds.ipynb #51f447eb
 from ..documents.forms import plain_text
 from ..machinery.messages import for_question, in_both
-from ..models.guards import guard_marks
-from ..models.limits import ModelCall, VERDICT_TOKENS
-from ..models.llm import strip_thinking, within
+from ..models.llm import fill_prompt, strip_thinking
 
 # %% ../../nbs/60_context/04_question_kinds.ipynb #839cfa06
 QUESTION_TYPES: tuple[str, ...] = ("fact", "comparison", "analysis")
@@ -53,18 +52,28 @@ def question_type(
     return "analysis" if _ANALYSES.search(question) and not _COUNTS.search(question) else "fact"
 
 # %% ../../nbs/60_context/04_question_kinds.ipynb #a9030a72
-TYPE_PROMPT: str = in_both("""다음 질문이 어떤 질문인지 한 단어로만 답하세요.
+TYPE_PROMPT: str = in_both("""다음 질문이 어떤 질문인지 고르세요.
 fact: 하나의 사실·수치·이름을 묻는다. comparison: 둘 이상을 견준다. analysis: 이유·과정·영향을 묻는다.
 <질문>
 {question}
 </질문>
-답: """, """What kind of question is this? Answer with one word only.
+설명 없이 {"kind": "fact"} 모양의 JSON으로만 답하세요.
+""", """What kind of question is this?
 fact: it asks for one fact, number or name. comparison: it compares two or more things.
 analysis: it asks for reasons, a process or effects.
 <question>
 {question}
 </question>
-Answer: """)
+Reply only with JSON such as {"kind": "fact"}, without an explanation.
+""")
+
+
+@cache
+def _kind_schema() -> Any:
+    "Return the schema of a kind of question."
+    from llama_index.core.bridge.pydantic import create_model
+    from ragnb.models.asking import StepReply
+    return create_model("Kind", __base__=StepReply, kind=(Literal[QUESTION_TYPES], ...))
 
 
 def ask_question_type(
@@ -73,13 +82,11 @@ def ask_question_type(
     timeout: float | None = 20,        # Seconds; None waits as long as it takes
 ) -> str:                              # By rule when the model does not say one kind
     "Let a model tell the kind of a question."
-    try:
-        prompt = for_question(TYPE_PROMPT, question)
-        mark = "질문" if prompt == TYPE_PROMPT else "question"
-        prompt = prompt.replace("{question}", guard_marks(question, mark))
-        with ModelCall(VERDICT_TOKENS):
-            said = strip_thinking(within(timeout, lambda: llm.complete(prompt).text)).lower()
-    except Exception:   # of any model: the rules decide
-        return question_type(question)
-    kinds = [k for k in QUESTION_TYPES if k in said]
-    return kinds[0] if len(kinds) == 1 else question_type(question)
+    from ragnb.models.asking import Asking
+    prompt = fill_prompt(for_question(TYPE_PROMPT, question), question=question)
+
+    def read(reply: Any) -> str | None:
+        said = strip_thinking(str(reply)).lower()
+        kinds = [kind for kind in QUESTION_TYPES if kind in said]
+        return kinds[0] if len(kinds) == 1 else None
+    return Asking(llm, "kind", _kind_schema()).ask(prompt, read, timeout=timeout) or question_type(question)

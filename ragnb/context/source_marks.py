@@ -9,7 +9,7 @@ import re
 from typing import NamedTuple
 
 # %% auto #0
-__all__ = ['SourceMark', 'read_marks']
+__all__ = ['SourceMark', 'mark_spans', 'read_marks']
 
 # %% ../../nbs/60_context/07_source_marks.ipynb #50416e68
 from ..documents.span import Passage, Span
@@ -39,6 +39,13 @@ class SourceMark(NamedTuple):
     spans: tuple[Span, ...]    # In the document; several for a passage that was compressed
 
 # %% ../../nbs/60_context/07_source_marks.ipynb #de7c6a28
+def mark_spans(
+    text: str,
+) -> list[tuple[Span, list[int]]]:   # Place of each mark in the text, and its numbers
+    "Find the marks such as [1] in a text."
+    return [(Span(*found.span()), _numbers(found[1])) for found in _MARKS.finditer(text)]
+
+
 def read_marks(
     answer: str,          # As the model gave it
     context: Context,     # That it was given
@@ -48,8 +55,8 @@ def read_marks(
     for source in context.sources:
         sources.setdefault(source.number, []).append(source)
     marks: dict[int, SourceMark] = {}
-    for match in _MARKS.finditer(strip_thinking(answer)):
-        for number in _numbers(match[1]):
+    for _, numbers in mark_spans(strip_thinking(answer)):
+        for number in numbers:
             held = sources.get(number, [])
             spans = tuple(s.passage.span for s in held)
             marks.setdefault(number, SourceMark(number, held[0].passage if held else None, spans))

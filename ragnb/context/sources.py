@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -43,10 +43,15 @@ class AnswerRef:
     text: str                  # The snippet; the hit is in it
     score: float | None = None  # Of the passage's best hit
     label: str = ""            # The place in words, as in the context
+    quote: Span | None = None  # The sentence to look at first, in the document; it is in the snippet
 
     def as_dict(self) -> dict[str, Any]:
         "For JSON."
-        return asdict(self) | {"pages": list(self.pages)}
+        quote = None
+        if self.quote:
+            text = self.text[self.quote.start - self.start:self.quote.end - self.start]
+            quote = {"start": self.quote.start, "end": self.quote.end, "text": text}
+        return asdict(self) | {"pages": list(self.pages), "quote": quote}
 
 # %% ../../nbs/60_context/09_sources.ipynb #bd33becd
 Mark = Callable[[Passage], Span | None]
@@ -62,20 +67,26 @@ def answer_refs(
     passages: Sequence[Passage] | Context,  # Best first, numbered from 1, as in a context
     size: int = 1_200,                      # Characters of a snippet; a longer hit stays whole
     mark: Mark | None = None,               # Snippet -> the sentence in it to look at first; its page is named
+    quotes: Mapping[int, Span] | None = None,   # Number -> that sentence, where it is known: the snippet is around it
 ) -> list[AnswerRef]:
     "Make short references of passages."
-    numbered = {} if isinstance(passages, Context) else dict(enumerate(passages, 1))
+    quotes, numbered = quotes or {}, {} if isinstance(passages, Context) else dict(enumerate(passages, 1))
     for source in passages.sources if isinstance(passages, Context) else ():
-        if source.number not in numbered or source.passage.hits:  # of several excerpts the one with the hit
+        quote = quotes.get(source.number)     # of several excerpts the one with the quote, else the one with the hit
+        is_best = source.passage.span.contains(quote) if quote else bool(source.passage.hits)
+        if source.number not in numbered or is_best:
             numbered[source.number] = source.passage
     out = []
     for number, p in sorted(numbered.items(), key=lambda item: item[0]):
-        cut = cut_to_sentences(p, size)
-        at = (mark(cut) if mark else None) or cut.focus or cut.span
+        quote = quotes.get(number)
+        cut = cut_to_sentences(replace(p, focus=quote) if quote else p, size)
+        if quote is None and mark:
+            quote = mark(cut)
+        at = quote or cut.focus or cut.span
         file, kind = str(field_of(p.metadata, "file_name", p.doc_id)), _text_of(p.metadata, "doc_type")
         out.append(AnswerRef(number, p.id, p.doc_id, file, _text_of(p.metadata, "title"), kind.strip().casefold(),
                              passage_part(cut, at).pages, passage_article(p), cut.span.start, cut.span.end, cut.text,
-                             p.score, place_label(p)))
+                             p.score, place_label(p), quote))
     return out
 
 # %% ../../nbs/60_context/09_sources.ipynb #7ad9cd9d

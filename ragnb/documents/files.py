@@ -22,12 +22,13 @@ from llama_index.core.schema import Document
 
 from .forms import plain_text, reading_form
 from ..machinery.halves import composed, decode_lines, read_text, replace_halves, replace_halves_in
-from .readers import READERS, read_by_ending
+from ..machinery.registry import find_part, parts_of, told_absent
+from .readers import read_by_ending
 from .span import InputError
 
 # %% auto #0
-__all__ = ['LOST', 'IGNORE_FILE', 'LEFT', 'HIDDEN', 'Rules', 'SUFFIXES', 'TEXT_KEYS', 'ID_KEYS', 'SCALARS', 'PAGE_BREAK',
-           'FILE_KEYS', 'LONGEST_HEADER', 'Problem', 'n_skipped', 'path_rules', 'find_files', 'record_id',
+__all__ = ['LOST', 'IGNORE_FILE', 'LEFT', 'HIDDEN', 'Rules', 'TEXT_SUFFIXES', 'TEXT_KEYS', 'ID_KEYS', 'SCALARS', 'PAGE_BREAK',
+           'FILE_KEYS', 'LONGEST_HEADER', 'Problem', 'n_skipped', 'path_rules', 'suffixes', 'find_files', 'record_id',
            'keep_metadata', 'record_to_document', 'read_yaml_header', 'read_documents', 'sample_data']
 
 # %% ../../nbs/00_documents/06_files.ipynb #d6536b7f
@@ -40,7 +41,7 @@ class Problem:
     where: str  # File, with `:line` for a record; `*.png` for several of a kind
     what: str   # What is wrong with it
     n: int = 1  # Files or records
-    kind: str = field(default="", repr=False)  # "taken": the id belongs to a document of another folder; `LOST`
+    kind: str = field(default="", repr=False)  # "taken": another folder has the id; "patterns": of the last run; `LOST`
     names: tuple[str, ...] = field(default=(), repr=False)   # Of several files
 
     def __str__(self) -> str:
@@ -84,7 +85,12 @@ def _some(names: Sequence[str]) -> str:
     return ", ".join(names[:5]) + (f" … (+{len(names) - 5:,})" if len(names) > 5 else "")
 
 # %% ../../nbs/00_documents/06_files.ipynb #619f1420
-SUFFIXES: tuple[str, ...] = (".md", ".markdown", ".txt", ".jsonl", *READERS)
+TEXT_SUFFIXES: tuple[str, ...] = (".md", ".markdown", ".txt", ".jsonl")
+
+
+def suffixes() -> list[str]:   # In small letters
+    "List the endings of the files that are read: text, then the registered formats."
+    return [*TEXT_SUFFIXES, *(part.name for part in parts_of("format"))]
 
 
 def _refused(file: Path, root: Path) -> str:
@@ -137,6 +143,7 @@ def _other_kinds(names: Iterable[str]) -> Iterator[Problem]:
         kinds.setdefault(Path(name).suffix.lower(), []).append(name)
     for suffix, found in sorted(kinds.items()):
         way = [f"saved as {_OLDER[suffix]} it can be"] if suffix in _OLDER else []
+        way += filter(None, [told_absent(suffix)])
         way = [f"--include '*{suffix}' reads it as text"] if suffix in _AS_TEXT else way
         if len(found) == 1:
             yield Problem(found[0], "; ".join(["a kind of file that is not read", *way]))
@@ -158,15 +165,18 @@ def find_files(
     if not path.exists():
         raise InputError(f"no such file or folder: {str(path)!r}")
     rules = path_rules(path.parent if path.is_file() else path, include, exclude)
+    known = suffixes()
     if path.is_file():
-        if path.suffix.lower() not in SUFFIXES and rules(path.name) is not False:
-            raise InputError(f"cannot index {path.name!r}: expected one of {', '.join(SUFFIXES)}; "
+        if path.suffix.lower() not in known and rules(path.name) is not False:
+            if told := told_absent(path.suffix.lower()):
+                raise InputError(f"cannot index {path.name!r}: {told}")
+            raise InputError(f"cannot index {path.name!r}: expected one of {', '.join(known)}; "
                              "other text is read with --include PATTERN")
         return [path]
     root, found, others, seen = Path(base or path).resolve(), [], [], []
     for file in _walk(path, seen, rules):
         name = file.relative_to(path).as_posix()
-        if file.suffix.lower() not in SUFFIXES and rules(name) is not False:
+        if file.suffix.lower() not in known and rules(name) is not False:
             others.append(name)
         elif reason := _refused(file, root):
             seen.append(Problem(name, reason))
@@ -175,7 +185,7 @@ def find_files(
     seen = [*sorted(seen, key=str), *_other_kinds(others)]
     problems += seen
     if not found:
-        why = "; ".join(map(str, seen[:5])) or f"it contains no file of the kinds {', '.join(SUFFIXES)}"
+        why = "; ".join(map(str, seen[:5])) or f"it contains no file of the kinds {', '.join(known)}"
         raise InputError(f"nothing to index in {str(path)!r}: {why}")
     return sorted(found, key=lambda file: file.parts)   # Windows compares paths without case
 
@@ -246,12 +256,22 @@ def _read_plain(value: object) -> Any:
         return [_read_plain(one) for one in value]
     return plain_text(value) if isinstance(value, str) else value
 
+_LISTS = frozenset("tag tags keyword keywords category categories label labels 태그 키워드 분류 주제어".split())
+
+
+def _listed(key: str, value: object) -> Any:
+    "The members of a field that is a list by its name: `tags: security, staff`; another value as it is."
+    if key.casefold() not in _LISTS or not isinstance(value, str) or not re.search("[,;、，]", value):
+        return value
+    return [member for part in re.split("[,;、，]", value) if (member := part.strip())]
+
+
 def _record_metadata(record: Mapping[str, Any]) -> dict[str, Any]:
     "Everything of a record, and of its `metadata`, that is neither text nor id and that a store can hold."
     inner = record.get("metadata")
     values = {**(inner if isinstance(inner, Mapping) else {}), **record}
     own = {k: v for k, v in values.items() if k not in (*TEXT_KEYS, *ID_KEYS, "pages", "page_breaks")}
-    return {_read_plain(k): _read_plain(v) for k, v in keep_metadata(own).items() if _storable(v)}
+    return {_read_plain(k): _listed(k, _read_plain(v)) for k, v in keep_metadata(own).items() if _storable(v)}
 
 # %% ../../nbs/00_documents/06_files.ipynb #c3f52ff5
 FILE_KEYS: tuple[str, ...] = ("file_name", "original_filename")  # Of a record: the file it was made from
@@ -381,12 +401,13 @@ def _title_below(text: str, default: str) -> str:
 
 def _file_record(path: Path, notes: list[str], lost: list[str]) -> dict[str, Any]:
     "What one file holds, as a record."
-    if path.suffix.lower() in READERS:
+    ending = path.suffix.lower()
+    if ending not in TEXT_SUFFIXES and find_part("format", ending):
         record = read_by_ending(path)
         notes += record.pop("notes", [])
         lost += record.pop("lost", [])
         return record | {"title": record.get("title") or _title(record.get("text", ""), path.stem)}
-    if path.suffix.lower() not in SUFFIXES:   # asked for: code, tables, logs
+    if ending not in TEXT_SUFFIXES:   # asked for: code, tables, logs
         return {"text": read_text(path, notes), "title": path.name}
     text = read_text(path, notes)
     values, end, title_of = {}, 0, _title

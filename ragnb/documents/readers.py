@@ -6,35 +6,14 @@
 from __future__ import annotations
 
 import warnings
-from importlib import import_module
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
+from ..machinery.registry import find_part
 from .span import InputError, install_command
 
 # %% auto #0
-__all__ = ['READERS', 'MOST_TEXT', 'Reader', 'most_text', 'read_by_ending']
-
-# %% ../../nbs/00_documents/07_readers.ipynb #b4c3b8ec
-class Reader(NamedTuple):
-    "Where the function is that reads a kind of file."
-    place: str        # "module:function"
-    help: str         # The kind of file
-    extra: str = ""   # What to install for it; "" for nothing
-
-
-READERS: dict[str, Reader] = {
-    ".pdf": Reader("ragnb.files.pdf:read_pdf", "PDF"),
-    ".html": Reader("ragnb.files.html:read_html", "web page", "files"),
-    ".htm": Reader("ragnb.files.html:read_html", "web page", "files"),
-    ".docx": Reader("ragnb.files.docx:read_docx", "Word", "files"),
-    ".pptx": Reader("ragnb.files.pptx:read_pptx", "PowerPoint", "files"),
-    ".xlsx": Reader("ragnb.files.xlsx:read_xlsx", "Excel", "files"),
-    ".csv": Reader("ragnb.files.csv:read_csv", "table as text"),
-    ".hwp": Reader("ragnb.files.hwp:read_hwp", "Hangul", "files"),
-    ".hwpx": Reader("ragnb.files.hwpx:read_hwpx", "Hangul", "files"),
-    ".eml": Reader("ragnb.files.eml:read_eml", "e-mail", "files"),
-}
+__all__ = ['MOST_TEXT', 'most_text', 'read_by_ending']
 
 # %% ../../nbs/00_documents/07_readers.ipynb #b2cbc99a
 MOST_TEXT: int = 2_000_000   # Characters that any file may become; a larger one 50 for each of its bytes
@@ -46,18 +25,19 @@ def most_text(path: Path) -> int:  # Characters
 
 
 def read_by_ending(
-    path: Path,          # Its ending is in `READERS`
+    path: Path,          # Its ending is registered
 ) -> dict[str, Any]:     # "text" or "pages", and maybe "title", "notes", "lost"; `InputError` says what is wrong
     "Read a file as a record."
     ending = path.suffix.lower()
-    reader = READERS[ending]
+    reader = find_part("format", ending)
+    if reader is None:
+        raise InputError(f"no reader is registered for {ending!r}")
     if path.is_file() and not path.stat().st_size:
         raise InputError(f"{path.name} is an empty file")
-    module, _, function = reader.place.partition(":")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")   # of a library, on what it skips
-            record = getattr(import_module(module), function)(path)
+            record = reader.load()(path)
     except InputError:
         raise
     except Exception as error:

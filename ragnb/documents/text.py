@@ -15,6 +15,7 @@ from sys import intern
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from .forms import joins_previous, plain_text, reading_form, ReadingForm
+from .one_token import one_form, search_form, values_in
 from .span import InputError, Span
 
 # %% auto #0
@@ -204,11 +205,16 @@ def _analyse(texts: list[str]) -> Iterator[Analysis]:
         wide = (m.start() for m in _WIDE_END.finditer(text))     # the analyser joins short sentences behind 。
         found = {*(s.start for s in sentences[1:]), *wide} - {0, len(text)}
         starts = [0, *sorted(at for at in found if text[at] not in "。！？")]
-        words: list[str] = []
+        words, values = [], values_in(text)
+        last = 0   # Where the last value ends
         for m in chain.from_iterable(s.tokens for s in sentences):
+            while values and values[0].start <= m.start:
+                words += values[0].tokens
+                last = values.pop(0).end
             tag = m.tag.split("-")[0]
-            if tag == "SL" or tag in KEPT_TAGS or "①" <= m.form <= "⑳":
+            if m.start >= last and (tag == "SL" or tag in KEPT_TAGS or "①" <= m.form <= "⑳"):
                 words.append(stem(m.form.lower()) if tag == "SL" else m.form)
+        words += chain.from_iterable(value.tokens for value in values)
         yield Analysis(starts, tuple(map(intern, (*words, *article_tokens(text)))))
 
 
@@ -325,6 +331,15 @@ def readable_cut(
 _WORD = re.compile(r"[①-⑳]|[^\W_]+(?:['’][a-z]+)?")
 
 
+def _english_words(text: str) -> list[str]:
+    "The stems of a text without Hangul, and the tokens of its values."
+    words, last = [], 0
+    for start, end, tokens in values_in(text):
+        words += [*map(stem, _WORD.findall(text[last:start].lower())), *tokens]
+        last = end
+    return [*words, *map(stem, _WORD.findall(text[last:].lower()))]
+
+
 def word_tokens_batch(
     texts: Iterable[str],      # Any number, also from a generator
     batch_size: int = 2_000,   # Texts analysed together, >= 1 (kiwipiepy uses all cores)
@@ -332,7 +347,7 @@ def word_tokens_batch(
     "Tokenise many texts for BM25."
     if batch_size < 1:
         raise InputError(f"batch_size must be >= 1, got {batch_size}")
-    texts = map(plain_text, texts)
+    texts = map(search_form, texts)
     while batch := list(islice(texts, batch_size)):
         out: list[list[str]] = [[] for _ in batch]
         pieces: list[tuple[int, str]] = []     # the Korean texts are analysed together
@@ -340,7 +355,7 @@ def word_tokens_batch(
             if _HANGUL.search(text):
                 pieces += [(i, block.of(text)) for block in block_spans(text)]
             else:
-                out[i] = [stem(word) for word in _WORD.findall(text.lower())]
+                out[i] = _english_words(text)
         for (i, _), found in zip(pieces, analysed([piece for _, piece in pieces])):
             out[i] += found.words
         yield from out
@@ -356,7 +371,7 @@ _RUN = re.compile(r"[\uac00-\ud7a3]+|[①-⑳]|(?:(?![\uac00-\ud7a3])[^\W_])+(?:
 
 def bigram_tokens(text: str) -> list[str]:  # Lower case; empty for a text without words
     "Tokenise a text for BM25 without any package: Hangul in overlapping pairs of syllables, the rest in words."
-    text = plain_text(text)
+    text = one_form(text)
     out: list[str] = []
     for run in _RUN.findall(text.lower()):
         if len(run) > 2 and "\uac00" <= run[0] <= "\ud7a3":

@@ -49,6 +49,7 @@ from ..retrieval.bm25 import Bm25Retriever
 from ..retrieval.hybrid import check_question, HybridRetriever
 from ..expansion.segments import best_runs
 from ..context.builders import PassageRanking
+from .recipe import Recipe
 
 # %% ../../nbs/90_evaluation/13_peers.ipynb #2e74a486
 def _nearest(text: str, piece: str, near: int) -> int:
@@ -257,7 +258,7 @@ def _setting(text: str) -> Any:
 _BM25 = "llama-index-retrievers-bm25"
 _MODULES: dict[str, str] = {   # Distribution -> its module
     "llama-index-core": "llama_index.core", _BM25: "llama_index.retrievers.bm25", "haystack-ai": "haystack",
-    "chonkie": "chonkie",
+    "chonkie": "chonkie", "bm25s": "bm25s",
 }
 
 
@@ -865,3 +866,19 @@ def _build_autorag(
         scores = {i: float(rows[i] @ asked) for i in dict.fromkeys(near)}   # of unit length
         return [PeerHit(i, pieces[i].text, scores[i]) for i in sorted(scores, key=lambda i: -scores[i])]
     return _Built(pieces, ask, k, lambda: index.docstore.reads)
+
+# %% ../../nbs/90_evaluation/13_peers.ipynb #cf331f34
+@_peer("recipe", "bm25s", "A recipe of a hundred lines",
+       "Small units, z-scores of BM25 and vectors over windows, added; uses nothing of ragnb",
+       (("size=64", "size=96", "size=128"), ("near=0", "near=1"), ("titles", "")), size=128, near=0)
+def _build_recipe(corpus: _Corpus, top_k: int | None, size: int, near: int) -> _Built:
+    embed = corpus.embed_model and corpus.embed_model.get_text_embedding_batch
+    recipe = Recipe(corpus.texts, corpus.titles, embed, size)
+    bare = {str(i): PeerPiece(doc, corpus.texts[doc][start:end], Span(start, end))
+            for i, (doc, start, end) in enumerate(recipe.places)}
+    pieces = _windows(bare, near, corpus.texts, {}) if near else bare
+    k = _enough(top_k, (len(p.text) for p in pieces.values()), corpus.fill, 10)
+    def ask(question: str) -> list[PeerHit]:
+        vector = corpus.embed_model and corpus.embed_model.get_query_embedding(question)
+        return [PeerHit(str(i), pieces[str(i)].text, score) for i, score in recipe.rank(question, vector, k)]
+    return _Built(pieces, ask, k)

@@ -19,17 +19,14 @@ from llama_index.core.schema import Document
 __all__ = ['KINDS', 'QUESTION_PROMPT', 'Rejection', 'MadeQuestions', 'make_questions', 'generate_questions']
 
 # %% ../../nbs/90_evaluation/08_questions.ipynb #ebab1d2c
-from ..documents.forms import plain_text
-from ..laws.kinds import detect_kind
+from ..documents.kinds import document_kind, kind_named
 from ..documents.markdown import find_headings, find_tables
 from ..machinery.markup import counted
 from ..documents.span import InputError, Span
-from ..laws.statutes import parse_statute
 from ..documents.text import block_spans, is_korean, load_kiwi, sentence_spans, stem, trim_span
 from ..models.calls import ask_all, Call, CallCache, CallReport
 from ..models.limits import TEXT_TOKENS
 from ..models.llm import fill_prompt, json_values, resolve_llm, strip_thinking
-from ..chunking.contextual import article_label
 from .datasets import Dataset, Evidence, Question, quote_places
 
 # %% ../../nbs/90_evaluation/08_questions.ipynb #0d1eddd8
@@ -76,15 +73,10 @@ def _titles(document: Document) -> Iterator[_Candidate]:
 
 # %% ../../nbs/90_evaluation/08_questions.ipynb #f66ea82a
 def _articles(document: Document) -> Iterator[_Candidate]:
-    "Questions from the articles of a statute."
-    if not re.search(r"제\s*\d+\s*조", plain_text(document.text)) or detect_kind(document.text) != "statute":
-        return
-    statute = parse_statute(document.text)
-    for a in statute.articles:
-        if statute.name and a.part == "본칙" and not a.deleted and a.number == a.last and not a.effective:
-            yield _Candidate("cite", (f"{statute.name} {article_label(a.number)}",), document.id_, a.span)
-            if a.title:
-                yield _Candidate("title", (f"{statute.name} {a.title}",), document.id_, a.span)
+    "Questions from the parts that people cite, such as the articles of a statute."
+    if kind := document_kind(document):
+        for way, words, span in kind_named(kind).names(document):
+            yield _Candidate(way, (words,), document.id_, span)
 
 # %% ../../nbs/90_evaluation/08_questions.ipynb #63c77d80
 def _cells(row: str) -> list[str]:

@@ -26,7 +26,7 @@ __all__ = ['PRESETS', 'DEFAULT_STRATEGY', 'DOCUMENT_STRATEGY', 'Strategy', 'pars
 
 # %% ../../nbs/90_evaluation/04_strategy.ipynb #79562691
 from ..machinery.halves import replace_halves_in
-from ..machinery.plugins import told_usual
+from ..machinery.registry import told_usual
 from ..machinery.servers import ServerAddress
 from ..documents.span import check_fields, DuplicateIdError, IndexMismatchError, InputError
 from ..context.builders import Context, Ranking

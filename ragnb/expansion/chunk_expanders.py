@@ -19,6 +19,7 @@ __all__ = ['ChunkExpander', 'NoopChunkExpander', 'NeighborChunkExpander', 'Adapt
 # %% ../../nbs/50_expansion/11_chunk_expanders.ipynb #e3c05fd6
 from ..machinery.arguments import checked
 from ..machinery.messages import warn_caller
+from ..machinery.registry import parts_of
 from ..documents.span import Address, InputError, Outline, RagnbError, Span, Spans
 from ..storage.store import ChunkReader
 from ..retrieval.arguments import check_counts
@@ -93,8 +94,6 @@ def _ruler(before: int, length: int) -> Spans:
     return Spans([*chain.from_iterable(zip(edges, edges[1:]))])
 
 # %% ../../nbs/50_expansion/11_chunk_expanders.ipynb #15bf020f
-_LEVELLED = {"parent", "window", "auto-merge"}                  # Need a level that rows do not have
-_OUTLINED = {"siblings", "section", "segments", "citations", "pages", "document", "doc_type"}    # Need whole documents
 def _kinds(policy: Policy) -> dict[str, str]:
     "Kind -> full name of a policy and of those that it asks."
     name = policy_name(policy)
@@ -221,10 +220,11 @@ class NeighborChunkExpander:
         self.store = client if held else None
         self.index = ForeignIndex(client, index_name or "", fields, exclude)
         kinds = {} if held else _kinds(self.policy)
-        for kind in _LEVELLED & kinds.keys():
+        needs = {part.name: part.needs for part in parts_of("policy") if part.name in kinds}
+        for kind in (kind for kind in needs if "level" in needs[kind]):
             raise InputError(f"the policy {kinds[kind]!r} needs a level that an index made by others does not have: "
                              "use a number, a function of the text, or another policy, such as pages:N or section")
-        self._whole = bool(_OUTLINED & kinds.keys())
+        self._whole = any("documents" in needed for needed in needs.values())
 
     def expand(self, results: Sequence[Mapping[str, Any]], question: str = "") -> ExpandedHits:
         """The results with their neighbors.

@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 # %% auto #0
 __all__ = ['Policy', 'Place', 'no_expansion', 'span_around', 'run_around', 'neighbors', 'parent', 'siblings', 'Seen', 'Situation',
            'QuestionPolicy', 'prepared', 'wanted_documents', 'policy_name', 'wanted_list', 'combined', 'together',
-           'register_policy', 'resolve_policy']
+           'resolve_policy']
 
 # %% ../../nbs/50_expansion/01_policy.ipynb #1c4e6e11
 from ..machinery.arguments import checked
-from ..machinery.plugins import make_plugin, told_plugins
+from ..machinery.registry import make_part, register, told_plugins, usages
 from ..documents.span import Address, covering, InputError, Outline, Span
 from ..retrieval.arguments import check_counts
 
@@ -39,6 +39,12 @@ def no_expansion(
     "The hit alone (the baseline)."
     return outline.span_of(hit)
 
+
+@register("policy", "none", help="the hit alone", korean="적중만")
+def _none() -> Policy:
+    "Make the policy that reads hits alone."
+    return no_expansion
+
 # %% ../../nbs/50_expansion/01_policy.ipynb #98c955ba
 def span_around(
     outline: Outline,  # Of the hit's document
@@ -60,6 +66,7 @@ def run_around(
     return range(first, min(run.stop, first + most))
 
 # %% ../../nbs/50_expansion/01_policy.ipynb #b437e515
+@register("policy", "neighbors", "[:N]", help="N chunks on each side", korean="양쪽 청크 N개")
 @checked
 def neighbors(
     window: int = 5,
@@ -284,60 +291,36 @@ def together(
 
     return combined("+".join(map(policy_name, policies)), policies, choose)
 
-# %% ../../nbs/50_expansion/01_policy.ipynb #72f7817a
-class _Maker(NamedTuple):
-    "How a policy is made from its name."
-    make: Callable[..., Policy]
-    argument: Callable[[str], Any] | None  # Reads what follows the colon; None: nothing may
-    usage: str                             # For the error message
-    parts: tuple[str, ...]                 # Keyword arguments it takes from `resolve_policy`
-
-_MAKERS: dict[str, _Maker] = {}
-
-# %% ../../nbs/50_expansion/01_policy.ipynb #20c9c9c7
-def register_policy(
-    name: str,                                     # Without `:` and `+`
-    make: Callable[..., Policy],                   # Called with the argument, if there is one, and the given parts
-    argument: Callable[[str], Any] | None = None,  # Reads the text after the colon; `ValueError` for a bad one
-    letter: str = "N",                             # Stands for the argument in the error message
-    parts: Sequence[str] = (),                     # Objects that it takes from `resolve_policy`: llm, catalogue
-) -> None:                                         # `InputError` for a name that could not be read back
-    "Let a policy be called by name."
-    if not name or set(":+") & set(name):
-        raise InputError(f"a policy's name must hold neither ':' nor '+', got {name!r}")
-    _MAKERS[name] = _Maker(make, argument, f"{name}[:{letter}]" if argument else name, tuple(parts))
-
 # %% ../../nbs/50_expansion/01_policy.ipynb #5b532d0f
-register_policy("none", lambda: no_expansion)
-register_policy("neighbors", neighbors, int)
-register_policy("siblings", lambda window=1, catalogue=None: siblings(window, getattr(catalogue, "family", None)),
-                int, parts=("catalogue",))
-register_policy("parent", lambda: parent)
+@register("policy", "siblings", "[:N]", help="N records of the same parent on each side",
+          korean="부모가 같은 양쪽 레코드 N개", needs=("documents",))
+def _siblings(window: int = 1, catalogue: Any = None) -> Policy:
+    "Make the siblings policy of a catalogue."
+    return siblings(window, getattr(catalogue, "family", None))
+
+
+@register("policy", "parent", help="the parent chunk", korean="부모 청크", needs=("level",))
+def _parent() -> Policy:
+    "Make the policy that reads the parent."
+    return parent
 
 # %% ../../nbs/50_expansion/01_policy.ipynb #b50b393c
 @checked
 def resolve_policy(
     spec: str | Policy = "neighbors",  # A name, `name:argument`, several with `+`, or a function
-    **parts: Any,                      # What some policies need: `llm`, `catalogue`, `relevance`; the others ignore it
-) -> Policy:                           # `InputError` names all policies, or all parts, that are known
+    *,
+    llm: Any = None,                   # For policies that ask a model
+    catalogue: Any = None,             # For policies that follow citations
+    relevance: Any = None,             # For policies that weigh chunks, see `word_relevance`
+) -> Policy:                           # `InputError` names all policies
     "Make a policy from its name."
-    known = sorted({part for maker in _MAKERS.values() for part in maker.parts})
-    for part in (part for part in parts if part not in known):
-        raise InputError(f"no policy takes {part!r}; known are {', '.join(known)}")
     if callable(spec):
         return spec
+    parts = {"llm": llm, "catalogue": catalogue, "relevance": relevance}
     if "+" in spec:
         return together(*(resolve_policy(s.strip(), **parts) for s in spec.split("+")))
-    name, colon, argument = spec.partition(":")
-    maker = _MAKERS.get(name)
-    if maker is None and (made := make_plugin("policy", spec, **parts)) is not None:
-        return made
-    try:
-        if maker is None or colon and (maker.argument is None or not argument or argument != argument.strip()):
-            raise ValueError(argument)
-        arguments = [maker.argument(argument)] if colon else []
-    except ValueError:
-        usages = ", ".join(m.usage for m in _MAKERS.values())
-        known = f"{usages}, or several joined by '+'{told_plugins('policy', spec)}"
-        raise InputError(f"unknown policy {spec!r}: use {known}") from None
-    return maker.make(*arguments, **{k: v for k, v in parts.items() if k in maker.parts and v is not None})
+    made = make_part("policy", spec, **parts)
+    if made is None:
+        known = f"{usages('policy')}, or several joined by '+'{told_plugins('policy', spec)}"
+        raise InputError(f"unknown policy {spec!r}: use {known}")
+    return made

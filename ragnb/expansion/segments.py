@@ -13,6 +13,7 @@ from typing import Any
 __all__ = ['Relevance', 'best_runs', 'word_relevance', 'best_segments']
 
 # %% ../../nbs/50_expansion/05_segments.ipynb #9e713275
+from ..machinery.registry import register
 from ..documents.span import Address, InputError, Outline
 from ..retrieval.arguments import check_counts, is_number
 from .policy import Place, Policy, QuestionPolicy, Situation
@@ -93,6 +94,8 @@ def _segments(outline: Outline, hits: Sequence[Address], runs: Sequence[range], 
     return out
 
 # %% ../../nbs/50_expansion/05_segments.ipynb #0747f353
+@register("policy", "segments", "[:PENALTY]", help="the best runs of chunks; a higher penalty reads less",
+          korean="가장 좋은 청크 구간, 값이 클수록 적게", needs=("documents",))
 def best_segments(
     penalty: float = 0.2,                # Taken from every chunk's value, > 0
     relevance: Relevance | None = None,  # Values of all chunks; None: only hits have one

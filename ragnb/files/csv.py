@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from ..machinery.halves import read_text
+from ..machinery.registry import register
 from ..documents.readers import most_text
 from .grid import Cell, read_cells, to_markdown
 
@@ -43,6 +44,7 @@ def _with_preamble(rows: list[list[str]], delimiter: str, usual: int) -> list[li
     return [[f"{delimiter} ".join(map(str.strip, row))] for row in rows[:end]] + rows[end:]
 
 
+@register("format", ".csv", help="table as text", korean="표 텍스트")
 def read_csv(
     path: Path,            # A table as text
 ) -> dict[str, Any]:       # "text" and "notes"

@@ -12,6 +12,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from ..machinery.registry import register
 from ..documents.readers import most_text
 from .archive import Archive, attribute, child, number, tag
 from .charts import chart_blocks
@@ -300,6 +301,7 @@ def frame_of(
     return [Paragraph(text) for text in texts if not _PAGE_NUMBER.fullmatch(text)]
 
 
+@register("format", ".docx", help="Word", korean="워드", extra="files")
 def read_docx(
     path: Path,            # A Word document
 ) -> dict[str, Any]:       # "text" and "lost"

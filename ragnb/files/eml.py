@@ -16,6 +16,7 @@ from typing import Any
 __all__ = ['part_text', 'read_eml']
 
 # %% ../../nbs/88_files/12_eml.ipynb #e3110004
+from ..machinery.registry import register
 from ..documents.readers import most_text
 from .grid import Block, on_one_line, Paragraph, to_markdown
 from .html import html_blocks, KOREAN_CHARSETS
@@ -46,6 +47,7 @@ def _attachments(message: EmailMessage) -> Iterable[str]:
             yield on_one_line(str(name or "message"))
 
 
+@register("format", ".eml", help="e-mail", korean="전자우편", extra="files")
 def read_eml(
     path: Path,            # A saved message
 ) -> dict[str, Any]:       # "text", "title", "notes" and "lost"

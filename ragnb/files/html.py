@@ -17,6 +17,7 @@ __all__ = ['KOREAN_CHARSETS', 'DEEPEST', 'page_text', 'menus', 'Page', 'html_blo
 
 # %% ../../nbs/88_files/03_html.ipynb #b2f8c149
 from ..machinery.halves import CP949_NOTE, read_text
+from ..machinery.registry import register
 from ..documents.readers import MOST_TEXT, most_text
 from .grid import Block, Cell, Paragraph, Title, on_one_line, placed, raised, read_cells, to_markdown
 
@@ -347,6 +348,8 @@ def html_blocks(
     return name, blocks
 
 
+@register("format", ".html", help="web page", korean="웹 페이지", extra="files")
+@register("format", ".htm", help="web page", korean="웹 페이지", extra="files")
 def read_html(
     path: Path,            # A web page
 ) -> dict[str, Any]:       # "text", "title", "notes" and "lost"

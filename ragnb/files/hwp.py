@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from ..machinery.registry import register
 from ..documents.readers import most_text
 from ..documents.span import InputError
 from .archive import MOST_RATIO, MOST_UNPACKED, check_ratio
@@ -284,6 +285,7 @@ class HwpReader:
         return blocks + read_cells(cells, most=self._most, is_sheet=False)
 
 
+@register("format", ".hwp", help="Hangul", korean="한글", extra="files")
 def read_hwp(
     path: Path,            # An HWP 5 file
 ) -> dict[str, Any]:       # "text" and "lost"

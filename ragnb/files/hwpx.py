@@ -12,6 +12,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from ..machinery.registry import register
 from ..documents.readers import most_text
 from .archive import Archive, attribute, child, number, tag
 from .grid import Block, Cell, Paragraph, inline, on_one_line, raised, read_cells, to_markdown
@@ -246,6 +247,7 @@ class HwpxReader:
         return [block for name in names for block in self.body(self._archive.xml(name))]
 
 
+@register("format", ".hwpx", help="Hangul", korean="한글", extra="files")
 def read_hwpx(
     path: Path,            # A HWPX file
 ) -> dict[str, Any]:       # "text" and "lost"

@@ -14,17 +14,20 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 # %% auto #0
 __all__ = ['MOST_FIELDS', 'MOST_ON_PAGE', 'MOST_IN_FILE', 'MOST_BOOKMARKS', 'MOST_RUNS', 'form_values', 'Sheet', 'read_sheet',
            'open_pdf', 'read_pdf']
 
 # %% ../../nbs/88_files/23_pdf.ipynb #187ad3ed
 from ..machinery.markup import counted
+from ..machinery.registry import register
 from ..documents.span import InputError
 from .grid import Block, Grid, on_one_line, Paragraph, to_markdown
 from .pdf_layout import mark_headings, page_runs, printed_numbers, reading_order, running_heads
 from .pdf_tables import region_blocks, Rules, ruled_tables, ruling_lines, PageTable
-from .pdf_text import Glyph, Joiner, Line, OpenParagraph, page_glyphs, Segment, text_lines
+from .pdf_text import Glyphs, Joiner, Line, OpenParagraph, page_glyphs, Segment, text_lines
 
 # %% ../../nbs/88_files/23_pdf.ipynb #1a201360
 def _field_value(raw: Any, form: Any, widget: Any) -> str:
@@ -103,13 +106,15 @@ def _plain_text(textpage: Any) -> str:
     return text.replace("\ufffe\n", "").replace("\ufffe", "").replace("\x02", "-").replace("\x00", "").strip("\n")
 
 
-def _is_upright(glyphs: Sequence[Glyph]) -> bool:
+def _is_upright(glyphs: Glyphs) -> bool:
     "True for a page whose text runs from the top to the bottom, as in Japanese and Chinese books."
     if len(glyphs) < 20:
         return False
-    steps = list(zip(glyphs, glyphs[1:]))[:400]
-    below = [(a.middle - b.middle) / a.height for a, b in steps if abs(b.x0 - a.x0) < 0.3 * a.height]
-    return 2 * sum(0.5 < step < 1.6 for step in below) > len(steps)
+    first = glyphs.take(slice(401))
+    height = first.height[:-1]
+    steps = (first.middle[:-1] - first.middle[1:]) / height
+    is_below = (np.abs(np.diff(first.x0)) < 0.3 * height) & (0.5 < steps) & (steps < 1.6)
+    return bool(2 * is_below.sum() > len(steps))
 
 
 def _turned_rules(rules: Rules, quarter: int) -> Rules:
@@ -145,10 +150,10 @@ def read_sheet(
     quarters = sorted(glyphs.turns, key=lambda quarter: -len(glyphs.turns[quarter]))
     main = quarters[0]
     sheet = Sheet(n_chars=n_chars, unknown=glyphs.unknown, slanted=glyphs.slanted)
-    if glyphs.turns[main]:
+    if len(glyphs.turns[main]):
         sheet.rules = _turned_rules(ruling_lines(page), main)
-        sheet.lines = text_lines(glyphs.turns[main], glyphs.ends, sheet.rules.upright)
-    sheet.turned = [line for quarter in quarters[1:] for line in text_lines(glyphs.turns[quarter], glyphs.ends)]
+        sheet.lines = text_lines(glyphs.turns[main], sheet.rules.upright)
+    sheet.turned = [line for quarter in quarters[1:] for line in text_lines(glyphs.turns[quarter])]
     sheet.lines = _with_values(sheet.lines, values)
     has_text = sheet.lines or sheet.turned
     sheet.is_picture = not has_text and any(page.get_objects(filter=[FPDF_PAGEOBJ_IMAGE], max_depth=3))
@@ -315,6 +320,7 @@ def _read_sheets(pdf: Any) -> tuple[list[Sheet], list[int]]:
 MOST_RUNS: int = 400   # Characters of the counts of printed pages; longer ones are no page numbers
 
 
+@register("format", ".pdf", help="PDF", korean="PDF")
 def read_pdf(
     path: str | Path,              # `InputError` when it is no PDF, is encrypted, or has no text
     password: str | None = None,   # Of an encrypted file

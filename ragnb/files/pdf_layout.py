@@ -41,7 +41,8 @@ def column_of(
     segment: Segment,
 ) -> int:   # The column that most of it is in
     "Find the column of a segment."
-    return max(range(len(columns)), key=lambda n: min(segment.x1, columns[n][1]) - max(segment.x0, columns[n][0]))
+    inside = [min(segment.x1, end) - max(segment.x0, start) for start, end in columns]
+    return inside.index(max(inside))
 
 
 def _gutter(lines: Sequence[Line]) -> float | None:
@@ -252,12 +253,16 @@ def reading_order(
     in_long = sum(len(flow.segments) for flow in flows if len(flow.segments) > 2)
     if len(flows) > MOST_FLOWS or 2 * in_long < len(segments):
         return columns_first(lines)
-    regions: list[list[Line]] = []
-    for flow in _title_first(_merged(flows)):
-        inside = set(map(id, flow.segments))
-        part = [kept for line in lines if (kept := [s for s in line if id(s) in inside])]
-        regions += columns_first(part)
-    return regions
+    ordered = _title_first(_merged(flows))
+    flow_of = {id(segment): n for n, flow in enumerate(ordered) for segment in flow.segments}
+    parts: list[list[Line]] = [[] for _ in ordered]
+    for line in lines:
+        divided: dict[int, Line] = defaultdict(list)
+        for segment in line:
+            divided[flow_of[id(segment)]].append(segment)
+        for n, part in divided.items():
+            parts[n].append(part)
+    return [region for part in parts for region in columns_first(part)]
 
 
 def _merged(flows: Sequence[_Flow]) -> list[_Flow]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import ctypes
 import math
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -16,9 +16,11 @@ from itertools import accumulate, islice
 from statistics import median
 from typing import Any, NamedTuple
 
+import numpy as np
+
 # %% auto #0
-__all__ = ['MOST_PATHS', 'Box', 'MOST_CROSSINGS', 'MOST_IN_CELL', 'LONG_CELL', 'Rules', 'ruling_lines', 'Net', 'PageTable',
-           'ruled_tables', 'aligned_table', 'region_blocks']
+__all__ = ['MOST_PATHS', 'Box', 'MOST_CROSSINGS', 'MOST_BOXES', 'MOST_IN_CELL', 'LONG_CELL', 'Rules', 'ruling_lines', 'Net',
+           'PageTable', 'ruled_tables', 'aligned_table', 'region_blocks']
 
 # %% ../../nbs/88_files/22_pdf_tables.ipynb #06abe444
 from ..documents.markdown import is_value
@@ -87,6 +89,7 @@ def ruling_lines(
 
 # %% ../../nbs/88_files/22_pdf_tables.ipynb #96e04184
 MOST_CROSSINGS: int = 500_000   # Pairs of bars that are compared; a page with more is a drawing
+MOST_BOXES: int = 20_000        # Between the bars of a table
 _NEAR = 3.0                     # Points
 
 
@@ -123,10 +126,12 @@ def _nets(rules: Rules) -> list[Rules]:
             groups[n] = groups[groups[n]]
             n = groups[n]
         return n
-    for n, (y, left, right) in enumerate(level):
-        for m, (x, bottom, top) in enumerate(upright, len(level)):
-            if left - _NEAR <= x <= right + _NEAR and bottom - _NEAR <= y <= top + _NEAR:
-                groups[root(m)] = root(n)
+    if level and upright:
+        y, left, right = np.array(level)[:, :, None].transpose(1, 0, 2)
+        x, bottom, top = np.array(upright).T
+        meet = (left - _NEAR <= x) & (x <= right + _NEAR) & (bottom - _NEAR <= y) & (y <= top + _NEAR)
+        for n, m in np.argwhere(meet).tolist():
+            groups[root(len(level) + m)] = root(n)
     nets: dict[int, Rules] = defaultdict(lambda: Rules([], []))
     for n, bar in enumerate([*level, *upright]):
         nets[root(n)][n >= len(level)].append(bar)
@@ -141,6 +146,10 @@ class Net:
     owners: list[list[int]]   # Of each box between edges: number of its cell
     cells: list[Cell]
 
+    def __post_init__(self) -> None:
+        "Turn the heights, for searches from the top."
+        self.depths = [-edge for edge in self.rows]
+
     def at(
         self,
         x: float,
@@ -148,27 +157,25 @@ class Net:
     ) -> int | None:    # Number of the cell; None outside
         "Find the cell at a place."
         column = bisect_right(self.columns, x) - 1
-        row = bisect_right([-edge for edge in self.rows], -y) - 1
+        row = bisect_right(self.depths, -y) - 1
         is_inside = 0 <= column < len(self.columns) - 1 and 0 <= row < len(self.rows) - 1
         return self.owners[row][column] if is_inside else None
 
 
-def _by_place(bars: Sequence[Bar]) -> dict[int, list[Bar]]:
-    "Each place near a bar, in points -> the bars there."
-    near: dict[int, list[Bar]] = defaultdict(list)
-    for bar in bars:
-        for place in range(math.floor(bar[0] - _NEAR), math.ceil(bar[0] + _NEAR) + 1):
-            near[place].append(bar)
-    return near
+def _walls(bars: Sequence[Bar], edges: Sequence[float], middles: Sequence[float]) -> list[list[bool]]:
+    "Of each edge between boxes and each middle of a box: whether a bar is there."
+    walls = np.zeros((len(edges), len(middles)), bool)
+    near = [round(edge) for edge in edges]
+    for place, start, end in bars:
+        first = bisect_left(near, math.floor(place - _NEAR))
+        last = bisect_right(near, math.ceil(place + _NEAR))
+        if first < last:
+            walls[first:last, bisect_left(middles, start - 1):bisect_right(middles, end + 1)] = True
+    return walls.tolist()
 
 
-def _covers(bars: dict[int, list[Bar]], place: float, middle: float) -> bool:
-    "True where a bar at a place reaches over a middle."
-    return any(start - 1 <= middle <= end + 1 for _, start, end in bars.get(round(place), ()))
-
-
-def _net_cells(net: Rules) -> Net:
-    "Find the cells of bars that meet; boxes without a bar between them are one cell."
+def _net_cells(net: Rules) -> Net | None:
+    "Find the cells of bars that meet: boxes without a bar between them are one. None for what is no table."
     level, upright = net
     columns = _distinct([*(x for x, _, _ in upright), min(bar[1] for bar in level), max(bar[2] for bar in level)])
     heights = _distinct([*(y for y, _, _ in level), min(bar[1] for bar in upright), max(bar[2] for bar in upright)])
@@ -177,8 +184,10 @@ def _net_cells(net: Rules) -> Net:
     down = [(a + b) / 2 for a, b in zip(rows, rows[1:])]
     n_rows = len(down)
     n_columns = len(across)
-    walls = _by_place(upright)
-    floors = _by_place(level)
+    if n_rows < 2 or n_columns < 2 or n_rows * n_columns >= MOST_BOXES:
+        return None
+    walls = _walls(upright, columns, down[::-1])     # From the bottom
+    floors = _walls(level, heights, across)          # From the bottom
     owners = [[-1] * n_columns for _ in down]
     cells: list[Cell] = []
     for row in range(n_rows):
@@ -186,16 +195,23 @@ def _net_cells(net: Rules) -> Net:
             if owners[row][column] >= 0:
                 continue
             right = column + 1
-            while right < n_columns and owners[row][right] < 0 and not _covers(walls, columns[right], down[row]):
+            while right < n_columns and owners[row][right] < 0 and not walls[right][-1 - row]:
                 right += 1
             bottom = row + 1
-            while bottom < n_rows and not any(_covers(floors, rows[bottom], across[n]) for n in range(column, right)):
+            while bottom < n_rows and not any(floors[-1 - bottom][column:right]):
                 bottom += 1
             for below in range(row, bottom):
                 for beside in range(column, right):
                     owners[below][beside] = len(cells)
             cells.append(Cell(row, column, "", bottom - row, right - column))
-    return Net(columns, rows, owners, cells)
+    are_cut = min(_cut_share(owners), _cut_share(list(zip(*owners)))) > 0.45
+    return Net(columns, rows, owners, cells) if are_cut else None
+
+
+def _cut_share(owners: Sequence[Sequence[int]]) -> float:
+    "The part of the edges between rows that has a bar; pictures have many short edges."
+    pairs = [one != other for above, below in zip(owners, owners[1:]) for one, other in zip(above, below)]
+    return sum(pairs) / len(pairs)
 
 # %% ../../nbs/88_files/22_pdf_tables.ipynb #4998ba43
 MOST_IN_CELL: int = 1_500   # Characters; a box with more is a frame around text
@@ -333,7 +349,7 @@ def ruled_tables(
     "Take the ruled tables out of the lines of a page."
     rest = list(lines)
     tables: list[PageTable] = []
-    for net in map(_net_cells, _nets(rules)):
+    for net in filter(None, map(_net_cells, _nets(rules))):
         inside: dict[int, list[Line]] = defaultdict(list)
         outside: list[Line] = []
         for line in rest:
@@ -367,17 +383,9 @@ def _is_table(net: Net, inside: dict[int, list[Line]]) -> bool:
     longest = max((sum(len(line_text(line)) for line in part) for part in inside.values()), default=0)
     if len(rows) < 2 or len(columns) < 2 or len(inside) < 4 or longest > MOST_IN_CELL:
         return False
-    boxes = [owner for row in net.owners for owner in row]
     n_empty = len(net.cells) - len(inside)
-    across = _cut_share(net.owners)
-    down = _cut_share(list(zip(*net.owners)))
-    return min(across, down) > 0.45 and not (n_empty > len(inside) and longest > 300) and len(boxes) < 20_000
+    return not (n_empty > len(inside) and longest > 300)
 
-
-def _cut_share(owners: Sequence[Sequence[int]]) -> float:
-    "The part of the edges between rows that has a bar; pictures have many short edges."
-    pairs = [one != other for above, below in zip(owners, owners[1:]) for one, other in zip(above, below)]
-    return sum(pairs) / len(pairs) if pairs else 0.0
 
 # %% ../../nbs/88_files/22_pdf_tables.ipynb #2c25eff1
 LONG_CELL: int = 60            # Characters
@@ -394,8 +402,11 @@ def _is_aligned(columns: Sequence[tuple[float, float]], lines: Sequence[Line]) -
     for segments in inside.values():
         height = segments[0].height
         edges = ([s.x0 for s in segments], [s.x1 for s in segments], [(s.x0 + s.x1) / 2 for s in segments])
-        near = max(sum(abs(place - median(places)) <= 0.8 * height for place in places) for places in edges)
-        good += near >= 0.6 * len(segments)
+        near = []
+        for places in edges:
+            middle = median(places)
+            near.append(sum(abs(place - middle) <= 0.8 * height for place in places))
+        good += max(near) >= 0.6 * len(segments)
     return good >= 0.7 * len(columns)
 
 

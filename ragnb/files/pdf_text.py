@@ -11,13 +11,16 @@ import re
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
-from itertools import chain
+from dataclasses import dataclass, fields
+from functools import cache
+from itertools import chain, repeat
 from statistics import median
 from typing import Any, NamedTuple
 
+import numpy as np
+
 # %% auto #0
-__all__ = ['Line', 'Bar', 'EVIDENCE', 'SAMPLE', 'Glyph', 'PageGlyphs', 'page_glyphs', 'Segment', 'line_text', 'text_lines',
+__all__ = ['Line', 'Bar', 'EVIDENCE', 'SAMPLE', 'Glyphs', 'PageGlyphs', 'page_glyphs', 'Segment', 'line_text', 'text_lines',
            'Joiner', 'OpenParagraph', 'paragraphs']
 
 # %% ../../nbs/88_files/20_pdf_text.ipynb #230dc011
@@ -25,129 +28,143 @@ from ..documents.text import load_kiwi
 from .grid import Block, Paragraph, Title
 
 # %% ../../nbs/88_files/20_pdf_text.ipynb #466feb56
-class Glyph(NamedTuple):
-    "A character with its box, in points; y grows upwards."
-    x0: float
-    x1: float
-    y0: float
-    y1: float
-    text: str
-    blank: int      # Before it: 0 none, 1 one that PDFium guessed, 2 one of the file
-    order: int      # Place in the order of drawing
-    size: float     # Of the font, in points
-    height: float   # Of the box
-    middle: float   # Of the box
+@dataclass
+class Glyphs:
+    "The characters of a page with their boxes, in the order of drawing: one place in each array. y grows upwards."
+    x0: np.ndarray       # In points
+    x1: np.ndarray
+    y0: np.ndarray
+    y1: np.ndarray
+    code: np.ndarray     # Of Unicode
+    size: np.ndarray     # Of the font, in points
+    order: np.ndarray    # Place among all characters, blanks too
+    blank: np.ndarray    # Before it: 0 none, 1 one that PDFium guessed, 2 one of the file
+    ends: np.ndarray     # True where a blank of the file follows
+
+    def __post_init__(self) -> None:
+        "Add the height and the middle of each box."
+        self.height = self.y1 - self.y0
+        self.middle = (self.y0 + self.y1) / 2
+
+    def __len__(self) -> int:
+        "The number of characters."
+        return len(self.code)
+
+    def take(
+        self,
+        places: np.ndarray,   # Numbers of characters, or a mask
+    ) -> Glyphs:
+        "Some of the characters, in the order of their places."
+        return Glyphs(*(getattr(self, part.name)[places] for part in fields(self)))
+
+    @property
+    def text(self) -> str:
+        "The characters, one after the other."
+        return self.code.astype("<u4").tobytes().decode("utf-32-le", "replace")
 
 
 @dataclass
 class PageGlyphs:
     "The characters of a page."
-    turns: dict[int, list[Glyph]] = field(default_factory=lambda: {0: [], 1: [], 2: [], 3: []})   # By quarter turns
-    ends: set[int] = field(default_factory=set)   # Orders of characters that a blank of the file follows
-    unknown: int = 0     # Characters that the font gives no letter for
-    slanted: int = 0     # Characters of watermarks
+    turns: dict[int, Glyphs]   # By quarter turns, 0 to 3
+    unknown: int               # Characters that the font gives no letter for
+    slanted: int               # Characters of watermarks
 
 # %% ../../nbs/88_files/20_pdf_text.ipynb #9a5008eb
-_BLANKS = frozenset((9, 10, 13, 32, 160, 0x3000))
-_HYPHENS = frozenset((2, 0xAD, 0xFFFE))   # What PDFium gives for a hyphen at a line end
+@cache
+def _call(name: str, result: Any, *arguments: Any) -> Any:
+    "A function of PDFium that takes plain numbers."
+    import pypdfium2.raw as raw
+    place = ctypes.cast(getattr(raw, name), ctypes.c_void_p).value
+    return ctypes.PYFUNCTYPE(result, ctypes.c_void_p, ctypes.c_int, *arguments)(place)
+
+
+class _TextPage:
+    "Values of many characters of a page at once."
+
+    def __init__(self, textpage: Any) -> None:
+        self.handle = ctypes.cast(textpage.raw, ctypes.c_void_p).value
+        self.n_chars = textpage.count_chars()
+
+    def codes(self) -> np.ndarray:
+        "The code of each character: from the text of the page, if that has a code for each."
+        buffer = ctypes.create_string_buffer(2 * self.n_chars + 2)
+        n_written = _call("FPDFText_GetText", ctypes.c_int, ctypes.c_int, ctypes.c_void_p)(
+            self.handle, 0, self.n_chars, ctypes.addressof(buffer))
+        if n_written == self.n_chars + 1:
+            return np.frombuffer(buffer, "<u2", self.n_chars).astype(int)
+        return self.values("FPDFText_GetUnicode", ctypes.c_uint, range(self.n_chars)).astype(int)
+
+    def values(self, name: str, result: Any, places: Sequence[int]) -> np.ndarray:
+        "What a function returns for each character."
+        return np.array([*map(_call(name, result), repeat(self.handle), places)])
+
+    def records(self, name: str, places: Sequence[int], width: int) -> tuple[np.ndarray, np.ndarray]:
+        "The numbers that a function writes for each character, and whether it did."
+        out = np.zeros((len(places), width), np.float32)
+        begin = out.ctypes.data
+        targets = range(begin, begin + out.nbytes, 4 * width)
+        function = _call(name, ctypes.c_int, ctypes.c_void_p)
+        done = [*map(function, repeat(self.handle), places, targets)]
+        return out.astype(float), np.array(done, bool)
+
+
+_LETTER, _BLANK, _NOTHING, _HIGH, _LOW = range(5)
+_KINDS = np.zeros(0x10001, np.uint8)     # Of codes; the last is for all that are longer
+_KINDS[[9, 10, 13, 32, 160, 0x3000]] = _BLANK
+_KINDS[[0, 0xFFFF]] = _NOTHING
+_KINDS[0xD800:0xDC00] = _HIGH
+_KINDS[0xDC00:0xE000] = _LOW
+
+
+def _letters(codes: np.ndarray, kinds: np.ndarray) -> np.ndarray:
+    "The code of the letter at each place: 0 for a blank and for half a letter."
+    letters = np.where(kinds == _LETTER, codes, 0)
+    for hyphen in (2, 0xAD, 0xFFFE):      # What PDFium gives for a hyphen at a line end
+        letters[codes == hyphen] = ord("-")
+    if (kinds == _HIGH).any():
+        first = np.flatnonzero((kinds[:-1] == _HIGH) & (kinds[1:] == _LOW))
+        letters[first + 1] = 0x10000 + ((codes[first] - 0xD800) << 10) + codes[first + 1] - 0xDC00
+    return letters
+
+# %% ../../nbs/88_files/20_pdf_text.ipynb #9befb84a
 _TURN = math.pi / 2
 
 
+def _fonts(page: _TextPage, places: np.ndarray, boxes: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    "Quarter turns (-1 for slanted text), sizes of the font, and whether it is mirrored, for each character."
+    levels = boxes[:, 1::2]
+    begins = np.append(True, (levels[1:] != levels[:-1]).any(axis=1))[:len(boxes)]
+    first = places[begins].tolist()
+    matrices, done = page.records("FPDFText_GetMatrix", first, 6)
+    a, b, c, d = matrices[:, :4].T
+    angles = np.arctan2(b, a)             # of the line; slanted letters on a level line are italics
+    quarters = np.round(angles / _TURN)
+    is_slanted = np.abs(angles - quarters * _TURN) > 0.1
+    area = a * d - b * c
+    sizes = page.values("FPDFText_GetFontSize", ctypes.c_double, first) * np.sqrt(np.abs(area))
+    source = np.maximum.accumulate(np.where(done, np.arange(len(first)), 0))[np.cumsum(begins) - 1]
+    turns = np.where(is_slanted, -1, -quarters.astype(int) % 4)
+    return turns[source], sizes[source], (area < 0)[source]
+
+
 def _turned(
-    box: tuple[float, float, float, float], quarter: int, mirrored: bool,
-) -> tuple[float, float, float, float]:
-    "A box on a page that is turned back by so many quarters, or mirrored back."
-    x0, x1, y0, y1 = box
-    if mirrored and quarter % 2 == 0:
-        return (-x1, -x0, y0, y1) if quarter else (x0, x1, -y1, -y0)
-    if quarter == 1:
-        return -y1, -y0, x0, x1
-    if quarter == 2:
-        return -x1, -x0, -y1, -y0
-    return (y0, y1, -x1, -x0) if quarter == 3 else box
-
-
-class _GlyphReader:
-    "Reads the characters of one page."
-
-    def __init__(self, textpage: Any, bounds: tuple[float, float, float, float]) -> None:
-        import pypdfium2.raw as raw
-        self.raw = raw
-        self.textpage = textpage
-        self.bounds = bounds
-        self.page = PageGlyphs()
-        self.box = raw.FS_RECTF()
-        self.reference = ctypes.byref(self.box)
-        self.matrix = raw.FS_MATRIX()
-        self.level: tuple[float, float] = (0.0, 0.0)   # Lower and upper edge of the character before
-        self.quarter = 0
-        self.is_slanted = False
-        self.mirrored = False
-        self.size = 0.0
-        self.blank = 0
-        self.half = ""
-        self.last = -1
-
-    def text(self, code: int) -> str:
-        "The text of a code of PDFium; '' for a blank, half a character, or one without a letter."
-        if 0xD800 <= code < 0xDC00:
-            self.half = chr(code)
-            return ""
-        if 0xDC00 <= code < 0xE000:
-            return (self.half + chr(code)).encode("utf-16", "surrogatepass").decode("utf-16", "ignore")
-        if code in (0, 0xFFFF):
-            self.page.unknown += 1
-            return ""
-        return "-" if code in _HYPHENS else chr(code)
-
-    def turn(self, index: int) -> None:
-        "See how a character is turned, and how large its font is; the same on one level."
-        if (self.box.bottom, self.box.top) == self.level:
-            return
-        self.level = self.box.bottom, self.box.top
-        matrix = self.matrix
-        if not self.raw.FPDFText_GetMatrix(self.textpage, index, matrix):
-            return
-        angle = math.atan2(matrix.b, matrix.a)      # of the line; slanted letters on a level line are italics
-        quarter = round(angle / _TURN)
-        self.is_slanted = abs(angle - quarter * _TURN) > 0.1
-        self.quarter = -quarter % 4
-        area = matrix.a * matrix.d - matrix.b * matrix.c
-        self.mirrored = area < 0
-        self.size = self.raw.FPDFText_GetFontSize(self.textpage, index) * math.sqrt(abs(area))
-
-    def is_seen(self) -> bool:
-        "True for a box inside the page."
-        left, bottom, right, top = self.bounds
-        box = self.box
-        return left < (box.left + box.right) / 2 < right and bottom < (box.bottom + box.top) / 2 < top
-
-    def read(self, index: int) -> None:
-        "Read a character."
-        raw = self.raw
-        code = raw.FPDFText_GetUnicode(self.textpage, index)
-        if code in _BLANKS:
-            if raw.FPDFText_IsGenerated(self.textpage, index):
-                self.blank = max(self.blank, 1)
-            else:
-                self.blank = 2
-                self.page.ends.add(self.last)
-            return
-        text = self.text(code)
-        if not text or not raw.FPDFText_GetLooseCharBox(self.textpage, index, self.reference) or not self.is_seen():
-            return
-        self.turn(index)
-        if self.is_slanted:
-            self.page.slanted += 1
-            return
-        place = self.box.left, self.box.right, self.box.bottom, self.box.top
-        x0, x1, y0, y1 = _turned(place, self.quarter, self.mirrored)
-        if x1 - x0 < 0.01 or y1 - y0 < 0.5:
-            return
-        glyph = Glyph(x0, x1, y0, y1, text, self.blank, index, self.size, y1 - y0, (y0 + y1) / 2)
-        self.page.turns[self.quarter].append(glyph)
-        self.blank = 0
-        self.last = index
+    boxes: np.ndarray,      # Left, top, right, bottom of each
+    turns: np.ndarray,      # Quarters by which the page is turned
+    mirrored: np.ndarray,
+) -> list[np.ndarray]:   # Left, right, bottom, top on a page that is turned back, or mirrored back
+    "Turn boxes back."
+    left, top, right, bottom = boxes.T
+    if not (turns.any() or mirrored.any()):
+        return [left, right, bottom, top]
+    is_flipped = (turns == 2) ^ (mirrored & (turns % 2 == 0))
+    across = (left, right), (-top, -bottom), (-right, -left), (bottom, top)
+    x0 = np.choose(turns, [start for start, _ in across])
+    x1 = np.choose(turns, [end for _, end in across])
+    up = np.where(is_flipped, -top, bottom), np.where(is_flipped, -bottom, top)
+    y0 = np.choose(turns, [up[0], left, up[0], -right])
+    y1 = np.choose(turns, [up[1], right, up[1], -left])
+    return [x0, x1, y0, y1]
 
 
 def page_glyphs(
@@ -155,10 +172,40 @@ def page_glyphs(
     bounds: tuple[float, float, float, float],      # Left, bottom, right, top of the page; text outside is not seen
 ) -> PageGlyphs:
     "Read the characters of a page."
-    reader = _GlyphReader(textpage, bounds)
-    for index in range(textpage.count_chars()):
-        reader.read(index)
-    return reader.page
+    page = _TextPage(textpage)
+    codes = page.codes()
+    kinds = _KINDS[np.minimum(codes, len(_KINDS) - 1)]
+    letters = _letters(codes, kinds)
+    places = np.flatnonzero(letters)
+    boxes, has_box = page.records("FPDFText_GetLooseCharBox", places.tolist(), 4)
+    across = (boxes[:, 0] + boxes[:, 2]) / 2
+    up = (boxes[:, 1] + boxes[:, 3]) / 2
+    is_seen = has_box & (bounds[0] < across) & (across < bounds[2]) & (bounds[1] < up) & (up < bounds[3])
+    places = places[is_seen]
+    boxes = boxes[is_seen]
+    turns, sizes, mirrored = _fonts(page, places, boxes)
+    edges = _turned(boxes, np.maximum(turns, 0), mirrored)
+    is_kept = (turns >= 0) & (edges[1] - edges[0] >= 0.01) & (edges[3] - edges[2] >= 0.5)
+    places = places[is_kept]
+    blank, ends = _blanks(page, np.flatnonzero(kinds == _BLANK), places)
+    n_slanted = int((turns < 0).sum())
+    turns = turns[is_kept]
+    seen = Glyphs(*(edge[is_kept] for edge in edges), letters[places], sizes[is_kept], places, blank, ends)
+    turned = {turn: seen.take(np.flatnonzero(turns == turn)) if turns.any() or turn else seen for turn in range(4)}
+    return PageGlyphs(turned, int((kinds == _NOTHING).sum()), n_slanted)
+
+
+def _blanks(page: _TextPage, blanks: np.ndarray, places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    "The kind of blank before each character, and whether one of the file follows."
+    guessed = page.values("FPDFText_IsGenerated", ctypes.c_int, blanks.tolist()).astype(bool)
+    after = np.searchsorted(places, blanks)
+    kinds = np.zeros(len(places) + 1, int)
+    kinds[after[guessed]] = 1
+    kinds[after[~guessed]] = 2
+    ends = np.zeros(len(places) + 1, bool)
+    ends[after[~guessed]] = True
+    return kinds[:-1], ends[1:]
+
 
 # %% ../../nbs/88_files/20_pdf_text.ipynb #a8bad6e9
 @dataclass(slots=True)
@@ -187,207 +234,326 @@ def line_text(
     return "  ".join(segment.text for segment in line)
 
 # %% ../../nbs/88_files/20_pdf_text.ipynb #f434bac8
+def _from_right(code: np.ndarray) -> np.ndarray:
+    "True for the letters of Hebrew and Arabic."
+    first = (code >= 0x590) & (code <= 0x8FF)
+    return first | (code >= 0xFB1D) & (code <= 0xFDFF) | (code >= 0xFE70) & (code <= 0xFEFC)
+
+
+def _are_near(glyphs: Glyphs, ones: Any, others: Any) -> Any:
+    "True for boxes that are nearly at the same place."
+    width = np.minimum(glyphs.x1[ones] - glyphs.x0[ones], glyphs.x1[others] - glyphs.x0[others])
+    across = np.abs(glyphs.x0[ones] - glyphs.x0[others])
+    up = np.abs(glyphs.y0[ones] - glyphs.y0[others])
+    return (across < 0.4 * width) & (up < 0.4 * width)
+
+
+def _printed_once(glyphs: Glyphs) -> Glyphs:
+    "Characters without those that are printed again with a small shift, to look bold."
+    again = 1 + np.flatnonzero(glyphs.code[1:] == glyphs.code[:-1])
+    if not _are_near(glyphs, again, again - 1).any():
+        return glyphs
+    boxes = np.stack([glyphs.x0, glyphs.x1, glyphs.y0, glyphs.y1], axis=1)
+    kept = np.ones(len(glyphs), bool)
+    n_twice = 0
+    before = -1
+    for at in again.tolist():
+        if kept[at - 1]:
+            before = at - 1
+        is_ligature = glyphs.code[at] == ord("f") and n_twice < 2 and (boxes[at] == boxes[before]).all()    # ﬀ
+        if not is_ligature and _are_near(glyphs, at, before):
+            kept[at] = False
+            n_twice += 1
+    return glyphs.take(kept)
+
+
+class _Run(NamedTuple):
+    "Characters that are drawn one after the other on one line."
+    start: int       # Of its characters
+    end: int
+    x0: float
+    x1: float
+    middle: float    # Of its tallest character
+    height: float
+    text: str
+
+
+def _run_starts(glyphs: Glyphs) -> np.ndarray:
+    "The characters that are not drawn next to the one before."
+    def lower(values: np.ndarray) -> np.ndarray:
+        return np.minimum(values[1:], values[:-1])
+
+    def higher(values: np.ndarray) -> np.ndarray:
+        return np.maximum(values[1:], values[:-1])
+    height = lower(glyphs.height)
+    tallest = higher(glyphs.height)
+    is_off = (np.abs(np.diff(glyphs.middle)) > 0.3 * height) | (height < 0.8 * tallest)    # raised, or another line
+    overlap = lower(glyphs.y1) - higher(glyphs.y0)
+    reach = np.where(is_off, np.where(overlap > 0.35 * height, 0.3 * height, -math.inf), 1.05 * height)
+    x0 = glyphs.x0
+    x1 = glyphs.x1
+    gap = np.where(_from_right(glyphs.code[1:]), x0[:-1] - x1[1:], x0[1:] - x1[:-1])
+    same_box = np.logical_and.reduce([edge[1:] == edge[:-1] for edge in (x0, x1, glyphs.y0, glyphs.y1)])
+    is_next = same_box | (gap > -0.6 * tallest) & (gap < reach)
+    return np.append(0, 1 + np.flatnonzero(~is_next))
+
+
+def _runs(glyphs: Glyphs) -> list[_Run]:
+    "Divide characters where the next one is not drawn next to the one before."
+    starts = _run_starts(glyphs)
+    ends = np.append(starts[1:], len(glyphs))
+    heights = np.maximum.reduceat(glyphs.height, starts)
+    is_tallest = glyphs.height == np.repeat(heights, ends - starts)
+    tallest = np.minimum.reduceat(np.where(is_tallest, np.arange(len(glyphs)), len(glyphs)), starts)
+    left = np.minimum.reduceat(glyphs.x0, starts)
+    right = np.maximum.reduceat(glyphs.x1, starts)
+    text = glyphs.text
+    texts = [text[start:end] for start, end in zip(starts.tolist(), ends.tolist())]
+    columns = (starts, ends, left, right, glyphs.middle[tallest], heights)
+    return [_Run(*values) for values in zip(*(column.tolist() for column in columns), texts)]
+
+# %% ../../nbs/88_files/20_pdf_text.ipynb #94f9c925
+class _Row:
+    "Runs at one height."
+
+    def __init__(self, run: _Run) -> None:
+        self.middle = run.middle
+        self.height = run.height
+        self.runs = [run]
+
+    def add(self, run: _Run) -> bool:
+        "Add a run, unless it is there already; False where its place has other text."
+        for other in self.runs:
+            if other.x0 < run.x1 and run.x0 < other.x1:
+                overlap = min(run.x1, other.x1) - max(run.x0, other.x0)
+                if overlap > 0.5 * min(run.x1 - run.x0, other.x1 - other.x0):
+                    return run.text == other.text
+        self.runs.append(run)
+        return True
+
+
+def _rows(runs: Sequence[_Run]) -> list[np.ndarray]:
+    "The characters at one height, from the top of the page; text that is drawn over other text is a separate row."
+    rows: list[_Row] = []
+    for run in sorted(runs, key=lambda run: -run.middle):
+        for row in rows[-4:]:
+            if row.middle - run.middle < 0.45 * min(run.height, row.height) and row.add(run):
+                break
+        else:
+            rows.append(_Row(run))
+    places = np.arange(max(run.end for run in runs))
+    return [np.concatenate([places[run.start:run.end] for run in row.runs]) for row in rows]
+
+
+def _median(values: np.ndarray) -> float:
+    "The median, several times as fast as `np.median` for the characters of a line."
+    ordered = np.sort(values)
+    return float(ordered[(len(ordered) - 1) // 2] + ordered[len(ordered) // 2]) / 2
+
+
+def _fits_into(glyphs: Glyphs, small: np.ndarray, row: np.ndarray) -> bool:
+    "True for small characters that are raised or lowered next to the letters of a row."
+    height = _median(glyphs.height[row])
+    if _median(glyphs.height[small]) > 0.8 * height:
+        return False
+    bottom = _median(glyphs.y0[row])
+    overlap = np.minimum(glyphs.y1[small], bottom + height) - np.maximum(glyphs.y0[small], bottom)
+    if (overlap < 0.35 * glyphs.height[small]).any():
+        return False
+    x0 = glyphs.x0[small, None]
+    x1 = glyphs.x1[small, None]
+    left = glyphs.x0[row]
+    right = glyphs.x1[row]
+    is_near = (left - 0.6 * height < x1) & (x0 < right + 0.6 * height)
+    is_over = np.minimum(right, x1) - np.maximum(left, x0) > 0.5 * (x1 - x0)
+    return bool(is_near.any(axis=1).all() and not (is_near & is_over).any())
+
+
+_MOST_RAISED = 40   # Characters
+
+
+def _with_raised(glyphs: Glyphs, rows: Sequence[np.ndarray]) -> list[np.ndarray]:
+    "Rows with raised and lowered characters back in place."
+    out: list[np.ndarray] = []
+    waiting: list[np.ndarray] = []     # At most one row: it may belong to the one below
+    for row in rows:
+        if waiting and _fits_into(glyphs, waiting[0], row):
+            row = np.append(row, waiting[0])
+        else:
+            out += waiting
+        waiting = []
+        if len(row) > _MOST_RAISED:
+            out.append(row)
+        elif out and _fits_into(glyphs, row, out[-1]):
+            out[-1] = np.append(out[-1], row)
+        else:
+            waiting = [row]
+    return out + waiting
+
+
+# %% ../../nbs/88_files/20_pdf_text.ipynb #fbe90824
 _RAISED_DIGITS = "⁰¹²³⁴⁵⁶⁷⁸⁹"
 _RAISED = str.maketrans("0123456789)", f"{_RAISED_DIGITS}⁾")
 _LOWERED = str.maketrans("0123456789)", "₀₁₂₃₄₅₆₇₈₉)")
 _SMALL = re.compile(r"[0-9)]")
 _MINUS = re.compile(rf"[-−](?=[{_RAISED_DIGITS}])")     # 10⁻³
-_FROM_RIGHT = re.compile(r"[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")    # Hebrew, Arabic
 
 
-def _printed_twice(glyph: Glyph, before: Glyph, n_twice: int) -> bool:
-    "True for a letter that is printed again with a small shift, to look bold; not for the letters of one ligature."
-    if glyph[:4] == before[:4] and glyph.text == "f":
-        return n_twice > 1       # ﬀ is two letters in one box
-    width = min(glyph.x1 - glyph.x0, before.x1 - before.x0)
-    return abs(glyph.x0 - before.x0) < 0.4 * width and abs(glyph.y0 - before.y0) < 0.4 * width
-
-
-def _runs(glyphs: Sequence[Glyph]) -> list[list[Glyph]]:
-    "Characters that are drawn one after the other on one line."
-    if not glyphs:
-        return []
-    last = glyphs[0]
-    runs = [[last]]
-    n_twice = 0
-    for glyph in glyphs[1:]:
-        if glyph.text == last.text and _printed_twice(glyph, last, n_twice):
-            n_twice += 1
-            continue
-        height = min(glyph.height, last.height)
-        reach = 1.05 * height
-        if abs(glyph.middle - last.middle) > 0.3 * height or height < 0.8 * max(glyph.height, last.height):
-            overlap = min(glyph.y1, last.y1) - max(glyph.y0, last.y0)
-            reach = 0.3 * height if overlap > 0.35 * height else -math.inf     # raised or lowered, or another line
-        from_right = glyph.text > "\u058f" and _FROM_RIGHT.match(glyph.text)
-        gap = last.x0 - glyph.x1 if from_right else glyph.x0 - last.x1
-        if -0.6 * max(glyph.height, last.height) < gap < reach or glyph[:4] == last[:4]:
-            runs[-1].append(glyph)
-        else:
-            runs.append([glyph])
-        last = glyph
-    return runs
-
-
-class _Row:
-    "Runs at one height."
-
-    def __init__(self, run: list[Glyph]) -> None:
-        tallest = max(run, key=lambda g: g.height)
-        self.middle = tallest.middle
-        self.height = tallest.height
-        self.glyphs: list[Glyph] = []
-        self.spans: list[tuple[float, float, str]] = []
-        self.add(run)
-
-    def add(self, run: list[Glyph]) -> bool:
-        "Add a run, unless it is there already; False where its place has other text."
-        start = min(g.x0 for g in run)
-        end = max(g.x1 for g in run)
-        text = "".join(g.text for g in run)
-        for other_start, other_end, other in self.spans:
-            overlap = min(end, other_end) - max(start, other_start)
-            if overlap > 0.5 * min(end - start, other_end - other_start):
-                return text == other
-        self.spans.append((start, end, text))
-        self.glyphs += run
-        return True
-
-
-def _rows(glyphs: Sequence[Glyph]) -> list[list[Glyph]]:
-    "Characters at one height, from the top of the page; text that is drawn over other text is a separate row."
-    rows: list[_Row] = []
-    for one in sorted(map(_Row, _runs(glyphs)), key=lambda row: -row.middle):
-        near = [row for row in rows[-4:] if row.middle - one.middle < 0.45 * min(one.height, row.height)]
-        if not any(row.add(one.glyphs) for row in near):
-            rows.append(one)
-    return [row.glyphs for row in rows]
-
-
-def _fits_into(small: Sequence[Glyph], row: Sequence[Glyph]) -> bool:
-    "True for small characters that are raised or lowered next to the letters of a row."
-    height = median(g.height for g in row)
-    bottom = median(g.y0 for g in row)
-    if median(g.height for g in small) > 0.8 * height:
-        return False
-    for glyph in small:
-        overlap = min(glyph.y1, bottom + height) - max(glyph.y0, bottom)
-        if overlap < 0.35 * glyph.height:
-            return False
-        near = [g for g in row if g.x0 - 0.6 * height < glyph.x1 and glyph.x0 < g.x1 + 0.6 * height]
-        if not near or any(min(g.x1, glyph.x1) - max(g.x0, glyph.x0) > 0.5 * (glyph.x1 - glyph.x0) for g in near):
-            return False
-    return True
-
-
-def _with_raised(rows: list[list[Glyph]]) -> list[list[Glyph]]:
-    "Rows with raised and lowered characters back in place."
-    out: list[list[Glyph]] = []
-    waiting: list[Glyph] = []
-    for row in rows:
-        if waiting:
-            if _fits_into(waiting, row):
-                row = [*row, *waiting]
-            else:
-                out.append(waiting)
-            waiting = []
-        if out and len(row) <= 40 and _fits_into(row, out[-1]):
-            out[-1] = [*out[-1], *row]
-        elif len(row) <= 40:
-            waiting = row
-        else:
-            out.append(row)
-    return [*out, waiting] if waiting else out
-
-# %% ../../nbs/88_files/20_pdf_text.ipynb #fbe90824
-def _letter(glyph: Glyph, before: str, height: float, middle: float) -> str:
-    "The text of a character; digits raised or lowered as such, and a bracket after a raised digit."
-    is_bracket = glyph.text == ")" and before not in _RAISED_DIGITS
-    if glyph.height > 0.8 * height or is_bracket or not _SMALL.fullmatch(glyph.text):
-        return glyph.text
-    shift = (glyph.middle - middle) / height
+def _letter(letter: str, before: str, share: float, shift: float) -> str:
+    "A character; digits raised or lowered as such, and a bracket after a raised digit."
+    is_bracket = letter == ")" and before not in _RAISED_DIGITS
+    if share > 0.8 or is_bracket or not _SMALL.fullmatch(letter):
+        return letter
     if shift > 0.03:
-        return glyph.text.translate(_RAISED)
-    return glyph.text.translate(_LOWERED) if shift < -0.2 and before else glyph.text
+        return letter.translate(_RAISED)
+    return letter.translate(_LOWERED) if shift < -0.2 and before else letter
 
 
-def _word_text(glyphs: Sequence[Glyph], height: float, middle: float) -> str:
-    "Characters without a gap as text; raised and lowered ones as such, if there are others."
-    small = [g.height <= 0.8 * height for g in glyphs]
-    if all(small) or not any(small):
-        return "".join([g.text for g in glyphs])
+def _raised_word(
+    text: str,
+    shares: np.ndarray,   # Heights of its characters, in heights of the row
+    shifts: np.ndarray,   # How far they are above the middle of the row, in heights of the row
+) -> str:
+    "A word of small and other characters; raised and lowered ones as such."
     letters = ""
-    for glyph in glyphs:
-        letters += _letter(glyph, letters[-1:], height, middle)
+    for letter, share, shift in zip(text, shares.tolist(), shifts.tolist()):
+        letters += _letter(letter, letters[-1:], share, shift)
     return _MINUS.sub("⁻", letters)
 
-
-def _letter_gap(row: Sequence[Glyph], height: float) -> float:
-    "The gap between the letters of a line that is printed with wide gaps; 0 for others."
-    gaps = [after.x0 - before.x1 for before, after in zip(row, row[1:])]
-    if len(gaps) < 5:
-        return 0.0
-    usual = median(gaps)
-    near = sum(abs(gap - usual) < 0.25 * usual + 0.05 * height for gap in gaps)
-    return usual if 0.2 * height < usual < 1.5 * height and near > 0.65 * len(row) else 0.0
-
-
-def _has_blank(glyph: Glyph, gap: float, height: float, spaced: bool) -> bool:
-    "True for a character after a blank, by the gap or by the file."
-    if gap > 0.17 * height:
-        return True
-    if spaced:
-        return False
-    return glyph.blank == 2 and gap > -0.3 * height or glyph.blank == 1 and gap > 0.06 * height
-
 # %% ../../nbs/88_files/20_pdf_text.ipynb #9adef885
-def _is_from_right(row: Sequence[Glyph]) -> bool:
-    "True for a line of Hebrew or Arabic, which stays in the order of drawing."
-    return len(_FROM_RIGHT.findall("".join([g.text for g in row]))) > 0.3 * len(row)
+def _medians(values: np.ndarray, starts: np.ndarray) -> np.ndarray:
+    "The median of each row; often all its values are the same."
+    low = np.minimum.reduceat(values, starts)
+    high = np.maximum.reduceat(values, starts)
+    ends = np.append(starts[1:], len(values))
+    for n in np.flatnonzero(low != high).tolist():
+        low[n] = _median(values[starts[n]:ends[n]])
+    return low
 
 
-def _segments(row: list[Glyph], ends: set[int], bars: Sequence[Bar]) -> Line:
-    "The segments of a row of characters."
-    height = median([g.height for g in row])
-    big = [g for g in row if g.height > 0.8 * height]
-    middle = median([g.middle for g in big])
-    size = median([g.size for g in big])
-    from_right = _is_from_right(row)
-    row.sort(key=lambda g: g.order if from_right else g.x0)
-    spacing = 0.0 if from_right else _letter_gap(row, height)
-    near = [place for place, start, end in bars if start - 1 <= middle <= end + 1]
-    line: Line = []
-    words: list[list[Glyph]] = [[row[0]]]
-    last = row[0]
+class _Lines:
+    "The characters of all rows of a page, from left to right; Hebrew and Arabic in the order of drawing."
 
-    def close() -> None:
-        text = " ".join(_word_text(word, height, middle) for word in words)
-        letters = [g for word in words for g in word]
-        edges = min(g.x0 for g in letters), max(g.x1 for g in letters)
-        line.append(Segment(*edges, middle, height, text, size, letters[0].order, letters[-1].order in ends))
-    for glyph in row[1:]:
-        gap = (last.x0 - glyph.x1 if from_right else glyph.x0 - last.x1) - spacing
-        barred = gap > 0.1 * height and any(last.x1 - 0.5 <= x <= glyph.x0 + 0.5 for x in near)
-        jumps = gap > 0.55 * height and abs(glyph.order - last.order) > 3     # the gap between narrow columns
-        if (gap > 1.05 * height or barred or jumps) and not from_right:
-            close()
-            words = [[glyph]]
-        elif _has_blank(glyph, gap, height, bool(spacing)):
-            words.append([glyph])
-        else:
-            words[-1].append(glyph)
-        last = glyph if glyph.x1 >= last.x1 or from_right or len(words) == len(words[-1]) == 1 else last
-    close()
-    return line
+    def __init__(self, glyphs: Glyphs, rows: Sequence[np.ndarray]) -> None:
+        places = np.concatenate(rows)
+        lengths = np.array([len(row) for row in rows])
+        self.row = np.repeat(np.arange(len(rows)), lengths)     # Of each character
+        self.ends = np.cumsum(lengths)                          # Of each row
+        self.starts = self.ends - lengths
+        n_from_right = np.add.reduceat(_from_right(glyphs.code[places]).astype(int), self.starts)
+        self.from_right = n_from_right > 0.3 * lengths
+        key = np.where(self.from_right[self.row], glyphs.order[places], glyphs.x0[places])
+        self.glyphs = glyphs.take(places[np.lexsort((key, self.row))])
+        self.heights = _medians(self.glyphs.height, self.starts)
+        self.height = self.heights[self.row]                    # Of the row of each character
+        is_big = self.glyphs.height > 0.8 * self.height
+        n_big = np.add.reduceat(is_big.astype(int), self.starts)
+        starts = np.cumsum(n_big) - n_big
+        self.middles = _medians(self.glyphs.middle[is_big], starts)
+        self.sizes = _medians(self.glyphs.size[is_big], starts)
+
+    def _before(self) -> np.ndarray:
+        "The character before each: the one that reaches furthest to the right, where boxes overlap."
+        before = np.arange(len(self.row)) - 1
+        x1 = self.glyphs.x1
+        is_back = np.append(False, x1[1:] < x1[:-1]) & ~self.from_right[self.row]
+        is_back[self.starts] = False
+        for row in set(self.row[is_back].tolist()):
+            start = self.starts[row]
+            end = self.ends[row]
+            is_furthest = x1[start:end] == np.maximum.accumulate(x1[start:end])
+            places = np.where(is_furthest, np.arange(start, end), 0)
+            before[start + 1:end] = np.maximum.accumulate(places)[:-1]
+        return before
+
+    def _spacing(self) -> np.ndarray:
+        "The gap between the letters of each row that is printed with wide gaps; 0 for others."
+        gaps = np.append(0, self.glyphs.x0[1:] - self.glyphs.x1[:-1])
+        is_wide = gaps > 0.2 * self.height
+        is_wide[self.starts] = False
+        n_wide = np.add.reduceat(is_wide.astype(int), self.starts)
+        n_gaps = self.ends - self.starts - 1
+        spacing = np.zeros(len(self.starts))
+        for row in np.flatnonzero((n_gaps >= 5) & (2 * n_wide >= n_gaps) & ~self.from_right).tolist():
+            inside = gaps[self.starts[row] + 1:self.ends[row]]
+            height = self.heights[row]
+            usual = _median(inside)
+            n_near = (np.abs(inside - usual) < 0.25 * usual + 0.05 * height).sum()
+            if 0.2 * height < usual < 1.5 * height and n_near > 0.65 * (len(inside) + 1):
+                spacing[row] = usual
+        return spacing
+
+    def _is_barred(self, gaps: np.ndarray, before: np.ndarray, bars: np.ndarray) -> np.ndarray:
+        "True after a gap with a ruling line in it."
+        is_barred = np.zeros(len(gaps), bool)
+        if not len(bars):
+            return is_barred
+        wide = np.flatnonzero(gaps > 0.1 * self.height)
+        x, bottom, top = zip(*sorted(bars.tolist()))
+        first = np.searchsorted(x, self.glyphs.x1[before[wide]] - 0.5).tolist()
+        last = np.searchsorted(x, self.glyphs.x0[wide] + 0.5, "right").tolist()
+        middles = self.middles[self.row[wide]].tolist()
+        for place, start, end, middle in zip(wide.tolist(), first, last, middles):
+            is_barred[place] = any(bottom[n] - 1 <= middle <= top[n] + 1 for n in range(start, end))
+        return is_barred
+
+    def _breaks(self, bars: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        "The first characters of the segments, and of the words."
+        glyphs = self.glyphs
+        before = self._before()
+        from_right = self.from_right[self.row]
+        spacing = self._spacing()[self.row]
+        gaps = np.where(from_right, glyphs.x0[before] - glyphs.x1, glyphs.x0 - glyphs.x1[before]) - spacing
+        height = self.height
+        jumps = (gaps > 0.55 * height) & (np.abs(glyphs.order - glyphs.order[before]) > 3)   # between narrow columns
+        is_far = (gaps > 1.05 * height) | jumps | self._is_barred(gaps, before, bars)
+        of_file = (glyphs.blank == 2) & (gaps > -0.3 * height)
+        guessed = (glyphs.blank == 1) & (gaps > 0.06 * height)
+        has_blank = (gaps > 0.17 * height) | (of_file | guessed) & (spacing == 0)
+        begins = is_far & ~from_right
+        begins[self.starts] = True
+        return np.flatnonzero(begins), np.flatnonzero(begins | has_blank)
+
+    def _words(self, starts: np.ndarray) -> list[str]:
+        "The text of each word; raised and lowered characters as such, if there are others."
+        text = self.glyphs.text
+        words = [text[start:end] for start, end in zip(starts.tolist(), [*starts[1:].tolist(), len(text)])]
+        shares = self.glyphs.height / self.height
+        is_small = self.glyphs.height <= 0.8 * self.height
+        is_mixed = np.logical_or.reduceat(is_small, starts) & ~np.logical_and.reduceat(is_small, starts)
+        for n in np.flatnonzero(is_mixed).tolist():
+            inside = slice(starts[n], starts[n] + len(words[n]))
+            shifts = (self.glyphs.middle[inside] - self.middles[self.row[inside]]) / self.height[inside]
+            words[n] = _raised_word(words[n], shares[inside], shifts)
+        return words
+
+    def lines(self, bars: np.ndarray) -> list[Line]:
+        "The segments of each row."
+        starts, word_starts = self._breaks(bars)
+        words = self._words(word_starts)
+        first = np.searchsorted(word_starts, starts).tolist()
+        texts = [" ".join(words[start:end]) for start, end in zip(first, [*first[1:], len(words)])]
+        ends = np.append(starts[1:], len(self.row)) - 1
+        rows = self.row[starts]
+        x0 = np.minimum.reduceat(self.glyphs.x0, starts).tolist()
+        x1 = np.maximum.reduceat(self.glyphs.x1, starts).tolist()
+        values = self.sizes[rows].tolist(), self.glyphs.order[starts].tolist(), self.glyphs.ends[ends].tolist()
+        places = zip(x0, x1, self.middles[rows].tolist(), self.heights[rows].tolist())
+        segments = [Segment(*place, *value) for place, *value in zip(places, texts, *values)]
+        edges = np.searchsorted(rows, np.arange(len(self.starts) + 1)).tolist()
+        return [segments[start:end] for start, end in zip(edges, edges[1:])]
 
 
 def text_lines(
-    glyphs: Sequence[Glyph],       # Of one turn
-    ends: set[int],                # Of `PageGlyphs`
+    glyphs: Glyphs,                # Of one turn
     bars: Sequence[Bar] = (),      # Upright ruling lines
 ) -> list[Line]:                   # From the top of the page
     "Put characters together to lines."
-    return [_segments(row, ends, bars) for row in _with_raised(_rows(glyphs))]
+    if not len(glyphs):
+        return []
+    glyphs = _printed_once(glyphs)
+    rows = _with_raised(glyphs, _rows(_runs(glyphs)))
+    return _Lines(glyphs, rows).lines(np.array(bars))
 
 # %% ../../nbs/88_files/20_pdf_text.ipynb #46d73d37
 _KEEP_HYPHEN = frozenset(
@@ -395,13 +561,30 @@ _KEEP_HYPHEN = frozenset(
     "built read write first second third end large small left right hard soft".split())
 _SUFFIX = re.compile(r"(?:ly|ers?|ings?|ed|est|ary|ments?|ness|ware|en|ners?|i[sz]\w+|ity|ism|wise|less|able)\b")
 _WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
+_UNIT = re.compile(r"\d( ?)([가-힣])")
 EVIDENCE: float = 4.0   # What one witness counts, in kiwipiepy's log probability
 SAMPLE: int = 60   # Line ends that are looked at to see whether a document breaks lines inside words
 
 
 def _is_korean_end(before: str, after: str) -> bool:
     "True for a line end between two Korean syllables."
-    return bool(re.search(r"[가-힣]$", before) and re.match(r"[가-힣]", after))
+    return "가" <= before[-1:] <= "힣" and "가" <= after[:1] <= "힣"
+
+
+def _is_number_end(before: str, after: str) -> bool:
+    "True for a line end between a number and a Korean syllable, or between 제 and a number."
+    is_ordinal = before.endswith("제") and before.rsplit(None, 1)[-1] == "제"
+    return before[-1:].isdigit() and "가" <= after[:1] <= "힣" or is_ordinal and after[:1].isdigit()
+
+
+def _is_counted(before: str, after: str) -> bool:
+    "True where a number goes on in what it counts, or in a particle: 2 and 주, 3 and 만, 4 and 에."
+    if after[:1].isdigit():
+        return True
+    number = before.rsplit(None, 1)[-1]
+    tokens = load_kiwi().analyze(f"{number}{' '.join(after.split()[:3])}")[0][0]
+    first = next((token for token in tokens if token.start >= len(number)), None)
+    return first is not None and (first.tag in ("NNB", "NR") or first.tag.startswith(("J", "VC", "XS")))
 
 
 class Joiner:
@@ -414,9 +597,11 @@ class Joiner:
         "Collect words that do not touch a line end, and see whether lines are broken inside words."
         lines = list(lines)
         self.words: Counter[str] = Counter()
+        self.units: Counter[tuple[str, str]] = Counter()    # What is between a number and a syllable, and the syllable
         for segment in chain.from_iterable(lines):
             inside = segment.text.split()[1:-1]
             self.words.update(word for part in inside for word in _WORD.findall(part))
+            self.units.update(_UNIT.findall(segment.text))
         self.sorted = sorted(self.words)
         self._apart: dict[tuple[str, str, bool], bool] = {}
         ends = [(before[0], after[0]) for before, after in zip(lines, lines[1:])
@@ -445,10 +630,13 @@ class Joiner:
 
     def _is_apart(self, before: str, after: str, room: bool = False) -> bool:
         "True where two Korean line parts are two words."
-        parts = " ".join(before.split()[-4:]), " ".join(after.split()[:3])
+        if _is_number_end(before, after):
+            unit = after[0]
+            return self.units[" ", unit] > self.units["", unit] or not _is_counted(before, after)
+        parts = " ".join(before.rsplit(None, 4)[-4:]), " ".join(after.split()[:3])
         key = *parts, room
         if key not in self._apart:
-            left = before.split()[-1]
+            left = before.rsplit(None, 1)[-1]
             right = after.split()[0]
             whole = left + right
             is_word = any(self.words[whole[:end]] for end in range(len(left) + 1, len(whole))) or self.begins(whole)
@@ -467,9 +655,10 @@ class Joiner:
         "Join two lines of a paragraph."
         if not before or not after:
             return before or after
-        if re.search(r"[^\W_]-$", before) and re.match(r"[a-z0-9]", after):
+        if re.search(r"[^\W_]-$", before[-3:]) and re.match(r"[a-z0-9]", after):
             return before + after if self._is_hyphenated(before, after) else before[:-1] + after
-        if not _is_korean_end(before, after) or blank or not self.breaks_words:
+        may_be_word = _is_korean_end(before, after) or _is_number_end(before, after)
+        if not may_be_word or blank or not self.breaks_words:
             return f"{before} {after}"
         if self.writes_blanks or not self._is_apart(before, after, room):
             return before + after
@@ -484,6 +673,11 @@ class OpenParagraph(Paragraph):
 _LIST_MARK = re.compile(r"\s*(?:[-*•·▪■□○●◦※➢✓①-⑳㉮-㉻☐☑]|\(?\d{1,3}[.)]\s|제\s?\d+\s?[조장절항]|"
                         r"[가-하][.)]\s|[ivx]{1,4}[.)]\s)")
 _SENTENCE_END = re.compile(r"[.!?。:;…][\"”’)\]]?$|(?:[니한었았는이있없]다|세요|함|(?<![다처마])음|임|됨)$")
+
+
+def _ends_sentence(text: str) -> bool:
+    "True for a text that ends as a sentence does; only its end is searched, as a paragraph grows line by line."
+    return bool(_SENTENCE_END.search(text[-9:]))
 
 
 def _is_same_block(line: Line, before: Line, leading: float, text: str) -> bool:
@@ -534,7 +728,7 @@ def _block(items: Sequence[str], last: Line, right: float) -> Block:
     level = last[0].level
     if level:
         return Title(" ".join(items), level)
-    is_open = _is_full(last, right) and not _SENTENCE_END.search(items[-1])
+    is_open = _is_full(last, right) and not _ends_sentence(items[-1])
     return (OpenParagraph if is_open else Paragraph)("\n".join(items))
 
 
@@ -558,12 +752,13 @@ def _is_full(line: Line, right: float) -> bool:
 
 def _goes_on(after: Segment, before: Segment, text: str, left: float, right: float) -> bool:
     "True for a line that the one before goes on in."
-    is_ending = re.match(r"다\.", after.text) and re.search(r"[가-힣]$", text) and right - before.x1 < 2 * after.height
+    is_near = right - before.x1 < 2 * after.height
+    is_ending = is_near and after.text.startswith("다.") and "가" <= text[-1:] <= "힣"
     if _LIST_MARK.match(after.text) and not is_ending:
         return False
     if text.endswith("-"):
         return True
-    ended = bool(_SENTENCE_END.search(text))
+    ended = _ends_sentence(text)
     if ended and after.x0 > before.x0 + 0.8 * after.height and not _LIST_MARK.match(text):
         return False       # the next paragraph is indented
     width = (after.x1 - after.x0) / max(1, len(after.text))

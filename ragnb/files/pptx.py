@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from ..machinery.registry import register
 from ..documents.readers import most_text
 from .archive import Archive, attribute, child, number, tag
 from .charts import chart_blocks
@@ -200,6 +201,7 @@ _RELATION = "{http://schemas.openxmlformats.org/officeDocument/2006/relationship
 _STRICT_RELATION = "{http://purl.oclc.org/ooxml/officeDocument/relationships}id"
 
 
+@register("format", ".pptx", help="PowerPoint", korean="파워포인트", extra="files")
 def read_pptx(
     path: Path,            # A presentation
 ) -> dict[str, Any]:       # "pages" and "lost"

@@ -12,6 +12,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from ..machinery.registry import register
 from ..documents.readers import most_text
 from ..documents.span import InputError
 from .archive import Archive, attribute, child, number, tag
@@ -301,6 +302,7 @@ class Workbook:
         return cells
 
 # %% ../../nbs/88_files/07_xlsx.ipynb #f3d806f0
+@register("format", ".xlsx", help="Excel", korean="엑셀", extra="files")
 def read_xlsx(
     path: Path,            # A workbook
 ) -> dict[str, Any]:       # "text", "title" and "lost"

@@ -24,12 +24,11 @@ from ..machinery.atomic import WriteLock
 from ..machinery.halves import read_json
 from ..machinery.servers import without_logins
 from ..documents.span import InputError, SEARCHED
-from ..opensearch.cluster_store import ClusterStore
 from ..retrieval.sqlite_units import Database
 from ..storage.chroma import ChromaStore
 from .commits import LOCK
 from ragnb.indexing.folder_index import (
-    FILE, Index, on_cluster, open_file, read_copies, reading, setting, TABLES, write_sum
+    FILE, Index, on_cluster, open_file, reading, TABLES
 )
 from .update import IndexReport, update_index
 
@@ -143,9 +142,9 @@ def _keep_copy(folder: Path, place: str | Path, state: int) -> None:
     known = without_logins(place) if "://" in str(place) else str(Path(place).resolve())
     with WriteLock(folder / LOCK, f"the index in {str(folder)!r}"):
         database = open_file(folder, read_only=False)
-        with database.transaction(write=True) as db:
-            db.execute("INSERT OR REPLACE INTO copy VALUES (?, ?)", [known, state])
-        write_sum(database)
+        with database.transaction(write=True):
+            database.insert("copy", [(known, state)], replace=True)
+        database.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
         database.close()
 
 
@@ -157,8 +156,8 @@ def stale_copies(
     for path in [] if on_cluster(folder) else find_collections(folder) or [Path(folder)]:
         with reading(path):
             database = Database(path / FILE, schema=TABLES, read_only=True)
-            state = setting(database.connection, "generation")
-            for place, copied in read_copies(database).items():
+            state = database.setting("generation")
+            for place, copied in database.whole("place, generation", "copy"):
                 if copied != state and ("://" in place or Path(place).is_dir()):
                     out[place] = None
             database.close()
@@ -219,7 +218,7 @@ def index_statistics(
         "documents": len(outlines),
         "characters": sum(o.n_characters for o in outlines.values()),
         "chunks": chunks,
-        "bytes": index.store.n_bytes() if isinstance(index.store, ClusterStore) else sum(
+        "bytes": index.store.n_bytes() if on_cluster(index.place) else sum(
             f.stat().st_size for f in index.folder.rglob("*") if f.is_file()),
     }
 

@@ -27,8 +27,9 @@ __all__ = ['LOCK', 'write_error', 'FileWriter', 'open_or_create']
 
 # %% ../../nbs/70_indexing/03_commits.ipynb #04dd2612
 from ..machinery.atomic import PRIVATE, why_not_written, WriteError, WriteLock
-from ..laws.catalogue import Catalogue
+from ..documents.kinds import Catalogue
 from ..documents.files import Problem
+from ..machinery.registry import opener
 from ..machinery.servers import ServerAddress
 from ..documents.span import IndexMismatchError, InputError, RagnbError
 from ..models.embedding import save_embedding
@@ -37,16 +38,16 @@ from ..chunking.parsers import CONTEXTS, describe_parser
 from ..retrieval.sqlite_store import SqliteStore
 from ..retrieval.sqlite_units import damaged, Database, is_damage, SqliteUnits
 from ragnb.indexing.folder_index import (
-    Asked, BROKEN, clear_tables, earlier_patterns, FILE, follow_file, Index, IndexedFolder, IndexWriter, is_unharmed,
-    made_anew, Manifest, older, on_cluster, open_file, open_index, read_catalogue, read_folders, setting, SETTINGS_FILE,
-    stored_manifest, SUM, TABLES, write_folders, write_state, write_sum
+    Asked, clear_tables, FILE, follow_file, Index, IndexedFolder, IndexWriter, made_anew, Manifest, older, on_cluster,
+    open_checked, open_index, read_catalogue, read_folders, reading, SETTINGS_FILE, stored_manifest, TABLES,
+    write_folders, write_state
 )
 
 # %% ../../nbs/70_indexing/03_commits.ipynb #d155b19a
 LOCK: str = "writer.lock"  # In the index folder; locked by the process that writes
-_OWN = re.compile(r"index\.sum|(index|vectors)\.db(-wal|-shm|-journal)?|(writer|contexts\.jsonl)\.lock(\.json)?")
+_OWN = re.compile(r"(index|vectors)\.db(-wal|-shm|-journal)?|(writer|contexts\.jsonl)\.lock(\.json)?")
 _LEFT = re.compile(r"\.ragnb-[0-9a-f]+\.tmp|(index|writer|skipped|patterns)\.tmp")    # By killed runs
-_OLDER = re.compile(r"(chroma|embedding|bm25|multiscale)-\d+|((references|generation)-\d+|manifest|pending)\.json"
+_OLDER = re.compile(r"(chroma|embedding|bm25|multiscale)-\d+|((references|generation)-\d+|manifest|pending)\.json|index\.sum"
                     r"|vectors\.f32|(skipped|patterns|writer)\.json|contexts\.lock")
 
 
@@ -121,119 +122,93 @@ def write_error(
 class FileWriter(IndexWriter):
     "Write the file of an index in one transaction; a first run commits as it goes."
 
-    def __init__(self, index: Index, fresh: bool = False, hidden: bool = False) -> None:
-        super().__init__(index, fresh, hidden)
+    def __init__(self, index: Index, finished: bool) -> None:
+        super().__init__(index, finished)
         index.store.at_start = None           # No new state is read during the run
+        index.manifest.documents = dict(index.manifest.documents)
         self.database: Database = index.store.database
         self.made: list[Path] = []            # Created folders, the deepest first
 
-    def stage(self) -> None:
-        "Begin a change of the index."
-        self._start()
-        self.staged = True
+    @property
+    def changing(self) -> bool:  # type: ignore[override]
+        return self.database.connection.in_transaction
 
-    def _start(self) -> None:
-        "Begin a transaction, if there is none."
-        if not self.database.connection.in_transaction:
+    def begin(self) -> None:
+        if not self.changing:
             self.database.connection.execute("BEGIN IMMEDIATE")
 
     def keep_model(self, model: BaseEmbedding) -> str:
         "Write an embedding and return its name."
-        self.stage()
+        self.begin()
         with tempfile.TemporaryDirectory() as folder:
             save_embedding(model, folder)
             files = [(p.name, zlib.compress(p.read_bytes(), 1)) for p in Path(folder).iterdir()]
         self.database.connection.execute("DELETE FROM model")
-        self.database.connection.executemany("INSERT INTO model VALUES (?, ?)", files)
+        self.database.insert("model", files)
         return f"embedding-{int(self.index.manifest.embedding_folder.rpartition('-')[2] or 0) + 1}"
 
-    def _roots(self) -> set[str]:
-        "List the indexed folders."
-        return {entry["root"] for entry in self.index.manifest.documents.values()}
-
-    def _folders(self) -> dict[str, IndexedFolder]:
-        "Return what is known of each folder, with the patterns that an earlier version has written."
-        known = read_folders(self.database)
-        if self._roots() <= known.keys():
-            return known
-        earlier = earlier_patterns(self.index.folder)
-        return {root: IndexedFolder(patterns, []) for root, patterns in earlier.items()} | known
-
     def patterns(self, root: str) -> Mapping[str, Sequence[str]]:
-        return self._folders().get(root, IndexedFolder({}, [])).patterns
+        return read_folders(self.database).get(root, IndexedFolder({}, [])).patterns
 
     def remember(self, root: str, patterns: Mapping[str, Sequence[str]],
                  problems: Sequence[Problem] | None = None) -> list[Problem]:
-        before = read_folders(self.database)
-        known, roots = self._folders(), self._roots() | {root}
-        earlier = known.get(root, IndexedFolder({}, [])).skipped
-        known[root] = IndexedFolder(dict(patterns), earlier if problems is None else [*problems])
-        kept = {r: of for r, of in known.items() if r in roots or any(of.patterns.values())}
-        if kept != before:
-            self._start()
+        stored = read_folders(self.database)
+        roots = {entry["root"] for entry in self.index.manifest.documents.values()} | {root}
+        earlier = stored.get(root, IndexedFolder({}, [])).skipped
+        folders = stored | {root: IndexedFolder(dict(patterns), earlier if problems is None else [*problems])}
+        kept = {name: of for name, of in folders.items() if name in roots or any(of.patterns.values())}
+        if kept != stored:
+            self.begin()
             write_folders(self.database, kept)
-            self.saved = False
         return earlier
 
     def _commit(self, finished: bool) -> None:
-        self._start()
-        db, before = self.database.connection, self.index.store.version
+        self.begin()
         write_state(self.database, self.index.manifest, self.index.catalogue, finished)
-        if not self.staged:    # no document has changed: a copy of the state before is one of this state
-            state = setting(db, "generation")
-            db.execute("UPDATE copy SET generation = ? WHERE generation = ?", [state, before])
-        db.execute("COMMIT")
+        self.database.commit()
         if finished:
-            with contextlib.suppress(sqlite3.Error, OSError):    # no space for it: the index is complete without
-                write_sum(self.database)
+            with contextlib.suppress(sqlite3.Error):    # readers keep it from being done, or there is no room
+                self.database.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
             follow_file(self.index)
 
-    def abandon(self) -> None:
-        "Undo uncommitted changes."
-        self._take_back()
-        if self.fresh and self.hidden and not self.kept:
-            self.database.close()
-            _remove_file(self.index.folder)
-
-    def _take_back(self) -> None:
-        "Roll back the transaction, if there is one."
-        if (self.index.folder / FILE).exists() and self.database.connection.in_transaction:
-            self.database.connection.execute("ROLLBACK")
-
     def release(self) -> None:
-        "Release the lock; remove a folder that was created in vain."
-        self._take_back()
+        "Take back what is not committed, release the lock, and remove what was created in vain or left by killed runs."
+        folder = self.index.folder
+        if (folder / FILE).exists():
+            self.database.rollback()
+            if self.database.setting("manifest") is None:
+                self.database.close()
+                _remove_file(folder)
+        for item in folder.iterdir():
+            if _LEFT.fullmatch(item.name) or self.finished and _OLDER.fullmatch(item.name):
+                _discard(item)
         if self.lock is not None:
             self.lock.release()
-        _leave(self.index.folder, self.made)
+        _leave(folder, self.made)
 
-    def tidy(self) -> None:
-        "Remove the remains of a killed run and of an index of an earlier version."
-        for item in self.index.folder.iterdir():
-            if _OLDER.fullmatch(item.name) or _LEFT.fullmatch(item.name):
-                _discard(item)
 
 # %% ../../nbs/70_indexing/03_commits.ipynb #9249c746
 def _remove_file(folder: Path) -> None:
     "Remove the file of an index and its companion files."
-    for name in (SUM, f"{FILE}-wal", f"{FILE}-shm", FILE):
+    for name in (f"{FILE}-wal", f"{FILE}-shm", FILE):
         _discard(folder / name)
 
 
 def _begin(folder: Path, asked: Asked, force: bool) -> FileWriter:
     "Continue the index in the folder, or start a new one."
     database = _opened(folder, force)
-    finished = setting(database.connection, "finished") is not None
+    finished = database.setting("finished") is not None
     if not force and stored_manifest(database) is not None:
-        return FileWriter(open_index(folder, database, asked), hidden=not finished)
+        return FileWriter(open_index(folder, database, asked), finished)
     try:
         made, model = made_anew(folder, asked)
         database.connection.execute("BEGIN IMMEDIATE")
+        database.unsealed = True
         clear_tables(database)
         store = SqliteStore(SqliteUnits(database))
         index = Index(folder, Manifest(describe_parser(made)), made, model, store, partial(read_catalogue, database))
         index.written = Catalogue()
-        return FileWriter(index, fresh=True, hidden=not finished)
+        return FileWriter(index, finished)
     except BaseException:
         if not finished:
             database.close()
@@ -245,14 +220,14 @@ def _opened(folder: Path, force: bool) -> Database:
     "Open or create the file of an index for writing; with `force`, replace a damaged one."
     try:
         if (folder / FILE).exists():
-            database = open_file(folder, read_only=False)
-            stored_manifest(database)
-            return database
-    except (IndexMismatchError, *BROKEN) as error:
-        if is_unharmed(error):
-            raise
+            with reading(folder):
+                open_checked(folder).close()
+                database = Database(folder / FILE, schema=TABLES)
+                stored_manifest(database)
+                return database
+    except IndexMismatchError:
         if not force:
-            raise (error if isinstance(error, RagnbError) else damaged(folder, error)) from error
+            raise
         _remove_file(folder)
     (folder / FILE).touch(PRIVATE)
     return Database(folder / FILE, schema=TABLES)
@@ -272,8 +247,7 @@ def open_or_create(
     "Open the index of a folder for writing, or start a new one."
     asked = partial(Asked.of, embed, parser, contexts, base_url, embed_options)
     if on_cluster(folder):
-        from ragnb.opensearch.cluster_index import open_writer
-        return open_writer(ServerAddress(folder), force, wait, asked)
+        return opener(folder).open_writer(ServerAddress(folder), force, wait, asked)
     folder = Path(folder)
     made, lock = _claim(folder, force, wait)
     try:

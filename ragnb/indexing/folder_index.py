@@ -11,6 +11,7 @@ import errno
 import json
 import os
 import re
+import shlex
 import sqlite3
 import tempfile
 import threading
@@ -18,7 +19,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple, TYPE_CHECKING
 
@@ -28,20 +29,20 @@ if TYPE_CHECKING:
     from llama_index.core.base.embeddings.base import BaseEmbedding
 
 # %% auto #0
-__all__ = ['FORMAT', 'FILE', 'SETTINGS_FILE', 'SUM', 'PATTERNS', 'TABLES', 'BROKEN', 'Manifest', 'reading', 'is_unharmed',
-           'IndexedFolder', 'read_folders', 'read_copies', 'write_folders', 'earlier_patterns', 'checksum', 'write_sum',
-           'read_sum', 'setting', 'check_sum', 'asked_skipped', 'stored_manifest', 'read_catalogue', 'write_state',
-           'clear_tables', 'model_files', 'on_cluster', 'Asked', 'open_parser', 'needs_fit', 'open_embedding', 'Index',
-           'older', 'check_there', 'open_checked', 'open_file', 'open_index', 'read_patterns', 'made_anew', 'follow',
-           'follow_file', 'IndexWriter']
+__all__ = ['FORMAT', 'FILE', 'SETTINGS_FILE', 'TABLES', 'Manifest', 'reading', 'IndexedFolder', 'read_folders', 'write_folders',
+           'schema_sum', 'asked_skipped', 'ReadLater', 'read_entries', 'stored_manifest', 'read_catalogue',
+           'write_state', 'clear_tables', 'model_files', 'on_cluster', 'Asked', 'open_parser', 'needs_fit',
+           'open_embedding', 'Index', 'older', 'check_there', 'open_checked', 'open_file', 'open_index',
+           'read_patterns', 'rescued_patterns', 'made_anew', 'follow', 'follow_file', 'IndexWriter']
 
 # %% ../../nbs/70_indexing/02_folder_index.ipynb #3955ebae
 from ..machinery.arguments import checked
-from ..machinery.atomic import PRIVATE, write_atomically, WriteError
-from ..laws.catalogue import Catalogue, catalogue_of, catalogue_records
+from ..machinery.atomic import WriteError
+from ..documents.kinds import Catalogue
 from ..documents.files import Problem
 from ..machinery.halves import composed
 from ..machinery.markup import card
+from ..machinery.registry import find_part, opener, told_absent
 from ..machinery.servers import rebuild, ServerAddress
 from ..documents.span import IndexMismatchError, InputError, RagnbError
 from ..models.calls import model_name
@@ -55,11 +56,12 @@ from ragnb.chunking.parsers import (
     completed, CONTEXTS, DEFAULT_SPLITTER, describe_parser, makes_units, parser_from, resolve_parser, with_contexts
 )
 from ..storage.store import ChunkStore
+from ..retrieval.cosine_scale import CosineScale
 from ..retrieval.sqlite_store import packed, SqliteStore, STORED, unpacked
-from ..retrieval.sqlite_units import damaged, Database, read_file, SCHEMA, SqliteUnits
+from ..retrieval.sqlite_units import counted, damaged, Database, is_damage, LAYOUT, row_sum, SCHEMA, SqliteUnits
 
 # %% ../../nbs/70_indexing/02_folder_index.ipynb #1ae32217
-FORMAT: int = 6  # Version of an index; earlier versions must be rebuilt
+FORMAT: int = 7  # Version of an index; earlier versions must be rebuilt
 
 
 @dataclass
@@ -67,10 +69,11 @@ class Manifest:
     "The contents and the settings of an index."
     parser: dict[str, Any]              # Kind and parameters of the splitter, from `describe_parser`
     embedding: dict[str, Any] = field(default_factory=dict)             # From `describe_embedding`
-    documents: dict[str, dict[str, Any]] = field(default_factory=dict)  # Id -> hash, root, file, characters, embedding
+    documents: Mapping[str, dict[str, Any]] = field(default_factory=dict)   # Id -> hash, root, file, characters, …
     fitted_on: int = 0                  # Characters that the embedding was fitted on; 0 if it needs no fit
     embedding_folder: str = ""          # "embedding-1": the current embedding of the vectors
     format: int = FORMAT
+    cosines: dict[str, float] | None = None    # A `CosineScale`; None with n-grams
 
     @classmethod
     def of(
@@ -86,47 +89,37 @@ class Manifest:
 
     def settings(self) -> dict[str, Any]:
         "Return everything but the documents."
-        return {name: value for name, value in vars(self).items() if name != "documents"}
+        return {name: value for name, value in vars(self).items() if name != "documents" and value is not None}
+
+    @property
+    def cosine_scale(self) -> CosineScale | None:
+        "Return what the cosines of the index mean."
+        return None if self.cosines is None else CosineScale(**self.cosines)
 
 # %% ../../nbs/70_indexing/02_folder_index.ipynb #f196a527
 FILE: str = "index.db"    # In the folder of an index
 SETTINGS_FILE: str = "ragnb.toml"  # Your settings, not those of the index: see `ragnb.pipeline.settings`
-SUM: str = "index.sum"    # Next to it: its checksum
-PATTERNS: str = "patterns.json"    # Next to an index of an earlier version: the patterns of its folders
 
 TABLES: str = SCHEMA + STORED + """
-CREATE TABLE IF NOT EXISTS entry (id TEXT PRIMARY KEY, told TEXT, holding BLOB) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS model (name TEXT PRIMARY KEY, data BLOB) WITHOUT ROWID;   -- files of the embedding
-CREATE TABLE IF NOT EXISTS folder (root TEXT PRIMARY KEY, told BLOB) WITHOUT ROWID;  -- an `IndexedFolder`, packed
-CREATE TABLE IF NOT EXISTS copy (place TEXT PRIMARY KEY, generation INTEGER) WITHOUT ROWID;   -- in Chroma: its state
-"""
+CREATE TABLE IF NOT EXISTS entry (id TEXT PRIMARY KEY, crc INTEGER, told TEXT) WITHOUT ROWID;     -- of the manifest
+CREATE TABLE IF NOT EXISTS holding (id TEXT PRIMARY KEY, crc INTEGER, data BLOB) WITHOUT ROWID;   -- of the catalogue
+CREATE TABLE IF NOT EXISTS model (name TEXT PRIMARY KEY, crc INTEGER, data BLOB) WITHOUT ROWID;   -- a file of it
+CREATE TABLE IF NOT EXISTS folder (root TEXT PRIMARY KEY, crc INTEGER, told BLOB) WITHOUT ROWID;  -- `IndexedFolder`
+CREATE TABLE IF NOT EXISTS copy (place TEXT PRIMARY KEY, crc INTEGER, generation INTEGER) WITHOUT ROWID;   -- in Chroma
+""" + "".join(map(counted, ("entry", "holding", "model", "folder", "copy")))
 
 # %% ../../nbs/70_indexing/02_folder_index.ipynb #ea3b0121
-# Errors from reading a damaged index
-BROKEN = sqlite3.DatabaseError, zlib.error, ValueError, KeyError, TypeError, AttributeError
-
-
 @contextlib.contextmanager
 def reading(
     folder: str | Path,     # Folder of an index
 ) -> Iterator[None]:        # `IndexMismatchError` for a damaged one, `InputError` for one that is in use or closed
-    "Turn the errors of SQLite and of values that do not fit into one that says what to do."
+    "Turn the errors of SQLite and zlib into one that says what to do."
     try:
         yield
-    except RagnbError:
-        raise
-    except BROKEN as error:
-        if is_unharmed(error):
-            raise InputError(f"the index in {str(folder)!r} cannot be read: {error}") from error
-        raise damaged(folder, error) from error
-
-
-def is_unharmed(
-    error: Exception,
-) -> bool:
-    "Check for an error of SQLite about a file that is in use, or that cannot be opened or written."
-    told = ("locked", "readonly", "unable to open", "full", "I/O")
-    return isinstance(error, sqlite3.OperationalError) and any(words in str(error) for words in told)
+    except (sqlite3.DatabaseError, zlib.error) as error:
+        if is_damage(error):
+            raise damaged(folder, error) from error
+        raise InputError(f"the index in {str(folder)!r} cannot be read: {error}") from error
 
 # %% ../../nbs/70_indexing/02_folder_index.ipynb #934e89f8
 class IndexedFolder(NamedTuple):
@@ -137,32 +130,14 @@ class IndexedFolder(NamedTuple):
 
 def read_folders(
     database: Database,
-) -> dict[str, IndexedFolder]:    # By root; {} in an index of an earlier version
+) -> dict[str, IndexedFolder]:    # By root
     "Read what an index knows of its folders."
     folders: dict[str, IndexedFolder] = {}
-    try:
-        rows = database.connection.execute("SELECT root, told FROM folder").fetchall()
-    except sqlite3.OperationalError as error:
-        if "no such table" not in str(error):
-            raise
-        return folders
-    with reading(Path(database.path).parent):
-        for root, told in [(root, unpacked(told)) for root, told in rows]:
-            skipped = [Problem(**row | {"names": tuple(row["names"])}) for row in told["skipped"]]
-            folders[root] = IndexedFolder(told["patterns"], skipped)
+    for root, told in database.whole("root, told", "folder"):
+        row = unpacked(told)
+        skipped = [Problem(**problem | {"names": tuple(problem["names"])}) for problem in row["skipped"]]
+        folders[root] = IndexedFolder(row["patterns"], skipped)
     return folders
-
-
-def read_copies(
-    database: Database,
-) -> dict[str, int]:         # Place in Chroma -> the state that was copied; {} in an index of an earlier version
-    "Read where copies of an index are."
-    try:
-        return dict(database.connection.execute("SELECT place, generation FROM copy"))
-    except sqlite3.OperationalError as error:
-        if "no such table" not in str(error):
-            raise
-        return {}
 
 
 def write_folders(
@@ -173,93 +148,16 @@ def write_folders(
     rows = [(root, packed({"patterns": folder.patterns, "skipped": [asdict(problem) for problem in folder.skipped]}))
             for root, folder in folders.items()]
     database.connection.execute("DELETE FROM folder")
-    database.connection.executemany("INSERT INTO folder VALUES (?, ?)", rows)
-
-# %% ../../nbs/70_indexing/02_folder_index.ipynb #b95cf759
-def earlier_patterns(
-    folder: Path,                           # Of an index
-) -> dict[str, dict[str, list[str]]]:       # By root; `InputError` for a file that cannot be read
-    "Read the patterns that an earlier version wrote next to an index; {} without such a file."
-    file = folder / PATTERNS
-    try:
-        told = {root: dict(patterns) for root, patterns in json.loads(file.read_text(encoding="utf-8")).items()}
-        for of in (of for patterns in told.values() for of in patterns.values()):
-            if not isinstance(of, list) or not all(isinstance(pattern, str) for pattern in of):
-                raise TypeError
-    except (FileNotFoundError, NotADirectoryError):
-        return {}
-    except (OSError, ValueError, TypeError, AttributeError, RecursionError) as error:
-        raise InputError(f"the patterns in {str(file)!r} cannot be read: delete the file, and name them again with "
-                         "--include and --exclude") from error
-    return told
+    database.insert("folder", rows)
 
 # %% ../../nbs/70_indexing/02_folder_index.ipynb #39882ee5
-def checksum(
-    path: Path,   # File of a database
-) -> int:
-    "Compute the CRC-32 of a file."
-    out = 0
-    for part in read_file(path):
-        out = zlib.crc32(part, out)
-    return out
-
-
-def write_sum(
-    database: Database,   # After its last commit
-) -> None:
-    "Write the checksum of a file, if it contains every commit."
-    path = Path(database.path)
-    busy = database.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
-    with database.transaction() as db:
-        told = {"state": int(setting(db, "generation") or 0), "crc": checksum(path),
-                "patterns": sum(any(folder.patterns.values()) for folder in read_folders(database).values())}
-        if not busy and _is_alone(path):
-            write_atomically(path.with_name(SUM), json.dumps(told), PRIVATE)
-
-
-def read_sum(
-    folder: str | Path,   # Of an index
-) -> dict[str, Any]:      # state, crc, patterns; {} without a file that can be used
-    "Read the checksum of an index."
-    try:
-        told = json.loads(Path(folder, SUM).read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError):
-        return {}
-    return told if isinstance(told, dict) else {}
-
-
-def _is_alone(path: Path) -> bool:
-    "Check that the file contains every commit."
-    log = path.with_name(f"{path.name}-wal")
-    return not log.exists() or log.stat().st_size == 0
-
-
-def setting(
-    db: sqlite3.Connection,
-    key: str,              # generation, manifest, finished or catalogue
-) -> Any:                  # None if nothing is committed yet
-    "Read a setting from a file."
-    try:
-        found = db.execute("SELECT value FROM about WHERE key = ?", [key]).fetchone()
-    except sqlite3.OperationalError as error:
-        if "no such table" not in str(error):
-            raise
-        return None
-    return found[0] if found else None
-
-
-def check_sum(
+def schema_sum(
     database: Database,
-) -> None:            # `IndexMismatchError` if the file has changed
-    "Compare a file with its checksum."
-    path = Path(database.path)
-    with database.transaction() as db:
-        state = int(setting(db, "generation") or 0)    # 0: nothing is committed
-        if not (told := read_sum(path.parent)):
-            return
-        same = told.get("state") != state or not _is_alone(path) or told.get("crc") == checksum(path)
-        if not same or not state:    # a checksum implies a state
-            raise IndexMismatchError(f"{str(path)!r} is damaged: {rebuild(path.parent)} builds it again")
+) -> int:
+    "Compute the checksum of the definitions of all tables, and of where each begins in the file."
+    columns = "type, name, tbl_name, rootpage, sql"
+    rows = database.connection.execute(f"SELECT {columns} FROM sqlite_master ORDER BY type, name")
+    return row_sum(*(value for row in rows for value in row))
 
 # %% ../../nbs/70_indexing/02_folder_index.ipynb #b9afe8af
 def asked_skipped(
@@ -278,24 +176,53 @@ def asked_skipped(
     return found
 
 # %% ../../nbs/70_indexing/02_folder_index.ipynb #8f8f1b34
+class ReadLater(Mapping):
+    "A mapping that is read on first access."
+
+    def __init__(
+        self,
+        read: Callable[[], Mapping[str, Any]],
+    ) -> None:
+        self._read = read
+
+    @cached_property
+    def _rows(self) -> Mapping[str, Any]:
+        "Read it, once."
+        return self._read()
+
+    def __getitem__(self, key: str) -> Any:
+        return self._rows[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._rows)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+
+def read_entries(
+    database: Database,
+) -> dict[str, dict[str, Any]]:   # By document
+    "Read the documents of the manifest."
+    return {doc_id: json.loads(told) for doc_id, told in database.whole("id, told", "entry")}
+
+
 def stored_manifest(
     database: Database,
 ) -> Manifest | None:   # None if no state is committed; `IndexMismatchError` for another version
-    "Read the settings and the documents of an index."
-    text = setting(database.connection, "manifest")
+    "Read the settings of an index; its documents are read on first access."
+    text = database.setting("manifest")
     if text is None:
         return None
-    rows = database.connection.execute("SELECT id, told FROM entry ORDER BY id")
-    return Manifest.of(json.loads(text), {i: json.loads(entry) for i, entry in rows}, Path(database.path).parent)
+    return Manifest.of(json.loads(text), ReadLater(partial(read_entries, database)), Path(database.path).parent)
 
 
 def read_catalogue(
     database: Database,
 ) -> Catalogue:
-    "Read the catalogue of citations."
-    told = json.loads(setting(database.connection, "catalogue") or '{"aliases": {}, "cited_with": ""}')
-    rows = database.connection.execute("SELECT holding FROM entry WHERE holding IS NOT NULL ORDER BY id")
-    return catalogue_of((unpacked(row) for row, in rows), **told)
+    "Read the catalogue of named places and citations."
+    state = json.loads(database.setting("catalogue") or "{}")
+    return Catalogue.restored({doc_id: unpacked(data) for doc_id, data in database.whole("id, data", "holding")}, state)
 
 
 def write_state(
@@ -304,19 +231,24 @@ def write_state(
     catalogue: Catalogue,
     finished: bool,          # Readers may open it
 ) -> None:
-    "Write the changes of manifest and catalogue."
-    db = database.connection
-    held = {doc_id: row for doc_id, *row in db.execute("SELECT id, told, holding FROM entry")}
-    records = catalogue_records(catalogue)
-    now = {doc_id: [json.dumps(entry, ensure_ascii=False), packed(records[doc_id]) if doc_id in records else None]
-           for doc_id, entry in manifest.documents.items()}
-    db.executemany("DELETE FROM entry WHERE id = ?", [[i] for i in held if i not in now])
-    db.executemany("INSERT OR REPLACE INTO entry VALUES (?, ?, ?)",
-                   [(i, *row) for i, row in now.items() if held.get(i) != row])
-    cited = {"aliases": catalogue.aliases, "cited_with": catalogue.cited_with}
-    told = {"manifest": json.dumps(manifest.settings(), ensure_ascii=False),
-            "catalogue": json.dumps(cited, ensure_ascii=False), "generation": int(setting(db, "generation") or 0) + 1}
-    db.executemany("INSERT OR REPLACE INTO about VALUES (?, ?)", [*told.items(), *[("finished", 1)] * finished])
+    "Write the changes of manifest and catalogue; without any, readers need not read them again."
+    documents, records, changes = manifest.documents, catalogue.records(), 0
+    entries = {doc_id: json.dumps(entry, ensure_ascii=False) for doc_id, entry in documents.items()}
+    holdings = {doc_id: packed(record) for doc_id, record in records.items() if doc_id in documents}
+    for table, column, rows in (("entry", "told", entries), ("holding", "data", holdings)):
+        stored = dict(database.whole(f"id, {column}", table))
+        gone = [[doc_id] for doc_id in stored if doc_id not in rows]
+        new = [row for row in rows.items() if stored.get(row[0]) != row[1]]
+        database.connection.executemany(f"DELETE FROM {table} WHERE id = ?", gone)
+        database.insert(table, new, replace=True)
+        changes += len(gone) + len(new)
+    settings = {"manifest": json.dumps(manifest.settings(), ensure_ascii=False),
+                "catalogue": json.dumps(catalogue.state, ensure_ascii=False), "schema": schema_sum(database)}
+    settings |= {"finished": 1} if finished else {}
+    stored = dict(database.whole("key, value", "about"))
+    if changes or any(stored.get(key) != value for key, value in settings.items()):
+        settings["generation"] = int(stored.get("generation", 0)) + 1
+    database.insert("about", settings.items(), replace=True)
 
 
 def clear_tables(
@@ -324,7 +256,7 @@ def clear_tables(
 ) -> None:
     "Remove everything; numbers of documents and states continue."
     db = database.connection
-    for table in ("document", "part", "block", "vector", "word", "stored", "chunk", "entry", "model"):
+    for table in ("document", "part", "block", "vector", "word", "stored", "outline", "chunk", "entry", "holding", "model"):
         db.execute(f"DELETE FROM {table}")
     db.execute("INSERT INTO unit_words (unit_words) VALUES ('delete-all')")
     db.execute("DELETE FROM about WHERE key != 'generation'")
@@ -336,7 +268,7 @@ def model_files(
 ) -> Iterator[Path]:   # A folder as from `save_embedding`; removed afterwards
     "Yield the files of the embedding of an index."
     with tempfile.TemporaryDirectory() as folder:
-        for name, data in database.connection.execute("SELECT name, data FROM model"):
+        for name, data in database.whole("name, data", "model"):
             Path(folder, Path(name).name).write_bytes(zlib.decompress(data))
         yield Path(folder)
 
@@ -346,8 +278,11 @@ def on_cluster(
 ) -> bool:
     "Check for the address of an index on a cluster; `InputError` for another kind of address."
     text = str(folder).strip()
-    if isinstance(folder, str) and re.match("opensearchs?://", text, re.I):
+    scheme, slashes, _ = text.partition("://")
+    if isinstance(folder, str) and slashes and find_part("address", scheme.lower()):
         return True
+    if told := told_absent(scheme.lower()):
+        raise InputError(told)
     if re.match(r"[A-Za-z][A-Za-z0-9+.-]+:/|opensearchs?:.|[^/\\:]{2,}:.*@", text, re.I):
         raise InputError(f"an index is a folder, or opensearch://host:9200/NAME, got {ServerAddress(text)!r}")
     return False
@@ -539,7 +474,7 @@ class Index:
 
     @property
     def catalogue(self) -> Catalogue:
-        "Return the catalogue of statutes: their places and citations; it follows the commits of other processes."
+        "Return the catalogue of named places and citations; it follows the commits of other processes."
         if self.written is not None:
             return self.written
         with self._lock, self.store.snapshot():
@@ -551,7 +486,7 @@ class Index:
         self,
         date: str,   # 2024-01-01, or today
     ) -> Index:
-        "Return the index with its statutes as of a date, see `Catalogue.at`."
+        "Return the index with its editions as of a date, see `Catalogue.at`."
         dated = copy.copy(self)
         dated.written = self.catalogue.at(date)
         return dated
@@ -559,12 +494,14 @@ class Index:
     @property
     def doc_ids(self) -> list[str]:
         "Return the ids of the documents, sorted."
-        return sorted(self.manifest.documents)
+        with self.store.snapshot():
+            return sorted(self.held.documents)
 
     @property
     def unfinished(self) -> list[str]:
         "Return the ids of documents from an interrupted update; not searched until the next update."
-        return sorted(i for i, entry in self.manifest.documents.items() if not entry["hash"])
+        with self.store.snapshot():
+            return sorted(i for i, entry in self.held.documents.items() if not entry["hash"])
 
     def remove(self, doc_ids: Iterable[str], wait: float = 10) -> None:
         """Remove documents from the index on disk; afterwards this object shows its newest state.
@@ -623,8 +560,7 @@ class Index:
         """
         asked = embed, parser, contexts, base_url, embed_options
         if on_cluster(folder):
-            from ragnb.opensearch.cluster_index import open_cluster
-            return open_cluster(ServerAddress(folder), Asked.of(*asked))
+            return opener(folder).open(ServerAddress(folder), Asked.of(*asked))
         with reading(folder):
             database = open_file(folder)
         return open_index(Path(folder), database, Asked.of(*asked))
@@ -644,6 +580,9 @@ def check_there(
     "Refuse a folder without an index."
     if on_cluster(folder) or (Path(folder) / FILE).is_file():
         return
+    if Path(folder).is_file():
+        raise InputError(f"{str(folder)!r} is a file, and an index is a folder: `ragnb index {shlex.quote(str(folder))}` "
+                         "makes one of the file in .ragnb, which is asked without --index")
     if (Path(folder) / "manifest.json").is_file():
         raise older(folder)
     if (Path(folder) / "chroma.sqlite3").is_file():
@@ -661,8 +600,13 @@ def open_checked(
     if not os.access(file, os.R_OK):
         denied = PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(file))
         raise InputError(f"the index in {str(folder)!r} cannot be read: {denied.strerror}") from denied
-    database = Database(file, schema=TABLES, read_only=True)
-    check_sum(database)
+    with reading(folder):
+        database = Database(file, schema=TABLES, read_only=True)
+        version, = database.connection.execute("PRAGMA user_version").fetchone()
+        if version != LAYOUT and database.connection.execute("SELECT 1 FROM sqlite_master").fetchone():
+            raise older(folder)
+        if version and (known := database.setting("schema")) is not None and known != schema_sum(database):
+            raise database.damage("the tables have changed")
     return database
 
 
@@ -675,7 +619,7 @@ def open_file(
     if not read_only:
         database.close()
         return Database(Path(folder) / FILE, schema=TABLES)
-    if setting(database.connection, "finished") is None:
+    if not database.connection.execute("PRAGMA user_version").fetchone()[0] or database.setting("finished") is None:
         raise InputError(f"the run that makes the index in {str(folder)!r} has not finished: "
                          f"run `ragnb index PATH --index {folder}` again")
     return database
@@ -711,7 +655,21 @@ def read_patterns(
             database = open_checked(folder)
             folders = read_folders(database)
             database.close()
-    return folders[root].patterns if root in folders else earlier_patterns(Path(folder)).get(root, {})
+    return folders[root].patterns if root in folders else {}
+
+
+def rescued_patterns(
+    folder: Path,                          # Of an index that is damaged, or was made by an earlier version
+    root: str,                             # An indexed folder
+) -> Mapping[str, Sequence[str]] | None:   # None if they cannot be read
+    "Read the patterns of a folder from an index that is to be built again."
+    try:
+        database = Database(folder / FILE, schema=TABLES, read_only=True)
+        rows = dict(database.connection.execute("SELECT root, told FROM folder"))
+        database.close()
+        return unpacked(rows[root])["patterns"] if root in rows else {}
+    except (sqlite3.DatabaseError, zlib.error, ValueError):
+        return None
 
 
 def made_anew(
@@ -762,24 +720,20 @@ def follow_file(
 
 # %% ../../nbs/70_indexing/02_folder_index.ipynb #a8fd2f05
 class IndexWriter:
-    "Write an index: readers see all of a run, or nothing. Each kind of index has a writer."
-    lock: Any = None                     # Of the process that writes
-    stage: Callable[[], None]            # Begins a change of the index
+    "Write an index: readers see all of a change, or nothing. Each kind of index has a writer."
+    lock: Any                            # Of the process that writes
+    begin: Callable[[], None]            # Begins a change, or continues it; it counts after `commit`
+    changing: bool                       # A change has begun
     keep_model: Callable[[Any], str]     # Writes an embedding, returns its name: "embedding-2" after "embedding-1"
-    abandon: Callable[[], None]          # Undoes uncommitted changes
-    release: Callable[[], None]          # Ends the right to write; the index continues as a reader
-    tidy: Callable[[], None]             # Removes the remains of killed runs
+    release: Callable[[], None]          # Takes back what is not committed, and ends the right to write
     _commit: Callable[[bool], None]      # Commits the present state; readers may open it if it is finished
 
     def __init__(
         self,
         index: Index,
-        fresh: bool = False,     # A new index without contents yet
-        hidden: bool = False,    # No complete state is committed: no reader can open it
+        finished: bool,      # A complete state is committed: readers can open it
     ) -> None:
-        self.index, self.fresh, self.hidden = index, fresh, hidden
-        self.kept = hidden and not fresh      # Continue an earlier run
-        self.whole, self.staged, self.saved = not hidden, False, True
+        self.index, self.finished = index, finished
 
     def patterns(
         self,
@@ -797,15 +751,13 @@ class IndexWriter:
         "Store what is known of a folder; an index on a cluster stores nothing."
         return []
 
-    def check_in(self) -> bool:
-        "Commit the work so far if readers cannot open it yet; return whether it was committed."
-        if self.hidden:
+    def save(self) -> bool:
+        "Commit the work so far if readers cannot open the index yet; return whether it was committed."
+        if not self.finished:
             self._commit(False)
-            self.saved = self.kept = True
-        return self.hidden
+        return not self.finished
 
     def commit(self) -> None:
         "Commit the present state."
         self._commit(True)
-        self.saved, self.fresh, self.staged, self.hidden, self.kept = True, False, False, False, False
-        self.index.written = None
+        self.finished, self.index.written = True, None

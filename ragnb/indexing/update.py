@@ -31,13 +31,13 @@ __all__ = ['Batch', 'NO_PATTERNS', 'IndexReport', 'document_hash', 'fit_pieces',
            'index_documents', 'remove_documents']
 
 # %% ../../nbs/70_indexing/04_update.ipynb #85fac133
-from ..laws.catalogue import updated_catalogue, holding_of, Holding
 from ..documents.files import Problem, read_documents
-from ..laws.kinds import reading_notes
+from ..documents.kinds import Catalogue, reading_notes
 from ..machinery.halves import replace_halves, replace_halves_in
 from ..machinery.servers import rebuild
 from ..documents.span import DuplicateIdError, IndexMismatchError, InputError, Outline, parse_address, SEARCHED
 from ..models.embedding import describe_embedding, NgramEmbedding
+from ..retrieval.cosine_scale import is_outgrown, measured_scale
 from ..models.local import LocalEmbedding
 from ..models.vectors import VectorCache, VECTORS
 from ..chunking.base import SpanNodeParser
@@ -46,7 +46,7 @@ from ..chunking.parsers import needs_parser
 from ..storage.store import ChunkReader, embed_nodes
 from .commits import FileWriter, open_or_create, write_error
 from ragnb.indexing.folder_index import (
-    check_there, earlier_patterns, Index, Manifest, needs_fit, read_patterns, read_sum
+    check_there, Index, Manifest, needs_fit, read_patterns, rescued_patterns
 )
 
 # %% ../../nbs/70_indexing/04_update.ipynb #17ad5b87
@@ -160,7 +160,6 @@ def _clear(writer: FileWriter, plan: _Plan) -> None:
     removed = [*plan.gone, *plan.unknown]
     for doc_id in [*plan.gone, *plan.lost, *(d.id_ for d in plan.todo if d.id_ in entries)]:
         entries[doc_id]["hash"] = ""
-        writer.saved = False
     index.written = index.catalogue
     for doc_id in [*plan.lost, *removed]:
         index.written.remove(doc_id)
@@ -168,7 +167,6 @@ def _clear(writer: FileWriter, plan: _Plan) -> None:
         index.store.delete(removed)
         for doc_id in removed:
             entries.pop(doc_id, None)
-        writer.saved = False
 
 # %% ../../nbs/70_indexing/04_update.ipynb #07ca869a
 def fit_pieces(
@@ -303,17 +301,18 @@ def _keep_patterns(writer: FileWriter, root: str, patterns: Patterns, moved: Seq
 
 def _keep_skipped(writer: FileWriter, root: str, patterns: Patterns, report: IndexReport) -> None:
     "Store the files that an update skipped, and report those that an earlier one skipped too."
-    skipped = [problem for problem in report.problems if problem.kind != "taken"]   # those end in an error, every time
+    again = ("taken", "patterns")      # Reported by every update
+    skipped = [problem for problem in report.problems if problem.kind not in again]
     known = writer.remember(root, patterns.of, skipped)
     report.known = [problem for problem in skipped if problem in known]
 
 # %% ../../nbs/70_indexing/04_update.ipynb #8d0ed600
-def _split(parser: SpanNodeParser, documents: Iterable[Document], read: dict[str, Holding],
+def _split(parser: SpanNodeParser, documents: Iterable[Document], catalogue: Catalogue, read: dict[str, Any],
            problems: list[Problem]) -> Iterator[tuple[list[TextNode], Outline]]:
     "Split documents one after the other; record the names and articles of each, and what could not be read."
     for document in documents:
         found = parser.parse(document)
-        read[document.id_] = holding_of(document)
+        read[document.id_] = catalogue.facts(document)
         problems += reading_notes(document)
         yield found
 
@@ -364,17 +363,14 @@ class IndexUpdate:
         writer, entries = self.writer, self.index.manifest.documents
         if entries.get(self.uncited, {}).get("hash"):
             entries.pop(self.uncited)  # the next run processes it again, with citations
-        stopped, begun = isinstance(error, (Exception, KeyboardInterrupt)), not writer.saved and self.report.chunks
-        if stopped and begun and not writer.whole:
+        if isinstance(error, (Exception, KeyboardInterrupt)) and self.report.chunks and writer.changing:
             with contextlib.suppress(Exception):  # e.g. a full disk: the first error is raised
-                return writer.check_in()
-        if not writer.kept:
-            writer.abandon()
+                writer.save()
 
     def _run(self, show_progress: bool) -> None:
         "Run all steps in order."
         writer = self.writer
-        if writer.fresh:
+        if not self.index.manifest.embedding:
             _fit(writer, self.documents)
             remarks = getattr(self.index.embed_model, "remarks", list)()
             self.report.problems += [Problem("embedding", remark, n=0) for remark in remarks]
@@ -385,20 +381,28 @@ class IndexUpdate:
         old = sum(e["characters"] for i, e in self.index.manifest.documents.items() if i not in new)
         outgrown = 0 < 2 * self.index.manifest.fitted_on <= old + sum(new.values())
         if any(vars(plan).values()) or outgrown or self.report.moved:
-            writer.stage()
-            writer.saved = False
+            writer.begin()
         _clear(writer, plan)
         if outgrown:
             self.report.refitted = True
             _fit(writer, self.documents)
-            writer.check_in()
+            writer.save()
         self._write(plan.todo, show_progress)
         _count_contexts(self.index.parser, self.report)
         _keep_skipped(writer, self.root, self.patterns, self.report)
-        if writer.staged or not writer.saved:
+        self._measure()
+        if writer.changing:
             writer.commit()
         self.embedder.cache.keep_only()
-        writer.tidy()
+
+    def _measure(self) -> None:
+        "Measure what the cosines of another embedding than n-grams mean, where that is not known or outgrown."
+        index, manifest = self.index, self.index.manifest
+        if not self.report.chunks or not index.has_units or isinstance(index.embed_model, (NgramEmbedding, type(None))):
+            return
+        if is_outgrown(manifest.cosine_scale, len(index.multiscale)):
+            scale = measured_scale(index.multiscale, index.store, index.embed_model)
+            manifest.cosines = scale and asdict(scale)
 
     def _write(self, todo: Sequence[Document], show_progress: bool) -> None:
         "Write documents and their citations, then renew vectors of an older embedding."
@@ -411,24 +415,24 @@ class IndexUpdate:
         with tqdm(total=total, desc="index: split, embed, store", unit="char", unit_scale=True, disable=silent) as bar:
             if todo:
                 self.uncited, catalogue = todo[-1].id_, self.index.catalogue
-                known, catalogue.cited_with = catalogue.cited_with, ""   # stays empty if the run ends early
+                state = catalogue.unsettled()
                 given = {d.id_: d for d in todo}
-                batches = _batches(_split(self.index.parser, todo, self.read, self.report.problems))
+                batches = _batches(_split(self.index.parser, todo, catalogue, self.read, self.report.problems))
                 for outline in self._in_turn(batches, len(todo), bar):
                     manifest.documents[outline.doc_id] = _entry(self.index, self.root, given[outline.doc_id])
                     self.report.characters += outline.n_characters
-                self._cite(known)
+                self._cite(state)
             store = self.index.store       # texts of an older embedding are there
             found = (o for i in stale for o in store.get_outlines([i]).found.values())
             stored = ((list(store.get_chunks(o.addresses()).found.values()), o) for o in found)
             for outline in self._in_turn(_batches(stored), len(stale), bar, True):
                 manifest.documents[outline.doc_id]["embedding"] = manifest.embedding_folder
 
-    def _cite(self, known: str) -> None:
-        "Record the citations of this root; earlier ones were parsed with the names of `known`."
+    def _cite(self, state: Mapping[str, Any]) -> None:
+        "Record the citations of this root; earlier ones were parsed with the names of `state`."
         own = [d for d in self.documents if self.index.manifest.documents[d.id_]["root"] == self.root]
-        self.index.written = updated_catalogue(self.index.catalogue, own, self.read, known)
-        self.writer.saved, self.uncited = False, ""
+        self.index.written = self.index.catalogue.updated(own, self.read, state)
+        self.uncited = ""
 
     def _in_turn(self, batches: Iterable[Batch], n_documents: int, bar: tqdm, renew: bool = False,
                  every: int = 4_000, seconds: float = 30) -> Iterator[Outline]:
@@ -436,8 +440,7 @@ class IndexUpdate:
         since, last, done, took, entries = 0, time.monotonic(), 0, 0.0, self.index.manifest.documents
         for batch, ahead in self.embedder.embedded(batches, renew):
             nodes, outlines = [n for ns, _ in batch for n in ns], [o for _, o in batch]
-            self.writer.saved = False
-            self.writer.stage()
+            self.writer.begin()
             for outline in () if renew else outlines:
                 entries.get(outline.doc_id, {})["hash"] = ""    # until it is written
             self.index.store.put(nodes, outlines)
@@ -447,7 +450,7 @@ class IndexUpdate:
             since, done = since + len(nodes), done + len(batch)
             many, now = since >= max(every, self.report.chunks // 10), time.monotonic()   # grows with the run
             if done < n_documents and (many or now - last > max(seconds, 20 * took)):
-                if self.writer.check_in():
+                if self.writer.save():
                     self.embedder.cache.keep_only([n.get_content(MetadataMode.EMBED) for n in ahead])
                 since, last, took = 0, time.monotonic(), time.monotonic() - now
 
@@ -460,15 +463,15 @@ def _patterns(folder: str | Path, root: str, report: IndexReport, force: bool,
     except IndexMismatchError as error:
         if not force:
             raise
-        known, told = earlier_patterns(Path(folder)).get(root, {}), read_sum(folder)
-        if None in given.values() and (not told or told.get("patterns")):    # an earlier version did not count them
+        known = rescued_patterns(Path(folder), root)
+        if known is None and None in given.values():
             command = rebuild(folder).rstrip("`") + " --include none --exclude none`"
             raise InputError(f"the index in {str(folder)!r} is damaged, and the patterns of its folders may be lost "
                              f"with it: name them with --include and --exclude; without patterns, {command}") from error
-    patterns = {name: list(known.get(name, []) if of is None else of) for name, of in given.items()}
+    patterns = {name: list((known or {}).get(name, []) if of is None else of) for name, of in given.items()}
     for name in (name for name, of in given.items() if of is None and patterns[name]):
         told = f"{', '.join(map(repr, patterns[name]))} as before; --{name} none forgets that"
-        report.problems.append(Problem(f"--{name}", told, 0))
+        report.problems.append(Problem(f"--{name}", told, 0, "patterns"))
     return patterns
 
 # %% ../../nbs/70_indexing/04_update.ipynb #ac0b9e14
@@ -610,20 +613,18 @@ def remove_documents(
     check_there(folder)
     writer = open_or_create(folder, embed, wait=wait)
     try:
-        if writer.kept or writer.fresh:
+        if not writer.finished:
             raise InputError(f"an update of {str(folder)!r} was cut short: "
                              f"run `ragnb index PATH --index {folder}` first")
         if unknown := [i for i in ids if i not in writer.index.manifest.documents]:
             raise InputError(f"the index has no document {unknown[0]!r}: "
                              f"`ragnb ls --index {folder}` lists those it has")
         if ids:
-            writer.stage()
+            writer.begin()
             _clear(writer, _Plan(ids))
             writer.commit()
     except BaseException as error:
         told = write_error(error, writer.index.folder)
-        if not writer.kept:
-            writer.abandon()
         if told is not None:
             raise told from error
         raise

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import copy
-import datetime
 import hashlib
 import json
 import re
@@ -21,15 +20,16 @@ from typing import Any
 from .citations import Citation, find_citations, name_key, short_names, StatuteNames
 from ..documents.forms import plain_text, reading_form
 from ..documents.headings import find_contents
-from .kinds import document_kind
+from ..documents.fields import field_text, iso_date
+from ..documents.kinds import document_kind, Places
 from ..machinery.markup import one_line
-from ..documents.span import InputError, Span
-from .statutes import Block, Clause, EFFECTIVE_KEYS, field_text, iso_date, parse_statute, Statute
+from ..documents.span import Span
+from .statutes import Block, Clause, EFFECTIVE_KEYS, parse_statute, Statute
 from llama_index.core.schema import BaseNode
 
 # %% auto #0
-__all__ = ['COMMON_NAMES', 'REPEALED_KEYS', 'Holding', 'holding_of', 'title_key', 'NameIndex', 'names_key', 'Catalogue',
-           'catalogue_records', 'catalogue_of', 'updated_catalogue', 'in_force']
+__all__ = ['COMMON_NAMES', 'REPEALED_KEYS', 'Holding', 'holding_of', 'title_key', 'NameIndex', 'names_key', 'StatuteCatalogue',
+           'in_force']
 
 # %% ../../nbs/84_laws/06_catalogue.ipynb #f57d227f
 @lru_cache(maxsize=100_000)
@@ -48,7 +48,6 @@ class Holding:
     citations: list[tuple[int, int, str]] = field(default_factory=list)   # Start, length, label; in document order
     effective: str = ""                                                   # ISO date since which it is in force
     repealed: str = ""                                                    # ISO date since which it is not
-    parent: str = ""                                                      # `parent_id` of the row it was read from
 
     @cached_property
     def below(self) -> dict[str, list[str]]:
@@ -139,12 +138,11 @@ _ALIAS = re.compile(r"약칭\s*(?:[:：]\s*)?([^)\]\r\n]+)")              # 약�
 _SUFFIX = re.compile(r"(?<!\s)\s*[(\[【<].*\Z|\.\w{1,5}\Z", re.S)         # (법률)(제30001호), .txt
 
 def holding_of(
-    document: BaseNode,  # LlamaIndex document; metadata may hold title, law_name, dates and parent_id
+    document: BaseNode,  # LlamaIndex document; metadata may hold title, law_name and dates
 ) -> Holding:
     "Names, articles and annexes of one document; not yet what it cites."
     holding, form, metadata = Holding(document.node_id), reading_form(document.get_content()), document.metadata
     text = form.text
-    holding.parent = field_text(metadata, "parent_id")
     may_be_act = any(mark in text for mark in ("조", "條", "폐지")) or field_text(metadata, "법령ID")
     if may_be_act and document_kind(document) == "statute":
         statute = parse_statute(text)
@@ -175,7 +173,6 @@ class NameIndex:
         self.by_name: dict[str, dict[str, None]] = {}                  # Name -> documents
         self.by_number: dict[str, dict[str, None]] = {}                # Path of an article or annex -> documents
         self.by_title: dict[str, dict[tuple[str, str], None]] = {}     # Title -> (document, path)
-        self.by_parent: dict[str, dict[str, None]] = {}                # `parent_id` -> its rows
         self._names: StatuteNames | None = None
         self.as_of = ""   # ISO date; "" for the newest that is not repealed
 
@@ -191,8 +188,6 @@ class NameIndex:
         yield from ((self.by_name, name_key(name), holding.doc_id) for name in holding.names)
         yield from ((self.by_number, path, holding.doc_id) for path in holding.below.get("", ()))
         yield from ((self.by_title, title_key(title), (holding.doc_id, path)) for path, title in holding.titles.items())
-        if holding.parent:
-            yield self.by_parent, holding.parent, holding.doc_id
 
     def enter(self, holding: Holding) -> None:
         "Make a document known."
@@ -287,11 +282,6 @@ def _citations_of(holding: Holding, text: str, names: StatuteNames) -> Iterator[
                 found = form.span(ref.span)
                 yield found.start, len(found), ref.label
 
-# %% ../../nbs/84_laws/06_catalogue.ipynb #b0bfde37
-def _by_number(name: str) -> list[tuple[int, str]]:
-    "Sort key of an id: A9 before A10."
-    return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", name)]
-
 # %% ../../nbs/84_laws/06_catalogue.ipynb #06ada764
 def names_key(names: StatuteNames) -> str:  # The same for the same names, in any order
     "Tell whether names have changed."
@@ -301,7 +291,7 @@ def names_key(names: StatuteNames) -> str:  # The same for the same names, in an
 
 # %% ../../nbs/84_laws/06_catalogue.ipynb #ab9cdffa
 @dataclass
-class Catalogue:
+class StatuteCatalogue(Places):
     "Which statutes a corpus holds, where their articles are, and what every document cites."
     holdings: dict[str, Holding] = field(default_factory=dict)    # Document id -> what it holds
     aliases: dict[str, str] = field(default_factory=dict)         # Further short names -> names of statutes
@@ -315,19 +305,20 @@ class Catalogue:
 
     def __repr__(self) -> str: return one_line(self, "holdings")
     def __len__(self) -> int: return len(self.holdings)
+    def __contains__(self, doc_id: object) -> bool: return doc_id in self.holdings
 
-    def remove(
-        self,
-        doc_id: str,  # Nothing happens when the catalogue does not hold it
-    ) -> None:
-        "Take one document out."
+    @property
+    def has_parts(self) -> bool:
+        return any(holding.spans for holding in self.holdings.values())
+
+    def remove(self, doc_id: str) -> None:
         if holding := self.holdings.pop(doc_id, None):
             self.index.leave(holding)
 
     def _cite(self, holding: Holding, text: str) -> None:
         "Fill in what a document cites; a document without articles and citations is dropped."
         holding.citations = list(_citations_of(holding, text, self.index.names))
-        if not (holding.spans or holding.citations or holding.parent):
+        if not (holding.spans or holding.citations):
             self.remove(holding.doc_id)
 
     @classmethod
@@ -335,9 +326,60 @@ class Catalogue:
         cls,
         documents: Iterable[Any],                    # LlamaIndex documents, statutes and others
         aliases: Mapping[str, str] | None = None,    # Further short names -> names
-    ) -> Catalogue:
+    ) -> StatuteCatalogue:
         "Read a corpus: all names first, so that every citation is read with all of them known."
-        return updated_catalogue(cls(aliases=dict(aliases or {})), documents, {}, "")
+        return cls(aliases=dict(aliases or {})).updated(documents, {}, {})
+
+    def facts(self, document: BaseNode) -> Holding:
+        return holding_of(document)
+
+    def updated(self, documents: Iterable[BaseNode], facts: Mapping[str, Holding],
+                state: Mapping[str, Any]) -> StatuteCatalogue:
+        "Enter documents, and read what they cite: the new ones, or all of them where the names have changed."
+        given, before = {d.node_id: d for d in documents}, self.holdings
+        own = {i: holding for i in given if (holding := facts.get(i) or before.get(i))}    # others have nothing
+        new = type(self)({**{i: h for i, h in before.items() if i not in given}, **own}, self.aliases)
+        again = names_key(new.index.names) != state.get("cited_with", "")
+        for doc_id in given if again else ():       # all names first, so that every citation is read with all of them
+            if doc_id not in own:
+                new.holdings[doc_id] = holding_of(given[doc_id])
+                new.index.enter(new.holdings[doc_id])
+        new.cited_with = names_key(new.index.names)
+        for doc_id in given if again else facts:
+            new._cite(new.holdings[doc_id], given[doc_id].get_content())
+        return new
+
+    def records(self) -> dict[str, dict[str, Any]]:
+        names = [f.name for f in fields(Holding)]
+        return {doc_id: {name: getattr(holding, name) for name in names} for doc_id, holding in self.holdings.items()}
+
+    @property
+    def state(self) -> dict[str, Any]:
+        return {"aliases": self.aliases, "cited_with": self.cited_with}
+
+    def unsettled(self) -> dict[str, Any]:
+        state, self.cited_with = self.state, ""
+        return state
+
+    @classmethod
+    def restored(cls, records: Mapping[str, Mapping[str, Any]], state: Mapping[str, Any]) -> StatuteCatalogue:
+        holdings = {}
+        for doc_id, row in records.items():
+            spans = {path: (int(start), int(end)) for path, (start, end) in row["spans"].items()}
+            if any(not 0 <= start <= end for start, end in spans.values()):
+                raise ValueError(f"a span of {doc_id!r} has its end before its start")
+            citations = [(int(start), int(n), str(label)) for start, n, label in row["citations"]]
+            holdings[doc_id] = Holding(**{**row, "spans": spans, "citations": citations})
+        return cls(holdings, dict(state.get("aliases", {})), state.get("cited_with", ""))
+
+    @classmethod
+    def joined(cls, collections: Mapping[str, StatuteCatalogue]) -> StatuteCatalogue:
+        holdings, aliases = {}, {}
+        for name, catalogue in collections.items():
+            aliases |= catalogue.aliases
+            for doc_id, holding in catalogue.holdings.items():
+                holdings[f"{name}/{doc_id}"] = replace(holding, doc_id=f"{name}/{doc_id}")
+        return cls(holdings, aliases)
 
     def documents_of(
         self,
@@ -354,28 +396,13 @@ class Catalogue:
         wanted = [act if citation.tier == "법" else f"{act} {citation.tier}" for act in acts]
         return list(dict.fromkeys(doc_id for name in wanted for doc_id in self.index.documents(name)))
 
-    def family(self, doc_id: str) -> list[str]:  # The parent first, then by number and name
-        "The rows of one `parent_id`: core and reason of an interpretation, summary and detail of a ruling."
-        holding = self.holdings.get(doc_id)
-        parent = (holding.parent if holding else "") or doc_id
-        rows = self.index.by_parent.get(parent)
-        return list(dict.fromkeys([parent, *sorted(rows, key=_by_number)])) if rows else []
-
-    def at(
-        self,
-        date: str,     # 2024-01-01, 2024. 1. 1., or today; `InputError` when it is none
-    ) -> Catalogue:    # Shares everything with this one
-        "The catalogue as of a date: a name means the edition that was in force then."
-        day = datetime.date.today().isoformat() if date == "today" else iso_date(date)
-        if not day:
-            raise InputError(f"as_of must be a date such as 2024-01-01, or today, got {date!r}")
-        view = copy.copy(self)
+    def at(self, date: str) -> StatuteCatalogue:
+        view = super().at(date)
         view.index = copy.copy(self.index)
-        view.index.as_of = day
+        view.index.as_of = view.as_of
         return view
 
     def edition(self, doc_id: str) -> str:  # "" for what is in force; 폐지 2020-01-01; 2031-01-01 시행 예정
-        "Tell a reader that a document is not the edition in force."
         holding = self.holdings.get(doc_id)
         return self.index.edition(holding) if holding and holding.names else ""
 
@@ -402,53 +429,9 @@ class Catalogue:
         first, last = (bisect_left(all_of_it, at, key=lambda c: c[0]) for at in (span.start, span.end))
         return [replace(_read_label(label), span=Span(start, start + n)) for start, n, label in all_of_it[first:last]]
 
-# %% ../../nbs/84_laws/06_catalogue.ipynb #1b8f3775
-def catalogue_records(catalogue: Catalogue) -> dict[str, dict[str, Any]]:  # Document id -> JSON values
-    "Say what is known of each document."
-    names = [f.name for f in fields(Holding)]
-    return {doc_id: {name: getattr(holding, name) for name in names} for doc_id, holding in catalogue.holdings.items()}
-
-
-def catalogue_of(
-    records: Iterable[Mapping[str, Any]],   # Of documents, from `catalogue_records`, also read back from JSON
-    aliases: Mapping[str, str],
-    cited_with: str,
-) -> Catalogue:                             # `ValueError` for a span that is none
-    "Make a catalogue of what was written of each document."
-    holdings = {}
-    for row in records:
-        spans = {path: (int(start), int(end)) for path, (start, end) in row["spans"].items()}
-        if any(not 0 <= start <= end for start, end in spans.values()):
-            raise ValueError(f"a span of {row['doc_id']!r} has its end before its start")
-        citations = [(int(start), int(n), str(label)) for start, n, label in row["citations"]]
-        holdings[row["doc_id"]] = Holding(**{**row, "spans": spans, "citations": citations})
-    return Catalogue(holdings, dict(aliases), cited_with)
-
-# %% ../../nbs/84_laws/06_catalogue.ipynb #8202ed6c
-def updated_catalogue(
-    catalogue: Catalogue,
-    documents: Iterable[Any],         # LlamaIndex documents: all of a folder, or those of them that are new
-    read: Mapping[str, Holding],      # Those of them that are new or changed, from `holding_of`
-    cited_with: str,                  # `names_key` of the citations of the others; "" when it is not known
-) -> Catalogue:                       # Documents of other folders stay as they are
-    "Enter documents, and read what they cite: the new ones, or all of them where the names have changed."
-    given, before = {d.node_id: d for d in documents}, catalogue.holdings
-    own = {i: found for i in given if (found := read.get(i) or before.get(i))}    # others have nothing
-    new = Catalogue({**{i: h for i, h in before.items() if i not in given}, **own}, catalogue.aliases)
-    again = names_key(new.index.names) != cited_with
-    for doc_id in given if again else ():       # all names first, so that every citation is read with all of them
-        if doc_id not in own:
-            new.holdings[doc_id] = holding_of(given[doc_id])
-            new.index.enter(new.holdings[doc_id])
-    new.cited_with = names_key(new.index.names)
-    for doc_id in given if again else read:
-        new._cite(new.holdings[doc_id], given[doc_id].get_content())
-    return new
-
-
 # %% ../../nbs/84_laws/06_catalogue.ipynb #478a49a6
 def in_force(
-    catalogue: Catalogue,
+    catalogue: StatuteCatalogue,
     doc_ids: Iterable[str],
 ) -> list[str]:  # All of them when none is in force
     "Of some documents those that are not an older, repealed or coming edition."

@@ -11,17 +11,18 @@ from dataclasses import replace
 from itertools import chain, takewhile
 from typing import NamedTuple
 
-from .catalogue import Catalogue, Holding, in_force, title_key
+from .catalogue import StatuteCatalogue, Holding, in_force, title_key
 from ragnb.laws.citations import (
     Citation, find_citations, level_word, LEVELS, name_key, part_word, PARTICLE, RULES, UNITS
 )
 from .statutes import SUBITEM_LETTERS
 from ..documents.forms import plain_text
+from ..documents.kinds import MissingCitation
 from ..documents.span import Span
 
 # %% auto #0
-__all__ = ['ANYWHERE', 'look_up', 'LookUp', 'look_ups', 'look_up_title', 'look_up_question', 'asked_documents', 'MissingCitation',
-           'missing_citations', 'provision_label', 'touched_articles', 'cited_spans']
+__all__ = ['look_up', 'LookUp', 'look_ups', 'look_up_title', 'look_up_question', 'missing_citations', 'provision_label',
+           'touched_articles', 'cited_spans']
 
 # %% ../../nbs/84_laws/07_provisions.ipynb #f4186dce
 def _siblings(holding: Holding, path: str) -> list[str]:
@@ -116,7 +117,7 @@ def _paths(holding: Holding, ref: Citation, place: str) -> list[str]:
 # %% ../../nbs/84_laws/07_provisions.ipynb #8a1d932f
 def look_up(
     citation: Citation,
-    catalogue: Catalogue,
+    catalogue: StatuteCatalogue,
     context_doc: str | None = None,       # Where the citation is, for 이 법, 전조 and articles without a statute
     context_article: str | None = None,   # Number or path of the article at hand: "56", "56/2"
 ) -> list[tuple[str, Span]]:              # (document id, span); a clause before its article; may be empty
@@ -132,7 +133,7 @@ def look_up(
 # %% ../../nbs/84_laws/07_provisions.ipynb #d48ae68f
 _MOST_HOLDERS = 500     # 제1조 of a large corpus: not worth a look at each
 
-def _holders(catalogue: Catalogue, ref: Citation, question: str, candidates: int) -> list[str]:
+def _holders(catalogue: StatuteCatalogue, ref: Citation, question: str, candidates: int) -> list[str]:
     "The statutes that a question without a statute's name may mean; none when they are more than `candidates`."
     if ref.tier or ref.relative or not (ref.article or ref.key):
         return []
@@ -155,7 +156,7 @@ _KIND = re.compile(rf"(?:{RULES})\Z")
 _JOSA = re.compile(r"(?:에서는|에서|에는|에게|으로|이란|이라|까지|부터|[의에을를은는이가과와도란로])\Z")  # A particle at the end of a word
 _POINTING = {"그", "저", "위", "해당", "우리", "본", "동", "이"}
 
-def _partly_named(catalogue: Catalogue, ref: Citation, question: str) -> list[str]:
+def _partly_named(catalogue: StatuteCatalogue, ref: Citation, question: str) -> list[str]:
     "The documents that a part of their title names, or the kind of rule that they are."
     key, end = name_key(ref.law), question.rfind(ref.law, 0, ref.span.end)
     kind = _KIND.search(key)
@@ -185,7 +186,7 @@ _LONGEST_QUESTION = 4_000  # Characters that are looked at; a longer one is no q
 
 def look_ups(
     question: str,
-    catalogue: Catalogue,
+    catalogue: StatuteCatalogue,
     candidates: int = 10,     # An article without a statute that more statutes hold is left open
 ) -> list[LookUp]:            # In the order asked; what could not be resolved is there too
     "Look up the citations of a question one by one."
@@ -229,7 +230,7 @@ def _longest_title(
 # %% ../../nbs/84_laws/07_provisions.ipynb #513fabd5
 _MOST_TITLED = 3   # Articles that may share a title
 
-def _titled(catalogue: Catalogue, words: str, ids: Sequence[str] | None) -> list[tuple[str, str]]:
+def _titled(catalogue: StatuteCatalogue, words: str, ids: Sequence[str] | None) -> list[tuple[str, str]]:
     "Articles, of some documents or of any, whose title is in a text; the longest title at each place."
     def of(key: str) -> list[tuple[str, str]]:
         found = []
@@ -256,7 +257,7 @@ _WHICH = re.compile(r"(?:몇|어느|무슨|어떤)\s?조|조문|조항|조번호
 
 def look_up_title(
     question: str,
-    catalogue: Catalogue,
+    catalogue: StatuteCatalogue,
 ) -> list[tuple[str, Span]]:    # (document id, span), in the order asked
     "Find the articles whose title a question gives."
     question = plain_text(question[:_LONGEST_QUESTION])
@@ -271,7 +272,7 @@ def look_up_title(
 # %% ../../nbs/84_laws/07_provisions.ipynb #ccd727cc
 def look_up_question(
     question: str,
-    catalogue: Catalogue,
+    catalogue: StatuteCatalogue,
     candidates: int = 10,       # An article without a statute that more statutes hold is left open
 ) -> list[tuple[str, Span]]:    # (document id, span): a clause before its article, in the order asked; may be empty
     "Find the articles that a question asks for by number or title."
@@ -279,37 +280,13 @@ def look_up_question(
     found = list(dict.fromkeys(target for one in asked for target in one.targets))
     return found if asked else look_up_title(question, catalogue)
 
-# %% ../../nbs/84_laws/07_provisions.ipynb #8034084b
-ANYWHERE: int = 1 << 30    # The end of a span that is a whole document
-_ID = re.compile(r"(?<![A-Za-z0-9])(?:\d{2,4}(?![년조항호장])[가-힣]{1,2}\d{3,}"                     # 2019다12345
-                 r"|[A-Za-z][A-Za-z0-9]*(?:[-_.:/][A-Za-z0-9]+)*)")
-
-
-def asked_documents(
-    question: str,
-    catalogue: Catalogue,
-) -> list[tuple[str, Span]]:    # (what may be the id of a document, all of it), in the order asked
-    "Find what may be ids of documents in a question."
-    found = _ID.findall(plain_text(question[:_LONGEST_QUESTION]))
-    ids = [i for i in found if len(i) > 3 and any(map(str.isdigit, i))]    # Q1 may be a quarter
-    rows = [found not in catalogue.holdings and catalogue.family(found) or (found, found.upper(), found.lower())
-            for found in ids]
-    return [(doc_id, Span(0, ANYWHERE)) for doc_id in dict.fromkeys(chain.from_iterable(rows))]
-
-
 # %% ../../nbs/84_laws/07_provisions.ipynb #7ff85b67
 _ARTICLE = re.compile(r"\d\s{0,3}조(?:\s{0,3}의\s{0,3}\d{1,4})?")
 
 
-class MissingCitation(NamedTuple):
-    "A citation of something that is in no document."
-    text: str    # As it is written; `a 제9항 in 제5조` for a clause
-    kind: str    # Of `Citation.kind`, or "clause"
-
-
 def missing_citations(
     question: str,
-    catalogue: Catalogue,
+    catalogue: StatuteCatalogue,
     among: Collection[str] | None = None,   # Documents that may be mentioned; None for all
 ) -> list[MissingCitation]:                 # Each once
     "The articles that a question cites and that are in no document, and clauses that an article lacks."
@@ -330,7 +307,7 @@ def missing_citations(
 
 # %% ../../nbs/84_laws/07_provisions.ipynb #ea417911
 def provision_label(
-    path: str,  # "43-2/1", as `Catalogue.place` gives it
+    path: str,  # "43-2/1", as `StatuteCatalogue.place` gives it
 ) -> str:       # 제43조의2제1항
     "Write a path as a citation."
     top, *clauses = path.partition("@")[0].split("/")
@@ -346,7 +323,7 @@ def provision_label(
 def touched_articles(
     doc_id: str,
     span: Span,
-    catalogue: Catalogue,
+    catalogue: StatuteCatalogue,
 ) -> tuple[tuple[str, Span], ...]:   # (`부칙 제1조`, its span), in document order; empty outside of statutes
     "Name the articles, 부칙 and annexes that a part of a document touches."
     holding, found = catalogue.holdings.get(doc_id), []
@@ -358,7 +335,7 @@ def touched_articles(
     return tuple(found)
 
 # %% ../../nbs/84_laws/07_provisions.ipynb #267157b2
-def _reached(doc_id: str, span: Span, catalogue: Catalogue, whole: bool) -> Iterator[tuple[str, Span, str]]:
+def _reached(doc_id: str, span: Span, catalogue: StatuteCatalogue, whole: bool) -> Iterator[tuple[str, Span, str]]:
     "Everything one span cites, in order, with the reason."
     for ref in catalogue.cited_by(doc_id, span):
         place = catalogue.place(doc_id, ref.span.start)
@@ -376,7 +353,7 @@ def _reached(doc_id: str, span: Span, catalogue: Catalogue, whole: bool) -> Iter
 def cited_spans(
     doc_id: str,
     span: Span,                       # An article, or any other part of the document
-    catalogue: Catalogue,
+    catalogue: StatuteCatalogue,
     depth: int = 1,                   # 2 also follows the citations of what is cited; 0 gives nothing
     limit: int = 20,                  # Spans at most
     whole: bool = True,               # The cited article; False: only the clause that is cited

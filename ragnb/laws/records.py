@@ -5,95 +5,24 @@
 # %% ../../nbs/84_laws/03_records.ipynb #7b6ccaae
 from __future__ import annotations
 
-import json
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
-from heapq import heappop, heappush
+from dataclasses import replace
 from itertools import chain, groupby
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from .citations import level_word
+from ..documents.fields import iso_date
 from ..documents.forms import reading_form
-from ..documents.packing import cut_long, form_ruler, pack, TextRuler
+from ..documents.packing import form_ruler, TextRuler
+from ..documents.records import cut_lines, merge_short, Record
 from ..documents.span import covering, InputError, Span
-from .statutes import Article, Block, Clause, iso_date, parse_statute, Statute
-from ..documents.text import sentence_spans, trim_span
+from ..documents.text import trim_span
+from .citations import level_word
+from .statutes import Article, Block, Clause, parse_statute, Statute
 
 # %% auto #0
-__all__ = ['Record', 'merge_short', 'cut_lines', 'record_base', 'statute_records', 'to_jsonl']
-
-# %% ../../nbs/84_laws/03_records.ipynb #00a3741f
-@dataclass(frozen=True)
-class Record:
-    "A part of a document that can be read alone."
-    id: str                                                 # Unique in the document
-    type: str                                               # law_article, interpretation, court_case, labor_qa, ...
-    span: Span
-    title: str
-    prefix: str                                             # Repeated for the reader; not part of the document here
-    metadata: dict[str, Any] = field(default_factory=dict)  # Scalars
-
-    def content(
-        self,
-        text: str,  # The document
-    ) -> str:       # Prefix, blank line, exact text
-        "What embedder and LLM read."
-        return f"{self.prefix}\n\n{self.span.of(text)}" if self.prefix else self.span.of(text)
-
-# %% ../../nbs/84_laws/03_records.ipynb #e99cdd87
-def merge_short(
-    spans: Sequence[Span],           # In document order, of one section
-    min_size: int = 200,             # Characters, or tokens of the ruler; a shorter span is merged with a neighbor
-    max_size: int = 3000,            # The same; no merge makes a longer one
-    ruler: TextRuler | None = None,  # Of the whole document; characters when None
-) -> list[range]:                    # Runs of positions; every position is in exactly one
-    "Merge short spans with their shorter neighbors."
-    ruler = ruler or TextRuler("")
-    ends = [*range(1, len(spans) + 1)]     # First position of a run -> one past its last; 0 for no first one
-    starts = [*range(-1, len(spans))]      # One past the last position of a run -> its first
-    queue: list[tuple[int, ...]] = []      # Sizes of a short run and its neighbor; first, middle, end of both
-
-    def offer(low: int) -> None:
-        "Put a run and the one behind it into the queue, where one of them is short and both fit together."
-        middle = ends[low]
-        end = ends[middle] if middle < len(spans) else 0
-        if end and ruler.fits(spans[low].start, spans[end - 1].end, max_size):
-            left, right = (ruler.about(spans[a].start, spans[b - 1].end) for a, b in ((low, middle), (middle, end)))
-            for short, other in ((left, right), (right, left)):
-                if short < min_size:
-                    heappush(queue, (short, other, low, middle, end))
-
-    for low in range(len(spans)):
-        offer(low)
-    while queue:
-        *_, low, middle, end = heappop(queue)
-        if ends[low] == middle and ends[middle] == end:      # neither was merged meanwhile
-            ends[low], ends[middle], starts[end] = end, 0, low
-            for run in (low, starts[low]) if low else (low,):
-                offer(run)
-    return [range(first, end) for first, end in enumerate(ends) if end]
-
-# %% ../../nbs/84_laws/03_records.ipynb #2994213f
-def cut_lines(
-    text: str,
-    span: Span,                      # A part without structure
-    size: int,                       # Characters of a piece, at most, or tokens of the ruler
-    ruler: TextRuler | None = None,  # Of the whole text; characters when None
-) -> list[Span]:                     # In order; together every character of the span that is not white space
-    "Cut a text without structure at lines, sentences, words."
-    ruler = ruler or TextRuler(text)
-    atoms: list[Span] = []
-    for m in re.compile(r"[^\r\n]+").finditer(text, span.start, span.end):
-        line = trim_span(text, *m.span())
-        sentences = [line]
-        if not ruler.fits(line.start, line.end, size):
-            found = sentence_spans(line.of(text), "rule")
-            sentences = [Span(line.start + s.start, line.start + s.end) for s in found]
-        for sentence in sentences:
-            atoms += cut_long(text, sentence, size, ruler)
-    return pack(text, atoms, size, ruler=ruler) if atoms else []
+__all__ = ['record_base', 'statute_records']
 
 # %% ../../nbs/84_laws/03_records.ipynb #0c49db7f
 _Piece = tuple[Span, tuple[Span, ...]]   # A part of a long record, and the spans its reader needs
@@ -245,7 +174,8 @@ def _whole_record(draft: _Draft, statute: Statute, base: str) -> Record:
              f"시행일: {statute.effective}" if statute.effective else "", " > ".join(block.path)]
     prefix = "" if head.kind == "header" else "\n".join(filter(None, lines))
     metadata = {k: v for k, v in metadata.items() if v or v is False}
-    return Record(place, _TYPES[block.kind], draft.span, title, prefix, metadata | {"parent_id": base})
+    heading = title if block.kind == "article" else ""
+    return Record(place, _TYPES[block.kind], draft.span, title, prefix, metadata | {"parent_id": base}, heading)
 
 # %% ../../nbs/84_laws/03_records.ipynb #1ba91716
 def _draft_records(
@@ -301,20 +231,3 @@ def statute_records(
         for record in _draft_records(text, draft, whole, min_size, max_size, ruler):
             out.append(replace(record, metadata=shared | record.metadata))
     return form.back(out)
-
-# %% ../../nbs/84_laws/03_records.ipynb #ef15227c
-def to_jsonl(
-    records: Iterable[Record],
-    text: str,   # The document that the records come from
-) -> str:        # One JSON object a line
-    "Write records as JSON lines with offsets."
-    lines = []
-    for r in records:
-        metadata = {k: v for k, v in r.metadata.items() if k != "domain"}
-        row = {
-            "id": r.id, "type": r.type, "domain": r.metadata.get("domain", ""), "title": r.title,
-            "content": r.content(text), "start": r.span.start, "end": r.span.end, "prefix": r.prefix,
-            "metadata": metadata,
-        }
-        lines.append(json.dumps(row, ensure_ascii=False) + "\n")
-    return "".join(lines)

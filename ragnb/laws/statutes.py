@@ -7,24 +7,23 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from unicodedata import numeric
 
-from ..documents.files import read_yaml_header
-from ..documents.forms import CLOSING, OPENING, plain_text, reading_form, spaced
+from ..documents.fields import field_text, front_matter, iso_date
+from ..documents.forms import CLOSING, OPENING, reading_form, spaced
 from ragnb.documents.headings import (
     article_headings, ArticleHeading, chapter_headings, CIRCLED, continues_line, find_contents, follows, LINE_LEAD,
     LINE_START, number_key, number_label, open_heading, stands_apart, visible_start
 )
-from ..documents.span import InputError, Span
+from ..documents.span import Span
 from ..documents.text import trim_span
 
 # %% auto #0
-__all__ = ['SUBITEM_LETTERS', 'EFFECTIVE_KEYS', 'Clause', 'parse_clauses', 'Article', 'Block', 'Statute', 'iso_date',
-           'field_text', 'front_matter', 'parse_statute']
+__all__ = ['SUBITEM_LETTERS', 'EFFECTIVE_KEYS', 'Clause', 'parse_clauses', 'Article', 'Block', 'Statute', 'parse_statute']
 
 # %% ../../nbs/84_laws/01_statutes.ipynb #4237ba99
 @dataclass(frozen=True)
@@ -266,37 +265,8 @@ def _parts(text: str, top: int = 0) -> list[_Part]:
         out.append(_Part(kind, start, end, key))
     return out
 
-# %% ../../nbs/84_laws/01_statutes.ipynb #d85ab602
-def iso_date(
-    text: str,  # May hold a date such as 2031. 3. 1., 2031-03-01 or 2031년 3월 1일
-) -> str:       # YYYY-MM-DD, or ""
-    "Read the first date of a text."
-    m = re.search(r"(\d{4})\s*[.\-년]\s*(\d{1,2})\s*[.\-월]\s*(\d{1,2})", plain_text(text))
-    return f"{int(m[1]):04}-{int(m[2]):02}-{int(m[3]):02}" if m else ""
-
-# %% ../../nbs/84_laws/01_statutes.ipynb #ebe9b7d5
+# %% ../../nbs/84_laws/01_statutes.ipynb #3afa2724
 EFFECTIVE_KEYS = ("effective", "effective_date", "enforcement_date", "시행일", "시행일자")  # Of metadata; the first counts
-_TOP_LINE = re.compile(r"^(?![\s#-])([^:\n]+):[ \t]+(\S.*)$", re.M)
-
-
-def field_text(
-    fields: Mapping[str, Any],   # Metadata, or a row
-    *names: str,                 # The first that has a value counts
-) -> str:                        # "" without one
-    "Get a field as text; the items of a list are joined by commas."
-    value = next((fields[name] for name in names if fields.get(name)), "")
-    return ", ".join(map(str, value)) if isinstance(value, (list, tuple)) else str(value)
-
-
-def front_matter(text: str) -> dict[str, str]:  # Empty when there is none
-    "Read the fields between two lines of dashes at the start of a text; nested fields are left out."
-    text = plain_text(text).lstrip()
-    try:
-        fields = read_yaml_header(text)[0]
-    except InputError:
-        lines = _TOP_LINE.findall(text[:text.index("\n---", 3)])
-        fields = {name.strip(): value.strip().strip("'\"") for name, value in lines}
-    return {name: value for name in fields if (value := field_text(fields, name))}
 
 # %% ../../nbs/84_laws/01_statutes.ipynb #317fd818
 _LAW_NO = re.compile(r"(?:법률|대통령령|총리령|[가-힣]{2,8}부령|조례|규칙|훈령|고시)\s*제\s*[\d\-]+\s*호")

@@ -26,7 +26,7 @@ __all__ = ['DEFAULT_OLLAMA_MODEL', 'NgramEmbedding', 'token_limit', 'open_onnx',
            'resolve_embedding', 'describe_embedding', 'embedding_differences', 'save_embedding', 'load_embedding']
 
 # %% ../../nbs/10_models/01_embedding.ipynb #e185949e
-from ..machinery.plugins import make_plugin, plugin_spec, told_plugins
+from ..machinery.registry import make_part, plugin_spec, told_plugins
 from ..documents.span import IndexMismatchError, InputError, install_command, optional, RagnbError
 from ..machinery.values import complaint
 from .llm import openai_like
@@ -448,7 +448,7 @@ def resolve_embedding(
             return _openai_like(rest, base_url, **options)
         if kind == "onnx" and rest:
             return OnnxEmbedding(folder=rest, **options)
-        if (made := make_plugin("embedding", spec, base_url=base_url)) is not None:
+        if (made := make_part("embedding", spec, base_url=base_url)) is not None:
             return made
     except InputError:
         raise
@@ -546,7 +546,7 @@ def load_embedding(
         spec = f"{kind}:{rest[kind]}".removesuffix(":")
         made = resolve_embedding(spec, base_url or where.get("base_url"), **given)
     elif made is None:
-        made = make_plugin("embedding", where["plugin"], base_url=base_url) if where.get("plugin") else None
+        made = make_part("embedding", where["plugin"], base_url=base_url) if where.get("plugin") else None
         if made is None:
             own = f"your own {record.get('name')!r} ({parameters})"
             raise IndexMismatchError(f"the index was made with {own}: give it to Index.open(folder, embedding)")

@@ -6,14 +6,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Iterator
+import time
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import contextmanager
 from contextvars import ContextVar, Token
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 # %% auto #0
-__all__ = ['T', 'VERDICT_TOKENS', 'QUERY_TOKENS', 'TEXT_TOKENS', 'THOUGHT_MARK', 'ModelCall', 'this_call', 'PromptCutError',
-           'refused_prompt', 'estimate_tokens']
+__all__ = ['T', 'VERDICT_TOKENS', 'QUERY_TOKENS', 'TEXT_TOKENS', 'SCHEMA_REFUSED', 'THOUGHT_MARK', 'ModelCall', 'this_call',
+           'model_calls', 'StepCost', 'step_costs', 'PromptCutError', 'refused_prompt', 'estimate_tokens']
 
 # %% ../../nbs/10_models/06_limits.ipynb #49c40283
 from ..documents.span import RagnbError
@@ -23,21 +25,45 @@ T = TypeVar("T")
 VERDICT_TOKENS: int = 64   # Of a route, a grade, a verdict
 QUERY_TOKENS: int = 100    # Of a question that is written again
 TEXT_TOKENS: int = 200     # Of a plan, a context, a summary
+SCHEMA_REFUSED: tuple[int, ...] = (400, 422, 500, 501)   # Status codes with which servers refuse a schema
 
 
 @dataclass
 class ModelCall:
     "Limit what a model writes in a `with` block, and learn whether the text ended at the limit."
     tokens: int | None = None    # None: an answer; the model's own limit applies
+    step: str = "answer"         # Name of the step, under which its cost is counted
+    schema: dict[str, Any] | None = None   # JSON schema of the reply; None for any text
+    schema_refused: bool = False           # The server refused it, so the request went again without
     by_length: bool = False      # The text ended at its limit, so it is not complete
-    _tokens: list[Token[ModelCall | None]] = field(default_factory=list, repr=False)
+    seconds: float = field(default=0.0, compare=False)   # Inside the block
+    tokens_in: int = 0           # Of the prompt, as the server counts, or estimated
+    tokens_out: int = 0          # Of the reply
+    _tokens: list[Token[ModelCall | None]] = field(default_factory=list, repr=False, compare=False)
+    _begun: float = field(default=0.0, repr=False, compare=False)
 
     def __enter__(self) -> ModelCall:
+        calls = _CALLS.get()
+        if calls is not None and not any(call is self for call in calls):
+            calls.append(self)
         self._tokens.append(_CALL.set(self))
+        self._begun = time.monotonic()
         return self
 
     def __exit__(self, *error: object) -> None:
+        self.seconds += time.monotonic() - self._begun
         _CALL.reset(self._tokens.pop())
+
+    def estimate(
+        self,
+        prompt: str,
+        reply: object,   # Its text, an exception, or anything else
+    ) -> None:
+        "Estimate the tokens if the server did not count them."
+        if not self.tokens_in:
+            self.tokens_in = estimate_tokens(prompt)
+        if not self.tokens_out and not isinstance(reply, BaseException):
+            self.tokens_out = estimate_tokens(str(reply))
 
     def pieces(self, stream: Iterator[T]) -> Iterator[T]:
         "Yield the pieces of a stream; only reading them is in the block, not what the reader does between two of them."
@@ -61,11 +87,49 @@ class ModelCall:
 
 
 _CALL: ContextVar[ModelCall | None] = ContextVar("model call", default=None)
+_CALLS: ContextVar[list[ModelCall] | None] = ContextVar("model calls", default=None)
 
 
 def this_call() -> ModelCall:   # Outside every block: an answer
     "Return the call whose block this is."
     return _CALL.get() or ModelCall()
+
+# %% ../../nbs/10_models/06_limits.ipynb #2ce8fccc
+@contextmanager
+def model_calls() -> Iterator[list[ModelCall]]:   # Filled inside the block, in order
+    "Collect the calls of a block; a block inside another one collects its own."
+    calls: list[ModelCall] = []
+    token = _CALLS.set(calls)
+    try:
+        yield calls
+    finally:
+        _CALLS.reset(token)
+
+# %% ../../nbs/10_models/06_limits.ipynb #5f4fda10
+@dataclass(frozen=True)
+class StepCost:
+    "What the calls of one step cost."
+    step: str
+    calls: int = 0
+    seconds: float = 0.0   # Of the model
+    tokens_in: int = 0     # Of the prompts, as the server counts, or estimated
+    tokens_out: int = 0    # Of the replies
+
+
+def step_costs(
+    calls: Sequence[ModelCall],
+) -> list[StepCost]:   # One for each step, in the order of their first calls
+    "Add up calls by step."
+    by_step: dict[str, list[ModelCall]] = {}
+    for call in calls:
+        by_step.setdefault(call.step, []).append(call)
+    costs = []
+    for step, own in by_step.items():
+        seconds = round(sum(call.seconds for call in own), 3)
+        read = sum(call.tokens_in for call in own)
+        written = sum(call.tokens_out for call in own)
+        costs.append(StepCost(step, len(own), seconds, read, written))
+    return costs
 
 # %% ../../nbs/10_models/06_limits.ipynb #8a08e256
 class PromptCutError(RagnbError):

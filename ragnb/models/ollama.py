@@ -36,7 +36,7 @@ from ..machinery.arguments import KnownArguments
 from ..machinery.servers import HidesKeys, rebuild, ServerAddress
 from ..documents.span import IndexMismatchError, InputError, RagnbError
 from ragnb.models.limits import (
-    estimate_tokens, ModelCall, PromptCutError, refused_prompt, this_call, THOUGHT_MARK
+    estimate_tokens, ModelCall, PromptCutError, refused_prompt, SCHEMA_REFUSED, this_call, THOUGHT_MARK
 )
 from ragnb.models.replies import (
     LimitedAsyncClient, MOST_VECTOR_BYTES, ReplyError, until, waited, waited_pieces
@@ -230,6 +230,8 @@ class _Request:
         if "thinking" in able and not isinstance(thinking, str):    # a model with levels always thinks
             self.body["think"] = False
         self.options |= {"num_predict": self.limit * (4 if thinks else 1), "temperature": 0}
+        if call.schema and llm._takes_schema:
+            self.body["format"] = call.schema
 
     async def reply(self) -> Any:
         "Return the whole reply, checked."
@@ -238,9 +240,15 @@ class _Request:
             reply, _ = await self.sent()
         if self.thought_instead([reply]):
             reply, _ = await self.sent()
-        self.call.by_length |= reply.get("done_reason") == "length"
+        self.ended(reply)
         _check_answer(self.llm.model, self.options["num_ctx"], [reply], cut)
         return reply
+
+    def ended(self, last: Any) -> None:
+        "Record in the call how a reply ended, and what it cost."
+        self.call.by_length |= last.get("done_reason") == "length"
+        self.call.tokens_in += last.get("prompt_eval_count") or 0
+        self.call.tokens_out += last.get("eval_count") or 0
 
     async def stream(self) -> AsyncGenerator[Any, None]:
         "Return the pieces of a reply; the first one has arrived."
@@ -252,7 +260,7 @@ class _Request:
         with self.llm._server.telling():
             while piece is not None:
                 pieces.append(piece)
-                self.call.by_length |= piece.get("done_reason") == "length"
+                self.ended(piece)
                 yield piece
                 piece = await anext(others, None)
         self.thought_instead(pieces)
@@ -263,13 +271,20 @@ class _Request:
         while True:
             try:
                 reply = await self.llm._server.client.chat(**self.body)
+                self.llm._takes_schema &= not self.call.schema_refused
                 if not self.body.get("stream"):
                     return reply, None
                 if (first := await anext(reply, None)) is None:     # every Ollama server sends one
                     raise NotOllamaError("an empty stream")
                 return first, reply
             except ResponseError as error:
-                if (refused := refused_prompt(str(error.error))) is None:
+                refused = refused_prompt(str(error.error))
+                has_schema = self.call.schema and self.body.get("format") == self.call.schema
+                if refused is None and has_schema and error.status_code in SCHEMA_REFUSED:
+                    self.body["format"] = None
+                    self.call.schema_refused = True
+                    continue
+                if refused is None:
                     raise
                 tokens, window = refused
                 self.count(tokens)
@@ -339,6 +354,8 @@ class Ollama(HidesKeys, KnownArguments, StockOllama):
     _window: int = PrivateAttr(default=0)      # The largest window so far
     _rate: float = PrivateAttr(default=1.0)    # Actual tokens per estimated token
     _aloud: bool = PrivateAttr(default=False)  # The model thinks although it was told not to
+    _takes_schema: bool = PrivateAttr(default=True)   # False after the server refused one
+    sends_schema: ClassVar[bool] = True   # The schema of a `ModelCall` goes with its request
 
     def __init__(self, model: str, base_url: str | None = None, request_timeout: float = 600, **fields: Any) -> None:
         super().__init__(model=model, base_url=ollama_url(base_url), request_timeout=request_timeout, **fields)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import AsyncIterator, Iterator, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 from llama_index.core.bridge.pydantic import BaseModel, Field, PrivateAttr
 from llama_index.core.llms import ChatMessage, ChatResponse
@@ -17,7 +17,9 @@ __all__ = ['OpenAILimits']
 
 # %% ../../nbs/10_models/12_openai_like.ipynb #0f804e3b
 from ..documents.span import InputError
-from .limits import estimate_tokens, ModelCall, PromptCutError, refused_prompt, this_call
+from ragnb.models.limits import (
+    estimate_tokens, ModelCall, PromptCutError, refused_prompt, SCHEMA_REFUSED, this_call
+)
 from .replies import until
 
 # %% ../../nbs/10_models/12_openai_like.ipynb #ff51ef49
@@ -32,6 +34,8 @@ class OpenAILimits(BaseModel):
     thinking: bool | None = None
     _window: int | None = PrivateAttr(default=None)    # As the server says; 0: it does not say
     _rate: float = PrivateAttr(default=1.0)            # Actual tokens per estimated token
+    _takes_schema: bool = PrivateAttr(default=True)    # False after the server refused one
+    sends_schema: ClassVar[bool] = True                # The schema of a `ModelCall` goes with its request
 
     def model_post_init(self, context: Any) -> None:
         "Let LlamaIndex's class go on."
@@ -47,6 +51,9 @@ class OpenAILimits(BaseModel):
             sent.setdefault(limit, self.answer_tokens or 1024 * (1 if self.thinking is False else 4))
         if limit in kwargs:       # what is left of the window
             sent[limit] = min(kwargs[limit], sent[limit])
+        if call.schema and self._takes_schema and not call.schema_refused:
+            named = {"name": call.step, "schema": call.schema, "strict": True}
+            sent["response_format"] = {"type": "json_schema", "json_schema": named}
         if told:
             template = {"enable_thinking": bool(self.thinking) and call.tokens is None}
             body = sent.get("extra_body") or {}
@@ -81,8 +88,15 @@ class OpenAILimits(BaseModel):
         return int(estimate_tokens(text) * self._rate) + 1
 
     def _left(self, messages: Sequence[ChatMessage], error: Exception) -> dict[str, int]:
-        "Return what a refused request leaves for the answer; `PromptCutError` if the prompt does not fit."
-        refused = refused_prompt(str(error)) if getattr(error, "status_code", 0) == 400 else None
+        """Return what a refused request leaves for the answer, with which it goes again.
+
+        `PromptCutError` if the prompt does not fit; the error itself if neither the prompt nor the schema was refused.
+        """
+        call, status = this_call(), getattr(error, "status_code", 0)
+        refused = refused_prompt(str(error)) if status == 400 else None
+        if refused is None and call.schema and self._takes_schema and status in SCHEMA_REFUSED:
+            call.schema_refused = True
+            return {}
         if refused is None:
             raise error
         tokens, window = refused
@@ -105,14 +119,14 @@ class OpenAILimits(BaseModel):
             reply = super()._chat(messages, **kwargs)
         except Exception as error:
             reply = super()._chat(messages, **kwargs, **self._left(messages, error))
-        return _ended(this_call(), reply)
+        return self._ended(this_call(), reply)
 
     async def _achat(self, messages: Sequence[ChatMessage], **kwargs: Any) -> ChatResponse:
         try:
             reply = await super()._achat(messages, **kwargs)
         except Exception as error:
             reply = await super()._achat(messages, **kwargs, **self._left(messages, error))
-        return _ended(this_call(), reply)
+        return self._ended(this_call(), reply)
 
     def _stream_chat(self, messages: Sequence[ChatMessage], **kwargs: Any) -> Iterator[ChatResponse]:
         call = this_call()
@@ -123,9 +137,9 @@ class OpenAILimits(BaseModel):
             pieces = super()._stream_chat(messages, **kwargs, **self._left(messages, error))
             first = next(pieces, None)
         if first is not None:
-            yield _ended(call, first)
+            yield self._ended(call, first)
         for piece in pieces:
-            yield _ended(call, piece)
+            yield self._ended(call, piece)
 
     async def _astream_chat(self, messages: Sequence[ChatMessage], **kwargs: Any) -> AsyncIterator[ChatResponse]:
         return self._apieces(messages, kwargs)
@@ -139,13 +153,16 @@ class OpenAILimits(BaseModel):
             pieces = await super()._astream_chat(messages, **kwargs, **self._left(messages, error))
             first = await anext(pieces, None)
         if first is not None:
-            yield _ended(call, first)
+            yield self._ended(call, first)
         async for piece in pieces:
-            yield _ended(call, piece)
+            yield self._ended(call, piece)
 
-
-def _ended(call: ModelCall, reply: ChatResponse) -> ChatResponse:
-    "Record in a call whether a reply, or a piece of one, ended by length."
-    choices = getattr(reply.raw, "choices", None) or []
-    call.by_length |= any(choice.finish_reason == "length" for choice in choices)
-    return reply
+    def _ended(self, call: ModelCall, reply: ChatResponse) -> ChatResponse:
+        "Record in a call how a reply, or a piece of one, ended, and what it cost."
+        self._takes_schema &= not call.schema_refused
+        choices = getattr(reply.raw, "choices", None) or []
+        call.by_length |= any(choice.finish_reason == "length" for choice in choices)
+        if usage := getattr(reply.raw, "usage", None):
+            call.tokens_in += usage.prompt_tokens or 0
+            call.tokens_out += usage.completion_tokens or 0
+        return reply

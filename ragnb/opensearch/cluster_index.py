@@ -30,7 +30,7 @@ __all__ = ['Files', 'NOWHERE', 'write_files', 'read_files', 'remove_others', 'En
 # %% ../../nbs/89_opensearch/05_cluster_index.ipynb #e478cf20
 from ..chunking.parsers import CONTEXTS, describe_parser
 from ..machinery.atomic import LockedError
-from ..laws.catalogue import Catalogue, catalogue_of, catalogue_records
+from ..documents.kinds import Catalogue
 from ..machinery.servers import rebuild, ServerAddress
 from ..documents.span import InputError, RagnbError
 from ragnb.indexing.folder_index import (
@@ -136,7 +136,7 @@ def model_folder(
         yield Path(folder)
 
 # %% ../../nbs/89_opensearch/05_cluster_index.ipynb #6f5ebe85
-def _catalogue(store: ClusterStore, known: dict[int, Mapping[str, Any]]) -> Catalogue:
+def _catalogue(store: ClusterStore, known: dict[int, tuple[str, Any]]) -> Catalogue:
     "Read the catalogue of citations; known entries are not read again: their number is never reused."
     rows, entries = store.rows, {"term": {"kind": "e"}}
     with rows.snapshot() as view:
@@ -144,12 +144,11 @@ def _catalogue(store: ClusterStore, known: dict[int, Mapping[str, Any]]) -> Cata
         now = [row["doc"] for row in rows.scan(state.live(entries, {"term": {"facts": "holding"}}), ["doc"])]
         new = [n for n in now if n not in known]
         for at in range(0, len(new), 10_000):
-            for row in rows.scan(state.live(entries, {"terms": {"doc": new[at:at + 10_000]}}), ["doc", "data"], 1_000):
-                known[row["doc"]] = unpacked(base64.b64decode(row["data"]))
+            for row in rows.scan(state.live(entries, {"terms": {"doc": new[at:at + 10_000]}}), ["doc", "id", "data"], 1_000):
+                known[row["doc"]] = row["id"], unpacked(base64.b64decode(row["data"]))
     for n in known.keys() - set(now):
         del known[n]
-    told = state.told.get("catalogue") or {"aliases": {}, "cited_with": ""}
-    return catalogue_of(sorted(known.values(), key=lambda h: h["doc_id"]), **told)
+    return Catalogue.restored(dict(sorted(known.values())), state.told.get("catalogue") or {})
 
 # %% ../../nbs/89_opensearch/05_cluster_index.ipynb #879ef750
 def open_cluster(
@@ -322,11 +321,11 @@ class ClusterWriter(IndexWriter):
         lease: WriterLease,
         contexts: bytes,         # The model's contexts, as on the cluster
         folder: tempfile.TemporaryDirectory,    # Exists during the run
+        finished: bool,          # A complete state is committed: readers can open it
         fresh: bool = False,     # A new index without any rows yet
-        hidden: bool = False,    # No complete state is committed: no reader can open it
     ) -> None:
-        super().__init__(index, fresh, hidden)
-        self.lock, self.store, self.staged = lease, index.store, index.store.pending is not None
+        super().__init__(index, finished)
+        self.lock, self.store = lease, index.store
         self.store.deferred, self.store.check, self.store.rows.at_start = True, lease.check, None
         self._contexts, self._folder, self._moving = contexts, folder, False
         self.files: dict[str, Any] = dict(self.store.rows.look().state.told.get("files", {}))
@@ -334,15 +333,17 @@ class ClusterWriter(IndexWriter):
         if not fresh:
             index.manifest.documents = {i: json.loads(e.told) for i, e in self._held.items()}
 
-    def stage(self) -> None:
-        "Begin a change of the index."
-        self.store.begin(anew=self.fresh and not self.kept)
-        self.staged = True
+    @property
+    def changing(self) -> bool:  # type: ignore[override]
+        return self.store.pending is not None
+
+    def begin(self) -> None:
+        self.store.begin()
 
     def keep_model(self, model: BaseEmbedding) -> str:
         "Write an embedding and return its name; later rows go to a new index of rows."
         self.store.begin(anew=True)
-        self._moving = self.staged = True
+        self._moving = bool(self._held)     # until all rows are in the new index
         name = f"embedding-{self.store.begin().before.generation + 1}-{os.urandom(3).hex()}"
         with tempfile.TemporaryDirectory() as folder:
             save_embedding(model, folder)
@@ -350,8 +351,8 @@ class ClusterWriter(IndexWriter):
             self.files[name] = write_files(self.store.rows, name, contents)
         return name
 
-    def check_in(self) -> bool:
-        return not (self._moving and not self.fresh) and super().check_in()
+    def save(self) -> bool:
+        return not self._moving and super().save()
 
     def _commit(self, finished: bool) -> None:
         manifest, change, cited = self.index.manifest, self.store.begin(), self.index.catalogue
@@ -365,14 +366,16 @@ class ClusterWriter(IndexWriter):
             name = f"contexts-{os.urandom(6).hex()}"
             self.files[name], self._contexts = write_files(self.store.rows, name, {CONTEXTS: contexts}), contexts
         told = {"manifest": manifest.settings(), "finished": finished, "files": self.files,
-                "catalogue": {"aliases": cited.aliases, "cited_with": cited.cited_with}}
+                "catalogue": cited.state}
         change.totals["entries"] = len(self._held)
         self.store.commit(told)
         self._moving = False
+        if finished:
+            remove_others(self.store.rows, self.files)    # of killed runs and of earlier states
 
     def _write_entries(self, manifest: Manifest, catalogue: Catalogue) -> None:
         "Write the changed entries; write all entries to a new index of rows."
-        change, records, now, rows = self.store.begin(), catalogue_records(catalogue), {}, []
+        change, records, now, rows = self.store.begin(), catalogue.records(), {}, []
         for doc_id, told in manifest.documents.items():
             holding = base64.b64encode(packed(records[doc_id])).decode() if doc_id in records else ""
             now[doc_id] = Entry(0, json.dumps(told, ensure_ascii=False), holding)
@@ -392,30 +395,22 @@ class ClusterWriter(IndexWriter):
         self.store.write_rows(rows)
         self._held = now
 
-    def abandon(self) -> None:
-        "Undo an uncommitted change and remove its index of rows."
-        change, self.store.pending = self.store.pending, None
-        if change is not None and change.fresh:
-            with contextlib.suppress(Exception):     # the server is gone: the next writer removes it
-                self.store.rows.client.indices.delete(index=change.rows, ignore_unavailable=True)
-        if self.fresh and self.hidden and not self.kept:
-            with contextlib.suppress(Exception):
-                self.store.drop()
-
     def release(self) -> None:
-        "Release the lease; the index continues as a reader."
+        "Take back what is not committed, and release the lease; the index continues as a reader."
+        change, rows = self.store.pending, self.store.rows
         self.store.pending, self.store.deferred, self.store.check = None, False, lambda: None
-        self.store.rows.steady = False
+        rows.steady = False
+        with contextlib.suppress(Exception):     # the server is gone: the run's error is raised, and the next writer removes it
+            if change is not None and change.fresh:
+                rows.client.indices.delete(index=change.rows, ignore_unavailable=True)
+            if rows.look().state.generation:
+                _follow(self.index)
+            else:
+                self.store.drop()
         self.lock.release()
         self.index.folder = NOWHERE
         self._folder.cleanup()
-        with contextlib.suppress(RagnbError):     # the server is gone: the run's error is raised
-            if self.store.rows.look().state.generation:
-                _follow(self.index)
 
-    def tidy(self) -> None:
-        "Remove the files of killed runs and of earlier states."
-        remove_others(self.store.rows, self.files)
 
 # %% ../../nbs/89_opensearch/05_cluster_index.ipynb #20ae21df
 def open_writer(
@@ -457,9 +452,9 @@ def _begin(url: ServerAddress, store: ClusterStore, lease: WriterLease, temporar
     if state.generation and not force:
         find_lost(store)
         index = _opened(url, store, state, folder, asked)
-        return ClusterWriter(index, lease, contexts, temporary, hidden=not finished)
+        return ClusterWriter(index, lease, contexts, temporary, finished)
     made, model = made_anew(folder, asked)
     store.begin(anew=True)
     index = Index(folder, Manifest(describe_parser(made)), made, model, store, partial(_catalogue, store, {}))
     index.place, index.written = url, Catalogue()
-    return ClusterWriter(index, lease, contexts, temporary, fresh=True, hidden=not finished)
+    return ClusterWriter(index, lease, contexts, temporary, finished, fresh=True)

@@ -45,7 +45,7 @@ from ragnb.retrieval.unit_source import (
 from ..retrieval.unit_vectors import from_codes, node_vectors, to_codes, window_norms
 
 # %% ../../nbs/89_opensearch/04_cluster_store.ipynb #fbea184c
-FORMAT: int = 8   # Of rows; goes up when they are written in another way
+FORMAT: int = 9   # Of rows; goes up when they are written in another way
 _FIELDS: dict[str, dict[str, Any]] = {
     "kind": {"type": "keyword"}, "doc": {"type": "long"}, "pos": {"type": "long"}, "id": {"type": "keyword"},
     "facts": {"type": "keyword"}, "words": {"type": "keyword", "index": False},

@@ -9,7 +9,7 @@ from functools import partial
 import math
 import re
 from collections import Counter
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TYPE_CHECKING
 
@@ -17,14 +17,14 @@ if TYPE_CHECKING:
     from llama_index.core.llms import LLM
 
 # %% auto #0
-__all__ = ['STRONG', 'UNFINISHED', 'best_sentence', 'with_focus', 'Answer', 'strong_offsets', 'numbered_passages', 'ModelError',
-           'unfinished', 'written', 'awritten', 'AnswerStream']
+__all__ = ['STRONG', 'UNFINISHED', 'best_sentence', 'with_focus', 'Answer', 'strong_offsets', 'numbered_passages',
+           'sentence_facts', 'listed_sources', 'ModelError', 'completed', 'written', 'awritten', 'AnswerStream']
 
 # %% ../../nbs/80_pipeline/02_answer.ipynb #3a9de00b
 from ..machinery.arguments import checked
 from ..documents.forms import plain_text
 from ..machinery.markup import card, counted, one_line, short
-from ..machinery.messages import translated
+from ..machinery.messages import say, translated
 from ..documents.span import check_fields, Passage, RagnbError, Span, try_address, union
 from ..documents.text import sentence_spans, tokenizer, word_tokens_batch
 from ..models.limits import ModelCall
@@ -40,6 +40,7 @@ from ..context.compress import Compression
 from ..context.labels import place_label
 from ..context.source_marks import read_marks, SourceMark
 from ..context.sources import answer_refs, display_docs, DisplayDoc
+from .answer_sources import answer_notes, answer_sentences, AnswerSentence
 from .chance import chance_of
 
 # %% ../../nbs/80_pipeline/02_answer.ipynb #b9b486c0
@@ -116,6 +117,8 @@ class Answer:
         What the compressor left out of the passages, if there was one.
     unfinished : bool
         True if the model's text ended at the most that it may write, not where the model wanted to end.
+    searched : str
+        The question with the topic of the conversation, if it has none of its own; "" if the question was searched.
     """
     question: str
     text: str
@@ -125,9 +128,15 @@ class Answer:
     generated: bool = False
     compression: Compression | None = None
     unfinished: bool = False
+    searched: str = ""
 
     def __post_init__(self) -> None:
         check_fields(self)
+
+    @property
+    def asked(self) -> str:
+        "Return the question as it was searched."
+        return self.searched or self.question
 
     @property
     def passages(self) -> list[Passage]:
@@ -137,7 +146,7 @@ class Answer:
 
     @property
     def note(self) -> str:
-        "Return the note: words and articles in no document, a budget too small for any text, an unfinished answer."
+        "Return the note: words and articles in no document, a budget too small for any text, a doubtful answer."
         return self.context.note
 
     @property
@@ -150,6 +159,11 @@ class Answer:
         "Return the `[n]` in a model's answer, also those without a source; empty without a model."
         return read_marks(self.text, self.context) if self.generated else []
 
+    @property
+    def sentences(self) -> list[AnswerSentence]:
+        "Return the sentences of a model's answer with their sources, named or guessed; empty without a model."
+        return answer_sentences(self.text, self.context) if self.generated else []
+
     def sources(self, length: int = 500) -> list[dict[str, Any]]:
         """Return short sources to show with an answer, cut around the hit and at sentence ends.
 
@@ -161,14 +175,28 @@ class Answer:
         Returns
         -------
         list of dict
-            By number, best first: number, id, title, article, pages, text and more, as JSON values. The pages are
-            those of the sentence that fits the question best.
+            By number, best first: number, id, title, article, pages, section, text and more, as JSON values. `quote`
+            is the sentence to read first, with its place: that of the model's answer, else the one that fits the
+            question best. The pages are those of the quote. `use` is "named", "guessed" (see `sentences`) or "".
         """
+        sentences = self.sentences
+        by_likeness = sorted(sentences, key=lambda s: s.likeness)
+        quotes = {s.source: s.quote for s in by_likeness if s.source is not None and s.source in s.numbers}
+        named = {n for s in sentences if not s.is_guessed for n in s.numbers}
+        guessed = {n for s in sentences if s.is_guessed for n in s.numbers} - named
+
         def mark(part: Passage) -> Span | None:
-            found = best_sentence(self.question, [part])
+            found = best_sentence(self.asked, [part])
             return found and found[1]
 
-        return [ref.as_dict() for ref in answer_refs(self.context, length, mark)]
+        out = []
+        for ref in answer_refs(self.context, length, mark, quotes):
+            outline = self.expansion.outlines.get(ref.doc_id)
+            at = ref.quote.start if ref.quote else ref.start
+            above = [name for name, span in outline.sections if span.start <= at < span.end] if outline else []
+            use = "named" if ref.number in named else "guessed" if ref.number in guessed else ""
+            out.append(ref.as_dict() | {"section": above[-1] if above else "", "use": use})
+        return out
 
     def display(self, store: ChunkReader, page_window: int = 0, n_shown: int | None = 5) -> list[DisplayDoc]:
         """Return the whole pages to show below the answer, merged by document.
@@ -243,6 +271,30 @@ def numbered_passages(
         parts.append(f"{header}\n{table}" + "\n…\n".join(map(shown, group)))
     return "\n\n".join(parts)
 
+# %% ../../nbs/80_pipeline/02_answer.ipynb #269c2178
+def sentence_facts(answer: Answer) -> list[dict[str, Any]]:   # start, end, numbers, guessed
+    "Turn the sentences of an answer into JSON values."
+    return [{"start": s.span.start, "end": s.span.end, "numbers": list(s.numbers), "guessed": s.is_guessed}
+            for s in answer.sentences]
+
+
+def listed_sources(
+    answer: Answer,
+    numbers: Collection[int] | None = None,   # Only these; all when None
+) -> list[str]:    # Lines; a quote is a line of its own, indented
+    "List the sources of an answer for a reader, each with the sentence to look at."
+    lines = []
+    for source in answer.sources():
+        if numbers is not None and source["number"] not in numbers:
+            continue
+        heading = source["section"].rpartition(" > ")[2]
+        section = f" › {heading}" if heading and heading not in source["label"] else ""
+        guess = f" ({say('a guess: the answer does not name it')})" if source["use"] == "guessed" else ""
+        lines.append(f"[{source['number']}] {source['label']}{section}{guess}")
+        if source["quote"]:
+            lines.append(f"    “{shorten(source['quote']['text'], 200)}”")
+    return lines
+
 # %% ../../nbs/80_pipeline/02_answer.ipynb #75f7f979
 class ModelError(RagnbError, ConnectionError):
     """The model did not answer.
@@ -275,22 +327,29 @@ UNFINISHED: str = ("the answer is not complete: it ended at the most that the mo
                    "the end of its window (num_ctx)")
 
 
-def unfinished(
-    answer: Answer,
-) -> Answer:   # `unfinished` is true
-    "Note that the text of an answer ended by length."
-    note = Note("length", translated(UNFINISHED))
-    return replace(answer, unfinished=True, context=replace(answer.context, notes=(*answer.context.notes, note)))
+def completed(
+    answer: Answer,      # Complete except for the model's text
+    text: str,           # As the model wrote it, without thoughts
+    prompt: str,         # With {context_str} and {query_str}
+    by_length: bool,     # The text ended at the most that the model may write
+) -> Answer:             # With notes about its text
+    "Add a model's text to an answer, and note what is wrong with it."
+    notes = answer_notes(text, answer.context, answer.question, prompt)
+    if by_length:
+        notes.append(Note("length", translated(UNFINISHED)))
+    replaced = "absent" if any(note.kind == "unsupported" for note in notes) else ""     # that note says both
+    context = replace(answer.context, notes=(*(n for n in answer.context.notes if n.kind != replaced), *notes))
+    return replace(answer, text=text, generated=True, unfinished=by_length, context=context)
 
 
-def _answered(llm: object, said: str, answer: Answer, call: ModelCall) -> Answer:
+def _answered(llm: object, said: str, answer: Answer, call: ModelCall, prompt: str) -> Answer:
     "Add a model's text to an answer, without its thoughts; `ModelError` when nothing is left."
     text = strip_thinking(said)
+    call.estimate(answer.context.text, text)
     if not text:
         what = "it only thought (think=False or --no-think turns that off)" if said.strip() else "its text is empty"
         raise ModelError(f"the model {_name(llm)!r} did not answer: {what}", answer)
-    answer = replace(answer, text=said if text == said.strip() else text, generated=True)
-    return unfinished(answer) if call.by_length else answer
+    return completed(answer, said if text == said.strip() else text, prompt, call.by_length)
 
 # %% ../../nbs/80_pipeline/02_answer.ipynb #a1c048c0
 def written(
@@ -304,12 +363,12 @@ def written(
         return answer
     template = prompt_template(prompt)
     try:
-        ask = partial(llm.predict, template, context_str=answer.context.text, query_str=answer.question)
+        ask = partial(llm.predict, template, context_str=answer.context.text, query_str=answer.asked)
         with ModelCall() as call:
             text = within(timeout, ask)
     except Exception as error:
         raise _model_error(llm, error, answer) from error
-    return _answered(llm, text, answer, call)
+    return _answered(llm, text, answer, call, prompt)
 
 # %% ../../nbs/80_pipeline/02_answer.ipynb #16b8afbb
 async def awritten(
@@ -324,11 +383,11 @@ async def awritten(
     template = prompt_template(prompt)
     try:
         with ModelCall() as call:
-            ask = llm.apredict(template, context_str=answer.context.text, query_str=answer.question)
+            ask = llm.apredict(template, context_str=answer.context.text, query_str=answer.asked)
             text = await awithin(timeout, ask)
     except Exception as error:
         raise _model_error(llm, error, answer) from error
-    return _answered(llm, text, answer, call)
+    return _answered(llm, text, answer, call, prompt)
 
 # %% ../../nbs/80_pipeline/02_answer.ipynb #0694beba
 class AnswerStream:
@@ -351,7 +410,8 @@ class AnswerStream:
 
     @checked
     def __init__(self, answer: Answer, llm: Any, prompt: str) -> None:
-        self.answer, self._llm, self._call = answer, llm, ModelCall()
+        self.answer, self._llm, self._prompt = answer, llm, prompt
+        self._call = ModelCall()
         self._template, self._said, self._shown = prompt_template(prompt), "", ThoughtFilter()
 
     def __repr__(self) -> str:
@@ -359,7 +419,7 @@ class AnswerStream:
 
     @property
     def _values(self) -> dict[str, str]:
-        return {"context_str": self.answer.context.text, "query_str": self.answer.question}
+        return {"context_str": self.answer.context.text, "query_str": self.answer.asked}
 
     def _piece(self, piece: str) -> str:
         "Return the visible part of a piece."
@@ -368,7 +428,7 @@ class AnswerStream:
 
     def _end(self) -> str:
         "Complete the answer and return the last piece."
-        self.answer = _answered(self._llm, self._said, self.answer, self._call)
+        self.answer = _answered(self._llm, self._said, self.answer, self._call, self._prompt)
         return self._shown.feed("", last=True)
 
     def __iter__(self) -> Iterator[str]:

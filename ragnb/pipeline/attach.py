@@ -21,12 +21,12 @@ __all__ = ['ForeignRetriever', 'attach']
 # %% ../../nbs/80_pipeline/06_attach.ipynb #a77b0005
 from ..machinery.markup import one_line
 from ..machinery.messages import warn_caller
+from ..machinery.registry import opener
 from ..documents.span import InputError, RagnbError
 from ..models.embedding import resolve_embedding
 from ..models.llm import resolve_llm
 from ..models.threads import in_thread
 from ..storage.chroma import open_collection
-from ..opensearch.client import checked_name, cluster_place, open_client
 from ..storage.store import ChunkReader
 from ..retrieval.arguments import check_counts
 from ..retrieval.bm25 import Bm25Retriever
@@ -229,8 +229,7 @@ def attach(
     _check(top_k, fields)
     embed = _embedding(embed_model)
     if isinstance(made, str) and made.startswith(("opensearch://", "opensearchs://")):
-        place = cluster_place(made)
-        made = ForeignIndex(open_client(place), checked_name(made, place.name), fields, exclude=(vector,))
+        made = opener(made).foreign(made, fields, (vector,))
     if isinstance(made, ForeignIndex):
         own, store = embed and ForeignRetriever(made, top_k, embed, vector), ForeignStore(made, documents)
         found = _chosen(retriever, own, lambda: ForeignRetriever(made, top_k), top_k)

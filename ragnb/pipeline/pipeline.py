@@ -24,12 +24,11 @@ __all__ = ['CLOSE', 'fills', 'read_hits', 'with_earlier', 'is_earlier', 'close_d
            'marked', 'noted', 'for_window', 'Pipeline']
 
 # %% ../../nbs/80_pipeline/03_pipeline.ipynb #75241910
-from ..laws.catalogue import Catalogue
+from ..documents.kinds import Catalogue
 from ..documents.files import LOST
 from ..machinery.halves import replace_halves
 from ..machinery.markup import card
 from ..machinery.messages import for_question, say, translated
-from ..laws.provisions import missing_citations, touched_articles
 from ..documents.span import check_fields, InputError, Passage, Why
 from ..documents.text import article_tokens, tokenizer as tokenizer_of
 from ..models.llm import fallbacks, prompt_template, QA_PROMPT, resolve_llm
@@ -47,6 +46,7 @@ from ragnb.context.builders import (
 )
 from ..context.compress import Compressor
 from ..context.conversation import Conversation, sole_passages
+from ..context.follow_ups import searched_question
 from ..indexing.folder_index import asked_skipped, Index, read_folders
 from .answer import Answer, AnswerStream, awritten, numbered_passages, with_focus, written
 from .chance import absent_notes
@@ -183,12 +183,15 @@ def marked(
     catalogue: Catalogue,
 ) -> Passage:
     "Add what the catalogue knows of a passage: the articles that it touches, and an edition that is not in force."
-    known = replace(passage, articles=touched_articles(passage.doc_id, passage.span, catalogue))
+    known = replace(passage, articles=catalogue.touched(passage.doc_id, passage.span))
     mark = catalogue.edition(passage.doc_id)
     return with_edition(known, mark) if mark else known
 
 
 # %% ../../nbs/80_pipeline/03_pipeline.ipynb #2fb8c103
+_SHEET = re.compile(r"sheet (.{1,100}?): ")
+
+
 def _file_notes(question: str, passages: Sequence[Passage], store: ChunkReader, filtered: bool) -> list[Note]:
     "Note a file that the question names and that was not indexed; note what the texts of the passages' files lack."
     stores = getattr(store, "stores", {"": store}).values()
@@ -197,11 +200,19 @@ def _file_notes(question: str, passages: Sequence[Passage], store: ChunkReader, 
     named = [] if filtered else [file for folder in folders for file in asked_skipped(folder, question)]
     notes = [Note("skipped", say("{file} was not indexed: {reason}", file=file, reason=translated(reason)))
              for file, reason in named[:1]]
-    files = {passage.metadata.get("file_name", passage.doc_id) for passage in passages}
+    texts: dict[str, str] = {}
+    for passage in passages:
+        file = passage.metadata.get("file_name", passage.doc_id)
+        texts[file] = f"{texts.get(file, '')}\n{passage.prefix}\n{passage.text}"
     problems = [problem for roots in folders for folder in roots.values() for problem in folder.skipped]
-    lost = [problem for problem in problems if problem.kind == LOST and problem.where in files]
-    told = [(problem.where, translated(problem.what)) for problem in lost[:3]]
-    return notes + [Note("lost", say("{file} was not read whole: {told}", file=file, told=text)) for file, text in told]
+    lost: dict[str, list[str]] = {}
+    for problem in (p for p in problems if p.kind == LOST and p.where in texts):
+        sheet = _SHEET.match(problem.what)
+        if sheet is None or sheet[1] in texts[problem.where]:      # nothing of another sheet was read
+            lost.setdefault(problem.where, []).append(translated(problem.what))
+    told = [say("{file} was not read whole: {told}", file=file, told=", ".join(what)) for file, what in lost.items()]
+    more = [say("{n:,} more files were not read whole", n=len(told) - 2)] if len(told) > 3 else told[2:3]
+    return notes + ([Note("lost", "; ".join([*told[:2], *more]))] if told else [])
 
 
 def _with_notes(answer: Answer, notes: Sequence[Note]) -> Answer:
@@ -221,16 +232,17 @@ def noted(
     own = isinstance(store, FilteredStore)   # Notes never mention hidden documents
     filtered = own or any(isinstance(s, FilteredStore) for s in getattr(store, "stores", {}).values())
     held = index_words(retriever, store.matching() if own else None)
+    notes = [Note("searched", say("searched with the topic before: {text}", text=answer.searched))] if answer.searched else []
     ids, lost = [f"{p.doc_id} {' '.join(_ID_PARTS.findall(p.doc_id))}" for p in answer.passages], []
     texts = [f"{p.metadata.get('title', '')} {i} {p.prefix} {p.shown}" for i, p in zip(ids, answer.passages)]
-    cited = missing_citations(answer.question, catalogue, store.doc_ids() if filtered else None) if catalogue else []
+    cited = catalogue.missing(answer.question, store.doc_ids() if filtered else None) if catalogue else []
     for x in cited:     # addenda may be read as one text, a bare number in a text that is not a statute
         tokens = article_tokens(x.text) if x.kind == "article" and held else []
         is_known = bool(tokens) and all(t in held.counts for t in tokens)
         if not (any(x.text in t for t in texts) if x.kind == "addenda" else is_known):
             lost.append(x)
     told = say("no document contains {citations}", citations=", ".join(x.text for x in lost))
-    notes = [Note("citation", told)] if lost else []
+    notes += [Note("citation", told)] if lost else []
     if held:
         by_name = bool(lost) or any(why.is_by_name for p in answer.passages for why in p.why.values())
         notes += missing_words(answer.question, held, texts, by_name or not texts, filtered).notes
@@ -265,12 +277,12 @@ def for_window(
         room = llm.prompt_room
     except Exception:  # no server: the call of the model will fail
         return answer
-    room -= llm.count_tokens(for_question(prompt, answer.question) + answer.question)
+    room -= llm.count_tokens(for_question(prompt, answer.question) + answer.asked)
 
     def fits(text: str) -> float:
         return max(0.02, room / llm.count_tokens(text))
     context = answer.context
-    short = _shorter(context, answer.passages, answer.question, builder, fits, not answer.expansion.fitted)
+    short = _shorter(context, answer.passages, answer.asked, builder, fits, not answer.expansion.fitted)
     if short is context:
         return answer
     unit = say("characters") if context.tokenizer == "characters" else f"{say('tokens')} ({context.tokenizer})"
@@ -286,11 +298,12 @@ def _given(**settings: object) -> dict[str, Any]:
     return {name: value for name, value in settings.items() if value is not None}
 
 # %% ../../nbs/80_pipeline/03_pipeline.ipynb #81f974a7
-def _laid_out(pipeline: Pipeline, question: str, found: Hits, history: Conversation | None) -> Answer:
+def _laid_out(pipeline: Pipeline, question: str, found: Hits, history: Conversation | None, searched: str) -> Answer:
     "Expand, mark editions and articles, add the turn before, compress, and lay out."
     question = replace_halves(question)
-    builder = pipeline.builder.layout(question)
-    expansion, compression = read_hits(pipeline.expander, found, question, builder), None
+    asked = searched or question
+    builder = pipeline.builder.layout(asked)
+    expansion, compression = read_hits(pipeline.expander, found, asked, builder), None
     earlier = history.passages(pipeline.expander.store).passages if history else ()
     if pipeline.catalogue:
         expansion = replace(expansion, passages=[marked(p, pipeline.catalogue) for p in expansion.passages])
@@ -299,12 +312,13 @@ def _laid_out(pipeline: Pipeline, question: str, found: Hits, history: Conversat
     if earlier:
         passages = with_earlier(passages, earlier, builder, pipeline.history_share)
     if pipeline.compressor:
-        compression = pipeline.compressor(passages, question, expansion.outlines)
+        compression = pipeline.compressor(passages, asked, expansion.outlines)
         passages = compression.passages
     if pipeline.document_share:
-        passages = within_share(passages, builder, pipeline.document_share, question)
-    kept = passages if expansion.fitted else with_focus(question, passages, builder)
-    answer = Answer(question, "", builder.build(kept, question), expansion, found, compression=compression)
+        passages = within_share(passages, builder, pipeline.document_share, asked)
+    kept = passages if expansion.fitted else with_focus(asked, passages, builder)
+    answer = Answer(question, "", builder.build(kept, asked), expansion, found, compression=compression,
+                    searched=searched)
     return replace(answer, text=numbered_passages(answer.passages))
 
 
@@ -314,7 +328,8 @@ def _told(pipeline: Pipeline, question: str, history: Conversation | None) -> An
 
     def told() -> Answer:
         with fallbacks() as texts:
-            answer = warned(pipeline.read(question, pipeline.find(question), history), store)
+            searched = pipeline.searched(question, history) if history else ""
+            answer = warned(pipeline.read(question, pipeline.find(searched or question), history, searched), store)
         answer = noted(answer, pipeline.retriever, store, pipeline.catalogue)
         answer = _with_notes(answer, [Note("model", text) for text in texts])
         return for_window(answer, pipeline.llm, pipeline.builder, pipeline.prompt) if pipeline.llm else answer
@@ -521,10 +536,30 @@ class Pipeline(_Shown):
         found = find_hits(self.retriever, bundle := question_bundle(question))
         if self.reranker is not None:
             found = found.reranked(self.reranker.postprocess_nodes(found.hits, query_bundle=bundle))
-        dated = self.catalogue if self.catalogue and self.catalogue.index.as_of else None
+        dated = self.catalogue if self.catalogue and self.catalogue.as_of else None
         return found.documents_last({i for i in found.doc_ids if dated.edition(i)}) if dated else found
 
-    def read(self, question: str, found: Hits, history: Conversation | None = None) -> Answer:
+    def searched(self, question: str, history: Conversation) -> str:
+        """Complete a follow-up question that has no topic of its own, without a model.
+
+        Parameters
+        ----------
+        question : str
+            `InputError` if it is empty.
+        history : Conversation
+            Its last questions.
+
+        Returns
+        -------
+        str
+            To be searched in place of the question; "" if the question has its own topic.
+        """
+        question, store = check_question(question), self.expander.store
+        words = index_words(self.retriever, store.matching() if isinstance(store, FilteredStore) else None)
+        found = searched_question(question, [turn.question for turn in history.turns], words)
+        return "" if found == question else found
+
+    def read(self, question: str, found: Hits, history: Conversation | None = None, searched: str = "") -> Answer:
         """Read around the hits and lay out the context, without notes and model.
 
         Parameters
@@ -535,13 +570,15 @@ class Pipeline(_Shown):
             From `find`; pipelines with other budgets may share it.
         history : Conversation, optional
             The passages of its last turn are added.
+        searched : str
+            What was searched in place of the question, from `searched`.
 
         Returns
         -------
         Answer
             With the numbered passages as its text.
         """
-        return _laid_out(self, question, found, history)
+        return _laid_out(self, question, found, history, searched)
 
     def ask(self, question: str, history: Conversation | None = None) -> Answer:
         """Answer a question, with the model if there is one.
@@ -551,7 +588,8 @@ class Pipeline(_Shown):
         question : str
             `InputError` if it is empty.
         history : Conversation, optional
-            The passages of its last turn are added, without a search. This turn is not added to it.
+            The passages of its last turn are added, without a search. A question without a topic of its own is searched
+            with the topic of the conversation. This turn is not added to it.
 
         Raises
         ------

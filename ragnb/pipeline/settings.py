@@ -19,7 +19,7 @@ __all__ = ['SETTINGS', 'SettingsKey', 'check_settings', 'load_settings', 'write_
 
 # %% ../../nbs/80_pipeline/05_settings.ipynb #f20d35c9
 from ..machinery.atomic import check_own, write_atomically
-from ..laws.catalogue import Catalogue
+from ..documents.kinds import Catalogue
 from ..machinery.markup import visible
 from ..documents.span import InputError
 from ..machinery.values import complaint

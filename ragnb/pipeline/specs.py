@@ -20,13 +20,12 @@ __all__ = ['RETRIEVERS', 'PLANS', 'OF_HITS', 'RetrieverSpec', 'parse_retriever',
 
 # %% ../../nbs/80_pipeline/01_specs.ipynb #a22b497d
 from ..machinery.markup import one_line
-from ..machinery.plugins import has_plugin, make_plugin, told_plugins
-from ..laws.provisions import asked_documents, cited_spans, look_up_question
+from ..machinery.registry import find_part, make_part, told_plugins
 from ..documents.span import Address, InputError, Span, stitch
 from ..models.llm import resolve_llm
 from ..storage.filters import Where
 from ..retrieval.arguments import filtered_retriever
-from ..retrieval.by_name import ByNameRetriever
+from ..retrieval.by_name import asked_documents, ByNameRetriever
 from ..retrieval.hierarchical import build_tree, HierarchicalRetriever
 from ..retrieval.hybrid import FUSIONS, HybridRetriever, VectorRetriever, WordRetriever
 from ..retrieval.multiscale import MultiScaleRetriever
@@ -70,7 +69,7 @@ def parse_retriever(
     if sum(word in PLANS for word in spec.split(":")) > 1:
         raise InputError(f"one plan at a time, got {spec!r}")
     match = _GRAMMAR.fullmatch(spec)
-    if match is None and has_plugin("retriever", spec):
+    if match is None and find_part("retriever", spec.partition(":")[0]):
         return RetrieverSpec("plugin")
     if match is None or not spec:
         plans = " or ".join(f"{plan}:" for plan in PLANS)
@@ -95,10 +94,11 @@ def _multiscale(index: Index, top_k: int, cut: float | None = None, lookup: bool
     "Create a multi-scale retriever over the units of an index."
     if not index.has_units:
         raise InputError("multi-scale retrieval needs an index of units: make it with `--split units`")
-    leads = (lambda text: [*look_up_question(text, index.catalogue), *asked_documents(text, index.catalogue)])
-    follow = (lambda *place: cited_spans(*place, catalogue=index.catalogue)) if len(index.catalogue) else None
+    leads = (lambda text: [*index.catalogue.named(text), *asked_documents(text, index.catalogue)])
+    follow = (lambda *place: index.catalogue.cited(*place)) if len(index.catalogue) else None
     return MultiScaleRetriever(index.multiscale, index.store, index.embed_model,
-                               top_k=top_k, leads=leads if lookup else None, follow=follow if lookup else None, cut=cut)
+                               top_k=top_k, leads=leads if lookup else None, follow=follow if lookup else None, cut=cut,
+                               scale=index.manifest.cosine_scale)
 
 # %% ../../nbs/80_pipeline/01_specs.ipynb #8ca5b6f4
 def _hierarchical(kind: str, index: Index, top_k: int) -> HierarchicalRetriever:
@@ -125,10 +125,10 @@ def _hierarchical(kind: str, index: Index, top_k: int) -> HierarchicalRetriever:
 # %% ../../nbs/80_pipeline/01_specs.ipynb #8bf5a88a
 def _by_name(retriever: BaseRetriever, index: Index) -> BaseRetriever:
     "Wrap a retriever to put first what a question names, if the index has named texts."
-    if isinstance(retriever, MultiScaleRetriever) or not any(h.spans for h in index.catalogue.holdings.values()):
+    if isinstance(retriever, MultiScaleRetriever) or not index.catalogue.has_parts:
         return retriever
-    return ByNameRetriever(retriever, index.store, lambda text: look_up_question(text, catalogue=index.catalogue),
-                           follow=lambda *place: cited_spans(*place, catalogue=index.catalogue))
+    return ByNameRetriever(retriever, index.store, lambda text: index.catalogue.named(text),
+                           follow=lambda *place: index.catalogue.cited(*place))
 
 # %% ../../nbs/80_pipeline/01_specs.ipynb #3fea39b2
 def resolve_retriever(
@@ -152,7 +152,7 @@ def resolve_retriever(
         raise InputError(f"cut goes with multi-scale retrieval, got cut={cut} and {spec!r}")
     kind = replace(read, kind="hybrid") if read.kind == "auto" else read
     if read.kind == "plugin":
-        retriever = make_plugin("retriever", spec, index=index, top_k=top_k, llm=llm)
+        retriever = make_part("retriever", spec, index=index, top_k=top_k, llm=llm)
     elif over_units:
         retriever = _multiscale(index, top_k, cut, lookup)
     else:

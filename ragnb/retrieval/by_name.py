@@ -6,16 +6,20 @@
 from __future__ import annotations
 
 import copy
+import re
 from collections.abc import Callable, Sequence
+from itertools import chain
 
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 
 # %% auto #0
-__all__ = ['lead_by_name', 'ByNameRetriever']
+__all__ = ['lead_by_name', 'ByNameRetriever', 'asked_documents']
 
 # %% ../../nbs/40_retrieval/14_by_name.ipynb #2ea6fdd7
 from ..machinery.markup import one_line
+from ..documents.forms import plain_text
+from ..documents.kinds import ANYWHERE, Catalogue
 from ..documents.span import Address, needed, SEARCHED, Span, Why
 from ..storage.filtered import filtered_store
 from ..storage.store import ChunkReader
@@ -80,7 +84,7 @@ class ByNameRetriever(HitsRetriever):
     store : ChunkReader
         Holds the chunks and outlines; read at most twice for a question that names something, else not at all.
     leads : callable
-        Question -> (document id, span, …) of the places that it names, see `look_up_question`.
+        Question -> (document id, span, …) of the places that it names, see `Catalogue.named`.
     follow : callable, optional
         (Document id, span) of the first place -> (document id, span, label) of what it cites, put behind it.
     most : int
@@ -130,3 +134,19 @@ class ByNameRetriever(HitsRetriever):
         named = self.leads(check_question(bundle.query_str))
         found = find_hits(own, bundle)
         return lead_by_name(found, named, self.store, self.most, self.follow)
+
+# %% ../../nbs/40_retrieval/14_by_name.ipynb #2d4a79b0
+_LONGEST_QUESTION = 4_000  # Characters that are looked at; a longer one is no question
+_ID = re.compile(r"(?<![A-Za-z0-9])(?:\d{2,4}(?![년조항호장])[가-힣]{1,2}\d{3,}"                     # 2019다12345
+                 r"|[A-Za-z][A-Za-z0-9]*(?:[-_.:/][A-Za-z0-9]+)*)")
+
+
+def asked_documents(
+    question: str,
+    catalogue: Catalogue,
+) -> list[tuple[str, Span]]:    # (what may be the id of a document, all of it), in the order asked
+    "Find what may be ids of documents in a question."
+    found = _ID.findall(plain_text(question[:_LONGEST_QUESTION]))
+    ids = [i for i in found if len(i) > 3 and any(map(str.isdigit, i))]    # Q1 may be a quarter
+    rows = [i not in catalogue and catalogue.family(i) or (i, i.upper(), i.lower()) for i in ids]
+    return [(doc_id, Span(0, ANYWHERE)) for doc_id in dict.fromkeys(chain.from_iterable(rows))]

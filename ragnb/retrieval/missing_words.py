@@ -19,17 +19,18 @@ import numpy as np
 
 # %% auto #0
 __all__ = ['CODED', 'QUESTION_WORDS', 'SMALL', 'codes_in', 'content_words', 'code_forms', 'without_asking', 'query_terms',
-           'code_terms', 'spelled_alike', 'IndexWords', 'index_words', 'Note', 'QuestionWords', 'missing_words',
-           'code_match', 'readable_question', 'words_as_written', 'question_for', 'Common', 'common_words']
+           'code_terms', 'names_in', 'spelled_alike', 'IndexWords', 'index_words', 'Note', 'QuestionWords',
+           'missing_words', 'code_match', 'readable_question', 'words_as_written', 'question_for', 'Common',
+           'common_words']
 
 # %% ../../nbs/40_retrieval/16_missing_words.ipynb #28e7d990
-from ..documents.forms import plain_text
+from ..documents.one_token import search_form, values_in
 from ..machinery.messages import say
 from ..documents.span import SEARCHED
 from ..documents.text import load_kiwi, word_tokens, word_tokens_batch
 from ..storage.filtered import FilteredStore
 from .scoring import steps_to
-from .unit_source import Units, UnitSource
+from .unit_source import SHIFT, Units, UnitSource
 
 # %% ../../nbs/40_retrieval/16_missing_words.ipynb #07281c8e
 _FUNCTION = frozenset((
@@ -79,7 +80,7 @@ def content_words(
     question: str,
 ) -> list[str]:  # As they are written, Korean ones without endings; each once
     "Find the words of content: no question words, particles or function words."
-    question = _MEANING.sub(" ", plain_text(question))
+    question = _MEANING.sub(" ", search_form(question))
     if not _HANGUL.search(question):
         found = [m[0] for m in _LATIN.finditer(question) if re.split("['’]", m[0].lower())[0] not in _FUNCTION]
         words = [word for word in found if len(word) > 1 and not _ORDINAL.fullmatch(word)]
@@ -155,6 +156,20 @@ def code_terms(
             out.insert(in_parts[0], word)
     return out
 
+# %% ../../nbs/40_retrieval/16_missing_words.ipynb #d69c9b30
+_SIGN = re.compile(r"[^\W\d].*[+#&]|^[-/.~]")
+
+
+def names_in(
+    question: str,
+    tokenizer: Callable[[Iterable[str]], Iterable[Sequence[str]]] = word_tokens_batch,  # Texts -> token lists
+) -> list[list[Sequence[str]]]:   # Of each name: the tokens of each spelling
+    "Find the names of a question that consist of letters with digits or signs."
+    codes = [code for code in codes_in(question) if "." not in code] if CODED.search(question) else []
+    forms = [code_forms(code, list(tokens)) for code, tokens in zip(codes, tokenizer(codes))]
+    tokens = (token for value in values_in(search_form(question)) for token in value.tokens)
+    return [*filter(None, forms), *([[token]] for token in tokens if _SIGN.search(token))]
+
 # %% ../../nbs/40_retrieval/16_missing_words.ipynb #07b72591
 def _pairs(word: str) -> set[str]:
     return {word[i:i + 2] for i in range(len(word) - 1)}
@@ -186,6 +201,8 @@ class IndexWords:
     in_a_row: Callable[[Sequence[str]], bool]       # True for tokens that follow each other in a text
     in_one_text: Callable[[Sequence[str]], bool]    # True for tokens that one text contains, in any order
     others: Callable[[str], Iterable[str]]          # Words that contain a text, or may be spelled like it
+    holding: Callable[[Sequence[str]], np.ndarray]  # Keys of the texts with tokens, in a row if their order is known
+    in_names: Callable[[Sequence[str]], int] = lambda tokens: 0     # Titles and headings that contain tokens
 
     @classmethod
     def of_texts(
@@ -197,7 +214,9 @@ class IndexWords:
         sets = list(map(frozenset, texts))
         counts = Counter(chain.from_iterable(sets))
         return cls(counts, len(sets), tokenizer, lambda tokens: False,
-                   lambda tokens: any(words.issuperset(tokens) for words in sets), lambda word: counts)
+                   lambda tokens: any(words.issuperset(tokens) for words in sets), lambda word: counts,
+                   lambda tokens: np.array([n << SHIFT for n, words in enumerate(sets)
+                                            if words.issuperset(tokens)], np.int64))
 
     @classmethod
     def of_source(
@@ -207,9 +226,17 @@ class IndexWords:
     ) -> IndexWords:
         "Ask an index for its words."
         counts = source.vocabulary(allowed)
+
+        def holding(tokens: Sequence[str]) -> np.ndarray:
+            keys = source.holding(tokens)
+            return keys if allowed is None else np.intersect1d(keys, allowed)
+
+        def in_names(tokens: Sequence[str]) -> int:
+            fields = source.counts(tokens).fields.values()
+            return sum(min(field.texts_with.get(token, 0) for token in tokens) for field in fields)
         return cls(counts, len(source) if allowed is None else len(allowed), source.tokenizer,
                    partial(source.in_a_row, allowed=allowed), partial(source.in_one_text, allowed=allowed),
-                   source.words_like if allowed is None else lambda word: counts)
+                   source.words_like if allowed is None else lambda word: counts, holding, in_names)
 
     @classmethod
     def joined(
@@ -220,11 +247,19 @@ class IndexWords:
         return cls(ChainMap(*(p.counts for p in parts)), sum(p.n_texts for p in parts), parts[0].tokenizer,
                    lambda tokens: any(p.in_a_row(tokens) for p in parts),
                    lambda tokens: any(p.in_one_text(tokens) for p in parts),
-                   lambda word: dict.fromkeys(chain.from_iterable(p.others(word) for p in parts)))
+                   lambda word: dict.fromkeys(chain.from_iterable(p.others(word) for p in parts)),
+                   lambda tokens: np.concatenate([(n << 56) + p.holding(tokens) for n, p in enumerate(parts)]),
+                   lambda tokens: sum(p.in_names(tokens) for p in parts))
 
     def tokens(self, text: str) -> list[str]:
         "Cut a text into the words that are counted."
         return list(next(iter(self.tokenizer([text])), ()))
+
+    def keys(self, word: str) -> np.ndarray:   # Rising
+        "Find the texts that contain a word or a compound."
+        tokens = self.tokens(word)
+        known = bool(tokens) and all(token in self.counts for token in tokens)
+        return np.sort(self.holding(tokens)) if known else np.zeros(0, np.int64)
 
     def is_rare(
         self,
@@ -311,7 +346,7 @@ def missing_words(
     filtered: bool = False,        # Only some documents may be read
 ) -> QuestionWords:
     "Find the words of a question that occur in no document, and rare ones that occur in no passage that was read."
-    asked, read = content_words(question), plain_text(" ".join(texts))
+    asked, read = content_words(question), search_form(" ".join(texts))
     missing = [w for w in asked if not words.occurs(w) and not (_is_in if code_forms(w) else _begins)(w, read)]
     unread = [w for w in asked if texts and not other and w not in missing and not _is_in(w, read)
               and words.is_rare(w) and words.occurs(w, surely=True)]

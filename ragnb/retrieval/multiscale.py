@@ -19,12 +19,12 @@ from llama_index.core.schema import NodeRelationship, NodeWithScore, QueryBundle
 # %% auto #0
 __all__ = ['HEADER', 'SAME_LINE', 'BY_NAME', 'BY_ID', 'WITH_FIRST', 'Piece', 'pieces_by_score', 'cut_pieces', 'take_units',
            'with_headers', 'UnitReader', 'take_readable', 'KnownPlace', 'places_apart', 'MultiScaleRanking',
-           'put_first', 'known_places', 'own_code_first', 'extended', 'MultiScaleRetriever']
+           'put_first', 'known_places', 'own_code_first', 'names_first', 'extended', 'MultiScaleRetriever']
 
 # %% ../../nbs/40_retrieval/07_multiscale.ipynb #d1e85e12
 from ..machinery.arguments import checked
 from ..machinery.markup import one_line
-from ..laws.provisions import ANYWHERE
+from ..documents.kinds import ANYWHERE
 from ragnb.documents.span import (
     InputError, MissingChunkError, Outline, Passage, Span, stitch, try_address, Why
 )
@@ -36,10 +36,11 @@ from ..storage.filtered import filtered_store, FilteredStore
 from ..storage.store import ChunkReader
 from .arguments import check_counts, is_number, StoreRetriever
 from ragnb.retrieval.missing_words import (
-    code_match, code_terms, CODED, codes_in, Common, common_words, IndexWords, missing_words, query_terms,
+    code_match, code_terms, CODED, codes_in, Common, common_words, IndexWords, missing_words, names_in, query_terms,
     question_for
 )
 from .hybrid import check_question, Hits, HitsRetriever, question_bundle
+from .cosine_scale import CosineScale
 from .scoring import question_vector, score_units, Signs, UnitScores
 from .unit_source import GROW, in_short_records, SHIFT, Units, UnitSource, WHOLE
 
@@ -421,7 +422,7 @@ class MultiScaleRanking(Hits):
     places: Sequence[KnownPlace] = ()   # Of `places_apart`: each is a passage of its own
     common: Mapping[int, Common] = field(default_factory=dict)   # Of each unit of a small corpus: from `common_words`
     top_k: int = 20         # Units that `hits` reads, and all that are asked for by name
-    signs: Signs | None = None   # Of n-gram vectors and all documents: others have another scale
+    signs: Signs | None = None   # Of all documents, the cosine on the scale of n-grams
 
     @cached_property
     def hits(self) -> list[NodeWithScore]:  # type: ignore[override]
@@ -644,6 +645,19 @@ def own_code_first(
     moved = [p._replace(score=min(p.score, first[-1].score)) for p in pieces[:last + 1] if p.key in behind]
     return [*first, *moved, *pieces[last + 1:]]
 
+# %% ../../nbs/40_retrieval/07_multiscale.ipynb #9fef994e
+def names_first(
+    scores: UnitScores,
+    pieces: Sequence[Piece],   # Best first
+) -> list[Piece]:              # Each once, scores still falling
+    "Put the units with the most rare names of the question first."
+    if scores.named is None or not scores.named.any():
+        return list(pieces)
+    counts = dict(zip(scores.keys.tolist(), scores.named.tolist()))
+    order = sorted(pieces, key=lambda p: -counts[p.key])
+    best = pieces[0].score
+    return [p._replace(score=best) if counts[p.key] else p for p in order]
+
 # %% ../../nbs/40_retrieval/07_multiscale.ipynb #4dc4e440
 def extended(
     source: UnitSource,
@@ -707,6 +721,8 @@ class MultiScaleRetriever(StoreRetriever, HitsRetriever):
         In [0, 1): units that score less than this share of the best one are left out, even when there is room; in a
         corpus of 200 units or fewer also those that share no word with the question, where the best one does. With
         n-gram vectors nothing is left where no word of the question is in any document.
+    scale : CosineScale, optional
+        Of the index: the ranking then has `signs` with any embedding. n-grams need none.
 
     Raises
     ------
@@ -722,7 +738,7 @@ class MultiScaleRetriever(StoreRetriever, HitsRetriever):
         budget: int | None = None, candidates: int | None = 100, grow: int = GROW, whole: int = WHOLE,
         leads: Callable[[str], Sequence[tuple]] | None = None,
         follow: Callable[[str, Span], Sequence[tuple]] | None = None, callback_manager: CallbackManager | None = None,
-        where: Any = None, cut: float | None = None,
+        where: Any = None, cut: float | None = None, scale: CosineScale | None = None,
     ) -> None:
         super().__init__(callback_manager=callback_manager)
         check_counts(top_k=top_k, budget=budget, candidates=candidates)
@@ -731,7 +747,7 @@ class MultiScaleRetriever(StoreRetriever, HitsRetriever):
             raise InputError(f"cut must be at least 0 and less than 1, got {cut!r}")
         self.index, self.store, self.embed_model, self.cut = index, filtered_store(store, where), embed_model, cut
         self.top_k, self.budget, self.candidates, self.grow, self.whole = top_k, budget, candidates, grow, whole
-        self.leads, self.follow = leads, follow
+        self.leads, self.follow, self.scale = leads, follow, scale
         self.llm_calls = 0
         self._rows: tuple[Any, Any, np.ndarray] | None = None   # Ids, state of the source, keys of these ids
         self._known: tuple | None = None     # Filter, state and words of the last question
@@ -789,8 +805,10 @@ class MultiScaleRetriever(StoreRetriever, HitsRetriever):
                 source.foresee([place[:2] for place in (*named, *cited)], text)
             terms = query_terms(text, source.tokenizer)
             terms = code_terms(terms, text, words.counts) if CODED.search(text) else terms
-            scores = score_units(source, terms, vector, self.candidates, self.grow, self.whole, allowed)
-            units, pieces = extended(source, scores.units, scores.keys, [p[:2] for p in named]), pieces_by_score(scores)
+            names = names_in(text, source.tokenizer)
+            scores = score_units(source, terms, vector, self.candidates, self.grow, self.whole, allowed, names)
+            units = extended(source, scores.units, scores.keys, [p[:2] for p in named])
+            pieces = names_first(scores, pieces_by_score(scores))
             reader = UnitReader(units, self.store, fill=source.fill if source.looks_ahead else None)
             common = common_words(text, source, words, units, scores.keys, allowed, lambda: [
                 unit.text for unit in reader.read_units(scores.keys.tolist())])
@@ -806,7 +824,9 @@ class MultiScaleRetriever(StoreRetriever, HitsRetriever):
             reader.units = units = extended(source, units, scores.keys, cited)
         reader.may = may = None if allowed is None else set(np.intersect1d(units.keys, allowed).tolist())
         led, apart = put_first(units, places, pieces, may), places_apart(places) if named else ()
-        signs = scores.signs if by_spelling and allowed is None and not apart else None   # Hidden ones must not show
+        signs = scores.signs if allowed is None and not apart else None   # Hidden ones must not show
+        if signs is not None and not by_spelling:
+            signs = self.scale and signs._replace(cosine=self.scale.as_ngrams(signs.cosine))
         return MultiScaleRanking(source, reader, led, scores, apart, common, self.top_k, signs)
 
     fuse = rank    # As every retriever that keeps what its rankers said

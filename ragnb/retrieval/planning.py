@@ -12,7 +12,7 @@ import re
 import threading
 import unicodedata
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ from llama_index.core.prompts import PromptTemplate
 from llama_index.core.schema import NodeWithScore, QueryBundle
 
 # %% auto #0
-__all__ = ['MULTI_QUERY_PROMPT', 'HYDE_PROMPT', 'Plan', 'read_queries', 'PlanningRetriever', 'MultiQueryRetriever',
+__all__ = ['MULTI_QUERY_PROMPT', 'HYDE_PROMPT', 'Plan', 'Queries', 'read_queries', 'PlanningRetriever', 'MultiQueryRetriever',
            'HydeRetriever']
 
 # %% ../../nbs/40_retrieval/05_planning.ipynb #eb11dae6
@@ -29,11 +29,10 @@ from ..machinery.arguments import checked
 from ..machinery.markup import one_line
 from ..machinery.messages import for_question, in_both, say
 from ..documents.span import InputError
+from ..models.asking import Asking, read_as, StepReply
 from ..models.guards import guard_marks
-from ..models.limits import ModelCall, QUERY_TOKENS, TEXT_TOKENS
-from ragnb.models.llm import (
-    error_event, json_values, ModelEvent, resolve_llm, shorten, strip_thinking, tell_fallback, within
-)
+from ..models.limits import QUERY_TOKENS, TEXT_TOKENS
+from ..models.llm import json_values, ModelEvent, resolve_llm, shorten, strip_thinking, tell_fallback
 from ..models.threads import in_thread
 from ..storage.filters import Where
 from .arguments import check_counts, filtered_retriever, is_number
@@ -101,15 +100,22 @@ def _same(text: str) -> str:
     return re.sub(r"[\s?？.!。]+", "", unicodedata.normalize("NFKC", text)).casefold()
 
 # %% ../../nbs/40_retrieval/05_planning.ipynb #95fa08f4
+class Queries(StepReply):
+    "Other wordings of a question."
+    queries: list[str]
+
+
 def read_queries(
-    answer: object,           # Text of a model
+    answer: object,           # Text of a model, or the fields of `Queries`
     question: str,            # Left out of the result
     n: int = 3,               # Wordings at most, >= 1
 ) -> list[str]:               # Distinct, in order; [] when there is none
     "Read the wordings that a model gave."
     text = strip_thinking(answer) if isinstance(answer, str) else ""
     try:
-        found = [t for value in json_values(text) for t in _texts(value)] or _cut_json(text) or _lines(text[:20_000])
+        listed = read_as(Queries, answer)
+        found = listed.queries if listed else [t for value in json_values(text) for t in _texts(value)]
+        found = found or _cut_json(text) or _lines(text[:20_000])
     except RecursionError:
         found = []
     out: dict[str, str] = {}
@@ -129,7 +135,7 @@ MULTI_QUERY_PROMPT: str = in_both("""아래 질문을 같은 뜻의 다른 말�
 {query_str}
 </질문>
 
-설명 없이 문자열 {count}개의 JSON 배열로만 답하세요.
+설명 없이 {"queries": ["바꿔 쓴 질문", …]} 모양의 JSON으로만, 문자열 {count}개를 담아 답하세요.
 """, """Write the question below in {count} other ways with the same meaning. They are used to search documents.
 - Add no conditions or facts. Keep proper names, numbers and article numbers.
 - Use terms that documents are likely to use, in the language of the question.
@@ -139,7 +145,8 @@ MULTI_QUERY_PROMPT: str = in_both("""아래 질문을 같은 뜻의 다른 말�
 {query_str}
 </question>
 
-Reply only with a JSON array of {count} strings, without an explanation.
+Reply only with JSON of this form, with {count} strings and without an explanation.
+{"queries": ["another wording", …]}
 """)
 
 HYDE_PROMPT: str = in_both("""아래 질문에 답하는 문서가 있다면 그 문단이 어떻게 쓰여 있을지, 서너 문장으로 지어 쓰세요. 검색에만 쓰이므로 사실이 아니어도 됩니다.
@@ -171,6 +178,7 @@ _log = logging.getLogger(__name__)
 class PlanningRetriever(BaseRetriever):
     "Base of retrievers that ask a model before they retrieve."
     read: Callable[[Any, str], list[str]]    # The usable texts of an answer to a question; [] when there is none
+    schema: type[StepReply] | None = None    # Of the answer; None for free text
 
     def __init__(
         self,
@@ -221,21 +229,17 @@ class PlanningRetriever(BaseRetriever):
         template = PromptTemplate(for_question(self.prompt, asked))
         marks = ["질문"] if template.template == self.prompt else ["질문", "question"]
         words = {"query_str": guard_marks(asked, *marks), "count": str(self.n)}
+        asking = Asking(self.llm, "plan", self.schema)
+        tokens = max(TEXT_TOKENS, self.n * QUERY_TOKENS)
+        texts = asking.ask(template, lambda reply: self.read(reply, question) or None, tokens, self.timeout, **words)
         with _COUNTING:
-            self._calls += 1
-        try:
-            with ModelCall(max(TEXT_TOKENS, self.n * QUERY_TOKENS)):
-                answer = within(self.timeout, lambda: self.llm.predict(template, **words))
-        except Exception as error:
-            answer = error
-        failed = isinstance(answer, Exception)
-        plan = Plan(question, () if failed else tuple(self.read(answer, question)), 1)
+            self._calls += asking.calls
+        plan = Plan(question, tuple(texts or ()), asking.calls, tuple(asking.events))
+        for event in plan.events:
+            _log.warning("query planning: %s", event)
         if not plan.texts:
-            event = error_event(answer, 1) if failed else ModelEvent("unreadable", shorten(repr(answer)), 1)
-            _log.warning("query planning: %s; the question is asked alone", event)
             tell_fallback(say("the model wrote no other words for the question ({reason}): it was searched as it is",
-                              reason=event))
-            plan = replace(plan, events=(event,))
+                              reason=plan.events[-1]))
         if self.on_plan is not None:
             self.on_plan(plan)
         return plan
@@ -292,6 +296,8 @@ class MultiQueryRetriever(PlanningRetriever, HitsRetriever):
         check_counts(top_k=top_k)
         rrf([[], []], k, [1.0, weight])  # refuse bad constants now
         self.top_k, self.k, self.weight = top_k, k, weight
+
+    schema = Queries
 
     def read(self, answer: object, question: str) -> list[str]:
         "The wordings in an answer."

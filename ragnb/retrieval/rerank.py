@@ -18,7 +18,7 @@ from functools import partial
 from typing import Annotated, Any, TYPE_CHECKING
 
 from llama_index.core.bridge.pydantic import (
-    BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, WithJsonSchema, model_validator
+    BaseModel, ConfigDict, Field, PrivateAttr, WithJsonSchema, model_validator
 )
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
 from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle
@@ -34,17 +34,15 @@ __all__ = ['RERANK_PROMPT', 'RerankedNode', 'RerankReport', 'Reranked', 'Reranke
 # %% ../../nbs/40_retrieval/04_rerank.ipynb #98d3a58d
 from ..machinery.arguments import KnownArguments
 from ..machinery.messages import for_question, in_both, say
-from ..machinery.plugins import make_plugin, told_plugins
+from ..machinery.registry import make_part, told_plugins
 from ..documents.span import InputError
 from ..models.embedding import open_onnx, token_limit
+from ..models.asking import Asking
 from ..models.guards import guard_marks
-from ..models.limits import ModelCall, VERDICT_TOKENS
-from ragnb.models.llm import (
-    awithin, error_event, ModelEvent, prompt_template, resolve_llm, shorten, tell_fallback,
-    unreachable, within
-)
+from ..models.limits import VERDICT_TOKENS
+from ..models.llm import error_event, ModelEvent, prompt_template, resolve_llm, shorten, tell_fallback
 from ..models.threads import in_thread
-from .grades import GRADES, read_grades
+from .grades import GradeReading, GRADES, read_grades
 from .hybrid import check_question
 
 # %% ../../nbs/40_retrieval/04_rerank.ipynb #c8798169
@@ -198,6 +196,18 @@ class Grades(BaseModel):
                   "properties": {"number": {"type": "integer", "description": "Number of the passage"},
                                  "grade": {"type": "string", "enum": list(GRADES)}}}})] = None
 
+# %% ../../nbs/40_retrieval/04_rerank.ipynb #22784b76
+def _pool_grades(
+    reply: object,      # Text of a model, or what was parsed from it
+    n: int,             # Passages that it was shown, >= 1
+) -> GradeReading:      # `ValueError` with the reason if there is no grade
+    "Read the grades of a pool."
+    reading = read_grades(reply, n)
+    if not reading.grades:
+        reasons = [detail if kind == "unreadable" else f"{kind} {detail}" for kind, detail in reading.problems]
+        raise ValueError("; ".join(reasons))
+    return reading
+
 # %% ../../nbs/40_retrieval/04_rerank.ipynb #69935537
 @dataclass
 class _Run:
@@ -205,14 +215,9 @@ class _Run:
     nodes: list[NodeWithScore]
     question: str
     pools: list[list[int]]                  # Indices into `nodes`
-    structured: bool
+    asking: Asking
     ends: float | None                      # On the monotonic clock
     grades: list[str | None] = field(default_factory=list)
-    events: list[ModelEvent] = field(default_factory=list)
-    calls: int = 0
-    characters: int = 0
-    reachable: bool = True
-    useless: int = 0         # Replies without any grade, and errors
 
     def left(self) -> float | None:
         return None if self.ends is None else self.ends - time.monotonic()
@@ -222,48 +227,31 @@ class _Run:
         left, reason = self.left(), ""
         if left is not None and left <= 0:
             reason = "the time is up"
-        elif not self.reachable:
+        elif not self.asking.reached:
             reason = "the model is not reached"
-        elif self.useless >= 2:
+        elif self.asking.failures >= 2:
             reason = "two replies had no grade"
         if reason:
-            self.events.append(ModelEvent("skipped", f"{len(pool)} passages, {reason}"))
+            self.asking.events.append(ModelEvent("skipped", f"{len(pool)} passages, {reason}"))
         return bool(reason)
 
-    def hear(self, pool: list[int], call: int, structured: bool, answer: object) -> bool:
-        "Take an answer or an exception; False when the model is to be asked again in text."
-        error = answer if isinstance(answer, Exception) else None
-        if error is not None and (not structured or unreachable(error)):
-            self.events.append(error_event(error, call))
-            self.reachable = self.reachable and not unreachable(error)
-            self.useless += 1
-            return True
-        value = answer
-        if error is not None:     # a validator may have refused an answer as a whole: then the error has it
-            causes = [error, error.__cause__, error.__context__]
-            details = next((e.errors(include_url=False) for e in causes if isinstance(e, ValidationError)), [])
-            value = next((d["input"] for d in details if not d["loc"]), None)
-        value = value.model_dump() if isinstance(value, BaseModel) else value
-        reading = read_grades(value, len(pool))
-        self.useless += not reading.grades
-        if structured and not reading.grades:
-            detail = error_event(error).detail if error else shorten(repr(value))
-            self.events.append(ModelEvent("unstructured", detail, call))
-            self.structured = False
-            return False
+    def hear(self, pool: list[int], reading: GradeReading | None) -> None:
+        "Take the grades of a pool, if the model gave any."
+        if reading is None:
+            return
         for number, grade in reading.grades.items():
             self.grades[pool[number - 1]] = grade
-        self.events += [ModelEvent(kind, detail, call) for kind, detail in reading.problems]
-        return True
+        self.asking.events += [ModelEvent(kind, detail, self.asking.calls) for kind, detail in reading.problems]
 
     def finished(self) -> tuple[list[RerankedNode], RerankReport]:
         "Nodes sorted by grade, and the report."
         judged = sum(g is not None for g in self.grades)
-        report = RerankReport(len(self.nodes), judged, self.calls, self.characters, tuple(self.events))
+        asking, events = self.asking, self.asking.events
+        report = RerankReport(len(self.nodes), judged, asking.calls, asking.characters, tuple(events))
         lost = sum(len(pool) for pool in self.pools) - judged
         if lost and judged:
             tell_fallback(say("the model graded {n} of {total} passages ({reason}): the others count as MEDIUM",
-                              n=judged, total=lost + judged, reason=self.events[-1] if self.events else "missing"))
+                              n=judged, total=lost + judged, reason=events[-1] if events else "missing"))
         return _placed(self.nodes, self.grades), report
 
 # %% ../../nbs/40_retrieval/04_rerank.ipynb #07591ea1
@@ -333,57 +321,24 @@ class LLMReranker(Reranker):
         cuts = [round(len(asked) * i / n) for i in range(n + 1)] if n else []
         pools = [asked[a:b] for a, b in zip(cuts, cuts[1:])]
         ends = None if self.timeout is None else time.monotonic() + self.timeout
-        run = _Run(nodes, check_question(question), pools, bool(self.structured), ends, [None] * len(nodes))
-        if self.structured is None and pools:
-            try:
-                run.structured = bool(self.llm.metadata.is_function_calling_model)
-            except Exception as error:  # some models ask their server for it
-                run.events.append(error_event(error))
-                run.reachable = not unreachable(error)
-        return run
+        asking = Asking(self.llm, "rerank", Grades, self.structured)
+        if pools:
+            asking.decide()
+        return _Run(nodes, check_question(question), pools, asking, ends, [None] * len(nodes))
 
-    def _words(self, run: _Run, pool: list[int]) -> dict[str, str] | None:
-        "Count a call, and write what goes into its prompt; None when no call can be begun any more."
-        if run.skip(pool):
-            return None
+    def _job(self, run: _Run, pool: list[int]) -> dict[str, Any]:
+        "Return what is asked about a pool, as arguments of `Asking.ask`."
         mark = "자료" if for_question(self.prompt, run.question) == self.prompt else "passage"
         passages = passage_list([run.nodes[i] for i in pool], self.text_size, mark)
         words = {"context_str": passages, "query_str": run.question, "count": str(len(pool))}
+        return {"prompt": prompt_template(self.prompt), "read": partial(_pool_grades, n=len(pool)),
+                "tokens": VERDICT_TOKENS + 20 * len(pool), "timeout": run.left(), **words}
+
+    def _end(self, run: _Run) -> Reranked:
+        "Count the calls, and return the nodes in their order."
         with _COUNTING:
-            self._calls += 1
-        run.calls += 1
-        run.characters += len(prompt_template(self.prompt).format(**words))
-        return words
-
-    def _grade(self, run: _Run, pool: list[int]) -> None:
-        "Ask about one pool: as a structure where wanted, then in text."
-        for structured in (True, False) if run.structured else (False,):
-            if (words := self._words(run, pool)) is None:
-                return
-            ask = partial(self.llm.structured_predict, Grades) if structured else self.llm.predict
-            try:
-                with ModelCall(VERDICT_TOKENS + 20 * len(pool)):
-                    answer = within(run.left(), partial(ask, prompt_template(self.prompt), **words))
-            except Exception as error:
-                answer = error
-            if run.hear(pool, run.calls, structured, answer):
-                return
-
-    async def _agrade(self, run: _Run, pool: list[int], turn: asyncio.Semaphore) -> None:
-        "Ask about one pool, in its turn; see `_grade`."
-        async with turn:
-            for structured in (True, False) if run.structured else (False,):
-                if (words := self._words(run, pool)) is None:
-                    return
-                ask = partial(self.llm.astructured_predict, Grades) if structured else self.llm.apredict
-                call = run.calls
-                try:
-                    with ModelCall(VERDICT_TOKENS + 20 * len(pool)):
-                        answer = await awithin(run.left(), ask(prompt_template(self.prompt), **words))
-                except Exception as error:
-                    answer = error
-                if run.hear(pool, call, structured, answer):
-                    return
+            self._calls += run.asking.calls
+        return self._done(*run.finished())
 
     def rerank(self, nodes: Sequence[NodeWithScore], question: str) -> Reranked:
         """Grade nodes and sort them by grade.
@@ -402,15 +357,21 @@ class LLMReranker(Reranker):
         """
         run = self._begin(nodes, question)
         for pool in run.pools:
-            self._grade(run, pool)
-        return self._done(*run.finished())
+            if not run.skip(pool):
+                run.hear(pool, run.asking.ask(**self._job(run, pool)))
+        return self._end(run)
 
     async def arerank(self, nodes: Sequence[NodeWithScore], question: str) -> Reranked:
         "Grade nodes with up to `workers` calls at once; see `rerank`."
         run = await in_thread(self._begin, nodes, question)
         turn = asyncio.Semaphore(self.workers)
-        await asyncio.gather(*(self._agrade(run, pool, turn) for pool in run.pools))
-        return self._done(*run.finished())
+
+        async def grade(pool: list[int]) -> None:
+            async with turn:
+                if not run.skip(pool):
+                    run.hear(pool, await run.asking.aask(**self._job(run, pool)))
+        await asyncio.gather(*map(grade, run.pools))
+        return self._end(run)
 
 # %% ../../nbs/40_retrieval/04_rerank.ipynb #b867e106
 def _moved(nodes: Sequence[NodeWithScore], order: Sequence[int], scores: Sequence[Any]) -> list[RerankedNode]:
@@ -561,7 +522,7 @@ def resolve_reranker(
     kind, colon, size = spec.partition(":")
     if kind == "onnx" and size:
         return OnnxReranker(folder=size, **settings)
-    if kind != "llm" and (made := make_plugin("reranker", spec, llm=llm)) is not None:
+    if kind != "llm" and (made := make_part("reranker", spec, llm=llm)) is not None:
         return resolve_reranker(made)
     if kind != "llm" or (colon and not (size.isascii() and size.isdigit() and int(size) > 0)):
         raise InputError(f"unknown reranker {spec!r}: use none, llm, llm:POOL with the passages of one call, "

@@ -9,14 +9,15 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 
 # %% auto #0
-__all__ = ['K1', 'B', 'PHRASE', 'lucene_idf', 'saturated', 'occurrences', 'clipped_z_scores', 'steps_to', 'covered',
-           'word_windows', 'vector_windows', 'bm25', 'field_scores', 'Signs', 'best_signs', 'UnitScores',
-           'question_vector', 'ranges_around', 'word_scores', 'adjusted_totals', 'score_units']
+__all__ = ['K1', 'B', 'PHRASE', 'Forms', 'FEW', 'lucene_idf', 'saturated', 'occurrences', 'clipped_z_scores', 'steps_to',
+           'covered', 'word_windows', 'vector_windows', 'bm25', 'field_scores', 'Signs', 'best_signs', 'UnitScores',
+           'question_vector', 'ranges_around', 'word_scores', 'adjusted_totals', 'names_held', 'score_units']
 
 # %% ../../nbs/40_retrieval/09_scoring.ipynb #8a581494
 from ..machinery.markup import one_line
@@ -225,6 +226,7 @@ class UnitScores:
     name: np.ndarray     # z-scores of the part's name
     raw: np.ndarray      # BM25, cosine above 0, title and name, not standardised; above 0 if anything matched
     signs: Signs | None = None   # Of all scored units; None without units
+    named: np.ndarray | None = None   # Number of rare names of the question that each unit contains; None without names
 
     def __repr__(self) -> str:
         return one_line(self, "keys", "total")
@@ -313,9 +315,33 @@ def adjusted_totals(
     total[inside] = best[which]
     return total
 
+# %% ../../nbs/40_retrieval/09_scoring.ipynb #9dba610d
+Forms = Sequence[Sequence[str]]   # Of a name: the tokens of each spelling
+FEW: int = 8                      # Scored units; a name in more of them is not counted
+
+
+def names_held(
+    held: Mapping[Any, np.ndarray],    # Word or pair of words -> units that contain it, rising
+    headings: Sequence[Sequence[str]], # Words of the question in the heading of each unit, in order
+    names: Sequence[Forms],            # Of the question
+    rows: np.ndarray,                  # Units
+) -> np.ndarray:                       # Of the length of `rows`
+    "Count the rare names of a question that units contain, or that their headings do."
+    out = np.zeros(len(rows), int)
+    for forms in names:
+        holds = np.zeros(len(rows), bool)
+        for form in forms:
+            parts = list(pairwise(form)) or list(form)
+            if all(part in held for part in parts):
+                holds |= np.all([np.isin(rows, held[part]) for part in parts], axis=0)
+            holds |= [" ".join(form) in " ".join(heading) for heading in headings]
+        if holds.sum() <= FEW:
+            out += holds
+    return out
+
 # %% ../../nbs/40_retrieval/09_scoring.ipynb #3ad6f5d9
 def _scores(source: UnitSource, units: Units, keys: np.ndarray, terms: Sequence[str], vector: np.ndarray | None,
-            known: QuestionCounts, whole: int) -> UnitScores:
+            known: QuestionCounts, whole: int, names: Sequence[Forms] = ()) -> UnitScores:
     "Add up the signals of some units."
     rows, scales, asked, fields = units.rows_of(keys), source.scales, dict.fromkeys(terms), {}
     if not len(rows):
@@ -343,7 +369,10 @@ def _scores(source: UnitSource, units: Units, keys: np.ndarray, terms: Sequence[
     n_with = [known.units_with.get(t, 0) if near else 0 for t, near in zip(asked, (steps == 0).any(axis=1))]
     weights = lucene_idf(np.array(n_with, float), known.n_units)    # A word of no scored unit weighs the most
     signs = best_signs(weights, steps, total, own, np.concatenate([words, vectors]))
-    return UnitScores(units, keys, total, words, vectors, title, name, raw, signs)
+    words_of = {number: word for word, number in known.numbers.items()}
+    headings = {part: [words_of.get(n, "") for n in tokens.tolist()] for part, tokens in texts.items()} if names else {}
+    named = names_held(held, [headings.get(part, ()) for part in units.part[rows].tolist()], names, rows) if names else None
+    return UnitScores(units, keys, total, words, vectors, title, name, raw, signs, named)
 
 
 def score_units(
@@ -354,6 +383,7 @@ def score_units(
     grow: int = GROW,                     # Neighbors of a candidate that are scored too, each side
     whole: int = WHOLE,                   # Characters; a record that is not longer is ranked as one
     allowed: np.ndarray | None = None,    # Keys that may be found, rising; None for all
+    names: Sequence[Forms] = (),          # Of the question, from `names_in`: counted in each unit
 ) -> UnitScores:
     "Score the units around the candidates of a question on every scale."
     with source.snapshot():
@@ -374,6 +404,6 @@ def score_units(
             keys = np.unique(np.concatenate([around.keys[near], *runs]))
         keys = keys if allowed is None else keys[np.isin(keys, allowed)]
         units = source.read(ranges_around(keys, source.scales[-1] // 2), scored=keys)
-        scores = _scores(source, units, keys[units.rows_of(keys) >= 0], terms, vector, known, whole)
+        scores = _scores(source, units, keys[units.rows_of(keys) >= 0], terms, vector, known, whole, names)
         placed = source.read(ranges_around(keys, 1), whole=False) if units.bare else units
     return replace(scores, units=placed)

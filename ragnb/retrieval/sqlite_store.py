@@ -25,7 +25,7 @@ from ..documents.span import Address, Outline, parse_address, SEARCHED, try_addr
 from ..storage.filters import Filter, resolve_where, seen_metadata, Where
 from ..storage.store import best_first, ChunkStore, outline_from_json, outline_to_json
 from .scoring import question_vector, ranges_around, word_scores
-from .sqlite_units import SqliteUnits, UnitWriter
+from .sqlite_units import counted, SqliteUnits, UnitWriter
 from .unit_source import SHIFT, UnitSource
 from .unit_vectors import code_dots, from_codes
 
@@ -33,9 +33,10 @@ from .unit_vectors import code_dots, from_codes
 CHUNKS: int = 16   # Chunks in a row of the table `chunk`
 
 STORED: str = """
-CREATE TABLE IF NOT EXISTS stored (doc INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, levels TEXT, outline BLOB);
-CREATE TABLE IF NOT EXISTS chunk (key INTEGER PRIMARY KEY, nodes BLOB);    -- of its first chunk: (doc << 20) + place
-"""
+CREATE TABLE IF NOT EXISTS stored (doc INTEGER PRIMARY KEY, crc INTEGER, id TEXT NOT NULL UNIQUE, levels TEXT);
+CREATE TABLE IF NOT EXISTS outline (doc INTEGER PRIMARY KEY, crc INTEGER, data BLOB);
+CREATE TABLE IF NOT EXISTS chunk (key INTEGER PRIMARY KEY, crc INTEGER, nodes BLOB);   -- of its first: (doc << 20) + place
+""" + counted("stored")
 
 
 def packed(
@@ -180,7 +181,7 @@ class SqliteStore(SearchedByWords):
         self.units = units if isinstance(units, SqliteUnits) else SqliteUnits(units)
         self.database, self.writer = self.units.database, UnitWriter(self.units)
         if STORED not in self.database.schema:
-            self.database.connection.executescript(STORED)
+            self.database.create(STORED)
         self.at_start: Callable[[], None] | None = None    # Called at the start of a snapshot
         self._documents: tuple[Any, dict[str, StoredDocument]] = None, {}
         self._seen: dict[int, tuple[list[dict[str, Any]], np.ndarray]] = {}   # Number -> metadata; which each chunk has
@@ -191,16 +192,17 @@ class SqliteStore(SearchedByWords):
     @property
     def version(self) -> int:
         "Goes up with every change of the file."
-        return int(self.units.about().get("generation", 0))
+        return int(self.database.setting("generation") or 0)
 
     @property
     def documents(self) -> dict[str, StoredDocument]:
         "Id of a document -> where its chunks are, in the state that this transaction sees."
-        version = self.version
-        if self._documents[0] != version:
-            rows = self.database.connection.execute("SELECT doc, id, levels FROM stored ORDER BY id")
-            self._documents = version, {i: StoredDocument(doc, i, json.loads(levels)) for doc, i, levels in rows}
-        return self._documents[1]
+        with self.database.transaction():
+            version = self.version
+            if self._documents[0] != version:
+                rows = sorted(self.database.whole("id, doc, levels", "stored"))
+                self._documents = version, {i: StoredDocument(doc, i, json.loads(levels)) for i, doc, levels in rows}
+            return self._documents[1]
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
@@ -213,17 +215,22 @@ class SqliteStore(SearchedByWords):
         return sorted(self.documents)
 
     def _nodes(self, addresses: Sequence[str]) -> dict[str, TextNode]:
-        keys = self.keys_of(addresses)
-        wanted = sorted({key // CHUNKS * CHUNKS for key in keys.values()})
-        blocks = {key: unpacked(nodes) for key, nodes in self.database.rows("key, nodes", "chunk", "key", wanted)}
+        with self.database.transaction():
+            keys = self.keys_of(addresses)
+            wanted = sorted({key // CHUNKS * CHUNKS for key in keys.values()})
+            rows = self.database.rows("key, nodes", "chunk", "key", wanted, True)
+        blocks = {key: unpacked(nodes) for key, nodes in rows}
         found = {a: blocks.get(k // CHUNKS * CHUNKS, {}).get(str(k % CHUNKS)) for a, k in keys.items()}
         return {a: TextNode(**record) for a, record in found.items() if record is not None}
 
     _read_chunks = _nodes
 
     def _read_outlines(self, doc_ids: Sequence[str]) -> dict[str, Outline]:
-        rows = self.database.rows("id, outline", "stored", "id", doc_ids)
-        return {i: outline_from_json(zlib.decompress(data).decode()) for i, data in rows}
+        with self.database.transaction():
+            documents = self.documents
+            numbers = {documents[i].doc: i for i in doc_ids if i in documents}
+            rows = self.database.rows("doc, data", "outline", "doc", numbers, True)
+        return {numbers[doc]: outline_from_json(zlib.decompress(data).decode()) for doc, data in rows}
 
     def _matching(self, where: Filter | None) -> Iterator[str]:
         self._seen = {own.doc: self._seen[own.doc] for own in self.documents.values() if own.doc in self._seen}
@@ -264,22 +271,23 @@ class SqliteStore(SearchedByWords):
 
     def _replace(self, nodes: Sequence[TextNode], outlines: Sequence[Outline]) -> None:
         by_id = {n.node_id: n for n in nodes}
-        with self.database.transaction(write=True) as db:
+        with self.database.transaction(write=True):
             self.writer.add(nodes, outlines)
             ids = [o.doc_id for o in outlines]
             self._drop(ids)
             numbers = dict(self.database.rows("id, doc", "document", "id", ids))
             for outline in outlines:
                 own = StoredDocument(numbers[outline.doc_id], outline.doc_id, levels_of(outline))
-                told = json.dumps(own.levels), zlib.compress(outline_to_json(outline).encode())
-                db.execute("INSERT INTO stored VALUES (?, ?, ?, ?)", [own.doc, own.id, *told])
+                self.database.insert("stored", [(own.doc, own.id, json.dumps(own.levels))])
+                self.database.insert("outline", [(own.doc, zlib.compress(outline_to_json(outline).encode()))])
                 blocks = packed_nodes(own.addresses(), by_id, CHUNKS)
-                db.executemany("INSERT INTO chunk VALUES (?, ?)", [((own.doc << SHIFT) + at, b) for at, b in blocks])
+                self.database.insert("chunk", [((own.doc << SHIFT) + place, block) for place, block in blocks])
 
     def _drop(self, doc_ids: Sequence[str]) -> None:
         "Remove texts and outlines of documents that are there."
         held, run = self.database.rows("doc", "stored", "id", doc_ids), self.database.connection.executemany
         run("DELETE FROM chunk WHERE key >= ? AND key < ?", [(doc << SHIFT, doc + 1 << SHIFT) for doc, in held])
+        run("DELETE FROM outline WHERE doc = ?", held)
         run("DELETE FROM stored WHERE doc = ?", held)
 
     def _remove(self, outlines: Sequence[Outline]) -> None:

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import sqlite3
 import threading
-import weakref
 import zlib
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -21,8 +22,8 @@ import numpy as np
 from llama_index.core.schema import TextNode
 
 # %% auto #0
-__all__ = ['BLOCK', 'NEAR', 'SCHEMA', 'FEW', 'KEPT', 'read_file', 'is_damage', 'damaged', 'Database', 'HeldDocument', 'HeldUnits',
-           'SqliteState', 'WordSearch', 'SqliteUnits', 'UnitWriter']
+__all__ = ['BLOCK', 'NEAR', 'LAYOUT', 'WORD_SUM', 'SCHEMA', 'FEW', 'KEPT', 'row_sum', 'word_sum', 'counted', 'is_damage',
+           'damaged', 'Database', 'HeldDocument', 'HeldUnits', 'SqliteState', 'WordSearch', 'SqliteUnits', 'UnitWriter']
 
 # %% ../../nbs/40_retrieval/12_sqlite_units.ipynb #b8228da7
 from ..machinery.markup import one_line
@@ -38,66 +39,83 @@ from ragnb.retrieval.unit_vectors import (
     code_dots, code_steps, different_signs, node_vectors, sign_dots, signs_of, to_codes, window_norms
 )
 
+# %% ../../nbs/40_retrieval/12_sqlite_units.ipynb #a1c0ffee
+def row_sum(
+    *values: object,   # Of a row: numbers, texts and bytes
+) -> int:              # In [0, 2**32)
+    "Compute the checksum of a row."
+    out = 0
+    for value in values:
+        data = value if isinstance(value, bytes) else str(value).encode()
+        out = zlib.crc32(data, zlib.crc32(b"%d" % len(data), out))    # with its length: where a value ends counts
+    return out
+
+
+def word_sum(
+    mark: Any,      # `row_sum` of the word; a number or an array, as all of these
+    number: Any,
+    units: Any,     # How many units, titles and names of sections contain it
+    titles: Any,
+    names: Any,
+) -> Any:
+    "Compute the checksum of a word: a sum, so that a count changes it without reading the row."
+    a, b, c, d = WORD_SUM
+    return mark + a * number + b * units + c * titles + d * names
+
+
+def counted(
+    table: str,
+) -> str:         # SQL
+    "Keep the number of the rows of a table, and the sum of their checksums."
+    change = (f"CREATE TRIGGER IF NOT EXISTS {table}_%s AFTER %s ON {table} "
+              f"BEGIN UPDATE total SET %s WHERE name = '{table}'; END;")
+    return "\n".join([
+        f"INSERT OR IGNORE INTO total VALUES ('{table}', 0, 0);",
+        change % ("in", "INSERT", "n = n + 1, sum = sum + new.crc"),
+        change % ("out", "DELETE", "n = n - 1, sum = sum - old.crc"),
+        change % ("new", "UPDATE", "sum = sum + new.crc - old.crc")])
+
 # %% ../../nbs/40_retrieval/12_sqlite_units.ipynb #e462e05b
 BLOCK: int = 16   # Units in a row of the table `block`
 NEAR: int = 8     # Units in a row of the table `vector`: with 384 numbers it fits on a page of SQLite
+LAYOUT: int = 7   # Version of the tables, in the head of the file; an earlier one has no checksums
+WORD_SUM: tuple[int, ...] = 1_000_003, 998_244_353, 1_000_000_007, 1_000_000_009   # See `word_sum`
 
-SCHEMA: str = """
-CREATE TABLE IF NOT EXISTS about (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
+SCHEMA: str = f"""
+PRAGMA user_version = {LAYOUT};
+CREATE TABLE IF NOT EXISTS total (name TEXT PRIMARY KEY, n INTEGER, sum INTEGER) WITHOUT ROWID;   -- see `counted`
+CREATE TABLE IF NOT EXISTS about (key TEXT PRIMARY KEY, crc INTEGER, value) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS document (
-    doc INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE,
+    doc INTEGER PRIMARY KEY AUTOINCREMENT, crc INTEGER, id TEXT NOT NULL UNIQUE,
     title BLOB,          -- uint32, numbers of its words
     lengths BLOB,        -- uint32, tokens of each unit
     signs BLOB);         -- of the vector of each unit, 64 bytes
-CREATE TABLE IF NOT EXISTS part (part INTEGER PRIMARY KEY, name BLOB);     -- (doc << 20) + place; words of the heading
+CREATE TABLE IF NOT EXISTS part (part INTEGER PRIMARY KEY, crc INTEGER, name BLOB);   -- (doc << 20) + place; heading
 CREATE TABLE IF NOT EXISTS block (
     key INTEGER PRIMARY KEY,                           -- of its first unit: (doc << 20) + place
-    rows BLOB, tokens BLOB, norms BLOB);               -- UNIT, uint32, float32
-CREATE TABLE IF NOT EXISTS vector (key INTEGER PRIMARY KEY, codes BLOB);   -- of its first unit; int8
+    crc INTEGER, rows BLOB, tokens BLOB, norms BLOB);  -- UNIT, uint32, float32
+CREATE TABLE IF NOT EXISTS vector (key INTEGER PRIMARY KEY, crc INTEGER, codes BLOB);   -- of its first unit; int8
 CREATE TABLE IF NOT EXISTS word (
-    id INTEGER PRIMARY KEY, word TEXT NOT NULL UNIQUE,
+    id INTEGER PRIMARY KEY, crc INTEGER NOT NULL DEFAULT 0, word TEXT NOT NULL UNIQUE, mark INTEGER NOT NULL,
     units INTEGER NOT NULL DEFAULT 0, titles INTEGER NOT NULL DEFAULT 0, names INTEGER NOT NULL DEFAULT 0);
+CREATE INDEX IF NOT EXISTS word_mark ON word (mark);    -- a second way to a word
 CREATE VIRTUAL TABLE IF NOT EXISTS unit_words USING fts5(words, content='', tokenize='ascii');   -- rowid: key of a unit
 CREATE VIRTUAL TABLE IF NOT EXISTS unit_terms USING fts5vocab(unit_words, instance);
-"""
+CREATE TABLE IF NOT EXISTS page (id INTEGER PRIMARY KEY, crc INTEGER);    -- checksums of the pages of `unit_words`
+INSERT INTO page SELECT id, row_sum(id, block) FROM unit_words_data;
+INSERT INTO total VALUES ('unit_words_idx', 0, 0);
+""" + "".join(map(counted, ("about", "document", "word")))
 
 # %% ../../nbs/40_retrieval/12_sqlite_units.ipynb #40013440
-class _Connection(sqlite3.Connection):
-    "A connection that can be looked up weakly."
-
-
-_connections: dict[tuple[int, int], weakref.WeakSet] = {}   # Of this process, by file: device and number
-_descriptors: dict[tuple[int, int], int] = {}               # Open for reading, by file
-_files = threading.RLock()
-
-
-def _close_unused() -> None:
-    "Close the descriptors of files without a connection."
-    for file in [f for f in _descriptors if not _connections.get(f)]:
-        os.close(_descriptors.pop(file))
-
-
-def read_file(
-    path: Path,    # Of a database
-) -> Iterator[bytes]:
-    "Read the bytes of a file that SQLite may have open."
-    told = path.stat()
-    file = told.st_dev, told.st_ino
-    with _files:
-        if file not in _descriptors:
-            _descriptors[file] = os.open(path, os.O_RDONLY | getattr(os, "O_BINARY", 0))
-        os.lseek(_descriptors[file], 0, os.SEEK_SET)
-        try:
-            while part := os.read(_descriptors[file], 1 << 20):
-                yield part
-        finally:
-            _close_unused()
+_UNHARMED = "locked", "readonly", "unable to open", "full", "I/O", "fts5", "interrupted"
 
 
 def is_damage(
     error: BaseException,
 ) -> bool:
     "Recognize an error of SQLite or zlib about a damaged file; others are about one that is full, locked or closed."
+    if type(error) is sqlite3.OperationalError:    # a table is gone, or a text is none
+        return not any(words in str(error) for words in _UNHARMED)
     return type(error) is sqlite3.DatabaseError or isinstance(error, zlib.error)
 
 
@@ -121,6 +139,8 @@ class Database:
     ) -> None:
         self.path, self.wait, self.schema, self.read_only = str(path), wait, schema, read_only
         self._own, self._lock = threading.local(), threading.RLock()
+        self._names: dict[str, list[str]] = {}    # Columns by table
+        self.unsealed = False    # FTS5 has pages in this transaction whose checksums are not written yet
         self._shared = self._open() if self.path == ":memory:" else None
 
     def __repr__(self) -> str:
@@ -128,8 +148,9 @@ class Database:
 
     def _connect(self, options: str = "") -> sqlite3.Connection:
         uri = f"{Path(self.path).resolve().as_uri()}?{options}" if options else self.path
-        return sqlite3.connect(uri, timeout=self.wait, isolation_level=None, check_same_thread=False,
-                               uri=bool(options), factory=_Connection)
+        db = sqlite3.connect(uri, timeout=self.wait, isolation_level=None, check_same_thread=False, uri=bool(options))
+        db.create_function("row_sum", -1, row_sum)
+        return db
 
     def _open(self) -> sqlite3.Connection:
         db = None
@@ -140,7 +161,8 @@ class Database:
             else:
                 db.execute("PRAGMA journal_mode=WAL")
                 db.execute("PRAGMA synchronous=NORMAL")    # a power cut may lose the last commits, never break the file
-                db.executescript(self.schema)
+                db.execute("PRAGMA recursive_triggers=1")  # a row that is replaced leaves the total
+                self.create(self.schema, db)
         except sqlite3.OperationalError as error:
             if db is not None:
                 db.close()
@@ -150,12 +172,18 @@ class Database:
                 raise
             db = self._connect("immutable=1")    # in a folder where SQLite cannot make the files that readers share
         db.execute("PRAGMA cache_size=-16000")
-        with _files:
-            if self.path != ":memory:":
-                told = Path(self.path).stat()
-                _connections.setdefault((told.st_dev, told.st_ino), weakref.WeakSet()).add(db)
-            _close_unused()
         return db
+
+    def create(
+        self,
+        schema: str,                             # SQL with `IF NOT EXISTS`
+        db: sqlite3.Connection | None = None,    # None: that of this thread
+    ) -> None:
+        "Create the tables of a schema, if one of them is absent."
+        db = db or self.connection
+        names = {name for name, in db.execute("SELECT name FROM sqlite_master")}
+        if not names.issuperset(re.findall(r"IF NOT EXISTS (\w+)", schema)):
+            db.executescript(f"BEGIN IMMEDIATE; {schema}; COMMIT;")    # all tables or none, also after a kill
 
     def close(self) -> None:
         "Close the connection of this thread; another is opened when it is needed."
@@ -186,29 +214,162 @@ class Database:
             db.execute("BEGIN IMMEDIATE" if write else "BEGIN")
             try:
                 yield db
-                db.execute("COMMIT")
+                self.commit()
             except BaseException as error:
-                if db.in_transaction:    # a full disk has ended it
-                    db.execute("ROLLBACK")
+                self.rollback()
                 if is_damage(error):
                     raise damaged(Path(self.path).parent, error) from error
                 raise
 
-    def rows(
+    def commit(self) -> None:
+        "Commit a transaction."
+        if self.unsealed:
+            self._seal()
+        self.connection.execute("COMMIT")
+
+    def rollback(self) -> None:
+        "Take a transaction back, if there is one: a full disk has ended it."
+        self.unsealed = False
+        if self.connection.in_transaction:
+            self.connection.execute("ROLLBACK")
+
+    def unseal(self) -> None:
+        "Check all pages of FTS5 before the first change of a transaction: what is damaged gets no new checksum."
+        if not self.unsealed:
+            pages, starts = self._pages()
+            if pages != dict(self.connection.execute("SELECT id, crc FROM page")):
+                raise self.damage("a row of unit_words has changed")
+            self.check_total("unit_words_idx", starts)
+            self.unsealed = True
+
+    def _pages(self) -> tuple[dict[int, int], list[int]]:
+        "Compute the checksums of the pages of FTS5, and of the words at which they begin."
+        pages = self.connection.execute("SELECT id, block FROM unit_words_data")
+        starts = self.connection.execute("SELECT segid, term, pgno FROM unit_words_idx")
+        return {number: row_sum(number, block) for number, block in pages}, [row_sum(*start) for start in starts]
+
+    def _seal(self) -> None:
+        "Write the checksums of the pages of FTS5 that have changed."
+        db = self.connection
+        db.execute("SAVEPOINT seal")    # lets FTS5 write what it keeps in memory
+        db.execute("RELEASE seal")
+        pages, starts = self._pages()
+        stored = dict(db.execute("SELECT id, crc FROM page"))
+        db.executemany("DELETE FROM page WHERE id = ?", [[number] for number in stored if number not in pages])
+        new = [(number, crc) for number, crc in pages.items() if stored.get(number) != crc]
+        db.executemany("REPLACE INTO page VALUES (?, ?)", new)
+        db.execute("UPDATE total SET n = ?, sum = ? WHERE name = 'unit_words_idx'", [len(starts), sum(starts)])
+        self.unsealed = False
+
+    def damage(
         self,
-        columns: str,             # id, word
+        what: str,     # What is wrong
+    ) -> IndexMismatchError:
+        "Build the error for a row that has changed or is lost."
+        return damaged(Path(self.path).parent, ValueError(what))
+
+    def asked(
+        self,
+        columns: str,             # Of the SELECT
         table: str,
         key: str,                 # A column with an index
         values: Iterable[Any],    # Any number
-    ) -> list[tuple]:             # In the order of the values
-        "Read the rows whose key is one of some values."
+    ) -> sqlite3.Cursor | Iterator[tuple]:    # In the order of the values
+        "Read rows whose key is one of some values, without a check."
         values = list(values)
         if values and isinstance(values[0], str) and any("\0" in v for v in values):    # there a text of JSON ends
             read = f"SELECT {columns} FROM {table} WHERE {key} = ?"
-            return [row for v in values for row in self.connection.execute(read, [v])]
+            return (row for v in values for row in self.connection.execute(read, [v]))
         asked = "(SELECT value AS asked FROM json_each(?))"
         sql = f"SELECT {columns} FROM {asked} CROSS JOIN {table} ON {table}.{key} = asked"
-        return self.connection.execute(sql, [json.dumps(values, ensure_ascii=False)]).fetchall()
+        return self.connection.execute(sql, [json.dumps(values, ensure_ascii=False)])
+
+    def checked(
+        self,
+        table: str,
+        rows: Iterable[tuple],    # Key, checksum and the other columns
+    ) -> list[tuple]:             # `IndexMismatchError` for a row that has changed
+        "Compare rows with their checksums."
+        rows = list(rows)
+        for key, crc, *values in rows:
+            if row_sum(key, *values) != crc:
+                raise self.damage(f"a row of {table} has changed")
+        return rows
+
+    def rows(
+        self,
+        columns: str,             # id, title
+        table: str,               # With a key, a checksum and other columns
+        key: str,                 # A column with an index
+        values: Iterable[Any],    # Any number; each at most once
+        every: bool = False,      # Each must be there
+    ) -> list[tuple]:             # In the order of the values; `IndexMismatchError` for a row that has changed
+        "Read the rows whose key is one of some values."
+        values = list(values)
+        rows = self.checked(table, self.asked(f"{table}.*", table, key, values))
+        if every and len(rows) != len(values):
+            raise self.damage(f"a row of {table} is lost")
+        return self._columns(columns, table, rows)
+
+    def _columns(self, columns: str, table: str, rows: Sequence[tuple]) -> list[tuple]:
+        "Take some columns of rows."
+        if table not in self._names:
+            self._names[table] = [name for _, name, *_ in self.connection.execute(f"PRAGMA table_info({table})")]
+        places = [self._names[table].index(column) for column in columns.split(", ")]
+        return [tuple([row[place] for place in places]) for row in rows]
+
+    def whole(
+        self,
+        columns: str,
+        table: str,       # See `counted`
+    ) -> list[tuple]:     # `IndexMismatchError` for a row that has changed, and for a lost one
+        "Read all rows of a table, in the order of their keys."
+        with self.transaction() as db:
+            rows = self.checked(table, db.execute(f"SELECT * FROM {table} ORDER BY 1"))
+            self.check_total(table, [row[1] for row in rows])
+            return self._columns(columns, table, rows)
+
+    def keys(
+        self,
+        table: str,       # See `counted`
+    ) -> list[Any]:       # `IndexMismatchError` if one is lost
+        "Read the keys of all rows of a table, not the rows."
+        with self.transaction() as db:
+            key = db.execute(f"PRAGMA table_info({table})").fetchone()[1]
+            rows = db.execute(f"SELECT {key}, crc FROM {table}").fetchall()
+            self.check_total(table, [crc for _, crc in rows])
+            return [key for key, _ in rows]
+
+    def check_total(
+        self,
+        table: str,
+        sums: Sequence[int],    # The checksums of its rows
+    ) -> None:                  # `IndexMismatchError`
+        "Check that no row of a table is lost."
+        total = self.connection.execute("SELECT n, sum FROM total WHERE name = ?", [table]).fetchone()
+        if total != (len(sums), sum(sums)):
+            raise self.damage(f"a row of {table} is lost")
+
+    def setting(
+        self,
+        key: str,     # generation, manifest, …
+    ) -> Any:         # None if it is not set
+        "Read a row of the table `about`."
+        rows = self.rows("value", "about", "key", [key])
+        return rows[0][0] if rows else dict(self.whole("key, value", "about")).get(key)
+
+    def insert(
+        self,
+        table: str,                # With a key, a checksum and other columns
+        rows: Iterable[tuple],     # Without the checksum
+        replace: bool = False,     # Rows with the same key
+    ) -> None:
+        "Write rows with their checksums."
+        rows = [(key, row_sum(key, *values), *values) for key, *values in rows]
+        if rows:
+            places = ", ".join("?" * len(rows[0]))
+            verb = "REPLACE" if replace else "INSERT"
+            self.connection.executemany(f"{verb} INTO {table} VALUES ({places})", rows)
 
     def numbers(
         self,
@@ -223,10 +384,15 @@ class Database:
         column: str,
         table: str,    # block or vector
         doc: int,      # Number of a document
+        n: int,        # How many rows it has
     ) -> bytes:
         "Join the values of all rows of a document, in order."
-        sql = f"SELECT {column} FROM {table} WHERE key >= ? AND key < ? ORDER BY key"
-        return b"".join(value for value, in self.connection.execute(sql, [doc << SHIFT, doc + 1 << SHIFT]))
+        sql = f"SELECT * FROM {table} WHERE key >= ? AND key < ? ORDER BY key"
+        rows = self.checked(table, self.connection.execute(sql, [doc << SHIFT, doc + 1 << SHIFT]))
+        if len(rows) != n:
+            raise self.damage(f"a row of {table} is lost")
+        return b"".join(value for value, in self._columns(column, table, rows))
+
 
 # %% ../../nbs/40_retrieval/12_sqlite_units.ipynb #a876fe8a
 FEW: int = 1 << 25     # Numbers of all vectors up to which every vector is compared
@@ -252,6 +418,7 @@ class HeldUnits:
     ) -> None:
         self.dims, self.keeps, own = dims, keeps, dict(sorted(documents.items()))
         self.ids = {n: d.id for n, d in own.items()}
+        self.numbers = {d.id: n for n, d in own.items()}
         self.sizes = {n: len(d.lengths) for n, d in own.items()}
         none = np.zeros(0, np.uint32), np.zeros((0, dims * keeps[0]), np.int8), np.zeros((0, 8 * keeps[1]), np.uint64)
         parts = zip(none, *(d[1:] for d in own.values()))
@@ -264,6 +431,8 @@ class HeldUnits:
         self.ranks[sorted(self.ids, key=self.ids.__getitem__)] = np.arange(len(own))   # of its id
         self.words: Mapping[str, int] | None = None     # And how many units contain each: read when first asked for
         self.postings = dict[int, tuple[np.ndarray, np.ndarray]]()    # Of frequent words that were asked for last
+        self.segments: dict[int, tuple[list[bytes], list[int]]] | None = None   # Of FTS5, see `check_postings`
+        self.sound = set[int]()    # Words whose postings have been checked
 
     def document(self, n: int) -> HeldDocument:
         "What is kept of a document: parts of the arrays."
@@ -313,7 +482,7 @@ class SqliteState(UnitSource):
 
     def about(self) -> dict[str, Any]:
         "Totals and settings of the state that this transaction sees."
-        return dict(self.database.connection.execute("SELECT key, value FROM about"))
+        return dict(self.database.whole("key, value", "about"))
 
     @property
     def dims(self) -> int:  # type: ignore[override]
@@ -336,9 +505,8 @@ class SqliteState(UnitSource):
     @property
     def held(self) -> HeldUnits:
         "What is kept in memory, of the state that this transaction sees."
-        db = self.database.connection
-        state = db.execute("SELECT value FROM about WHERE key = 'generation'").fetchone()
-        with self._lock:
+        with self.snapshot(), self._lock:
+            state = self.database.setting("generation")
             if self._state[0] == (state,):
                 return self._state[1]
             about, kept = self.about(), self._state[1]
@@ -346,12 +514,12 @@ class SqliteState(UnitSource):
             numbers = int(about.get("units", 0)) * dims
             keeps = 0 < numbers <= KEPT, numbers > FEW
             known = (kept.keeps, kept.dims) == (keeps, dims)       # only new documents are read
-            now = [n for n, in db.execute("SELECT doc FROM document")]
+            now = self.database.keys("document")
             out = {n: kept.document(n) for n in now if known and n in kept.ids}
-            new = self.database.rows("doc, id, lengths, signs", "document", "doc", [n for n in now if n not in out])
-            for doc, doc_id, lengths, signs in new:
+            new = [n for n in now if n not in out]
+            for doc, doc_id, lengths, signs in self.database.rows("doc, id, lengths, signs", "document", "doc", new, True):
                 own = np.frombuffer(lengths, np.uint32)
-                codes = self.database.joined("codes", "vector", doc) if keeps[0] else b""
+                codes = self.database.joined("codes", "vector", doc, -(-len(own) // NEAR)) if keeps[0] else b""
                 near = np.frombuffer(codes, np.int8).reshape(len(own), dims if keeps[0] else 0)
                 sides = np.frombuffer(signs if keeps[1] else b"", np.uint64).reshape(len(own), 8 if keeps[1] else 0)
                 out[doc] = HeldDocument(doc_id, own, near, sides)
@@ -366,14 +534,38 @@ class SqliteState(UnitSource):
         held = self.held
         if held.keeps[0]:
             return held.codes[held.rows_of(keys)]
-        sql = (f"SELECT substr(codes, 1 + asked % {NEAR} * {held.dims}, {held.dims}) FROM (SELECT value AS asked FROM "
-               f"json_each(?)) CROSS JOIN vector ON key = asked - asked % {NEAR}")
-        rows = self.database.connection.execute(sql, [json.dumps(keys.tolist())])
-        return np.frombuffer(b"".join([codes for codes, in rows]), np.int8).reshape(len(keys), held.dims)
+        firsts, owners = np.unique(keys - keys % NEAR, return_inverse=True)
+        rows = [codes for codes, in self.database.rows("codes", "vector", "key", firsts.tolist(), True)]
+        starts = (keys % NEAR * held.dims).tolist()
+        parts = [rows[row][start:start + held.dims] for row, start in zip(owners.tolist(), starts)]
+        return np.frombuffer(b"".join(parts), np.int8).reshape(len(keys), held.dims)
+
+    def words(
+        self,
+        key: str,                 # word or id
+        values: Iterable[Any],    # Words that may be unknown, or numbers that are known
+    ) -> list[tuple[str, int, int, int, int]]:    # Word, number, how many units, titles and names contain it
+        "Read words; one that is not found is looked up in a second way."
+        values = list(values)
+        columns = "word, id, mark, crc, units, titles, names"
+        with self.snapshot():
+            rows = list(self.database.asked(columns, "word", key, values))
+            found = {row[key == "id"] for row in rows}
+            missing = [value for value in values if value not in found]
+            others = self.database.asked("word", "word", "mark", map(row_sum, missing)) if key == "word" else ()
+            lost = missing if key == "id" else {word for word, in others}.intersection(missing)
+        if lost:
+            raise self.database.damage("a row of word is lost")
+        for word, number, mark, crc, *counts in rows:
+            if mark != row_sum(word) or crc != word_sum(mark, number, *counts):
+                raise self.database.damage("a row of word has changed")
+        return [(word, number, *counts) for word, number, _, _, *counts in rows]
 
 # %% ../../nbs/40_retrieval/12_sqlite_units.ipynb #d9344eb7
 _WORTH = 20_000   # Postings that are left: fewer are simply read
 _LOOKED = 25      # Reading the tokens of one unit costs as much as reading so many postings
+_PAGE_BITS, _SEGMENT_BITS = 31, 37    # A page of FTS5 is a row: segment, 6 bits of its kind, and number of the page
+_HEIGHTS = (0, *range(32, 36))        # Kinds: of postings, and of the skip lists over them
 _FREQUENT, _HELD = 4_096, 8_000_000   # Postings of a word that is kept in memory, at least; of all such words, at most
 
 
@@ -413,6 +605,7 @@ class WordSearch(SqliteState):
             if found := held.postings.pop(number, None):
                 held.postings[number] = found     # The last one asked for
                 return found
+        self.check_postings([number])
         keys = self.database.numbers("SELECT group_concat(doc) FROM unit_terms WHERE term = ?", str(number))
         at = np.flatnonzero(np.diff(keys, prepend=-1))
         found = held.rows_of(keys[at]).astype(np.int32), np.diff(at, append=len(keys)).astype(np.int32)
@@ -432,14 +625,57 @@ class WordSearch(SqliteState):
         found = found[scores[found] >= least - 1e-9]
         return found if least > 0 else None
 
+    def check_postings(
+        self,
+        numbers: Iterable[int],   # Of words
+    ) -> None:                    # `IndexMismatchError`
+        "Compare the pages of FTS5 that contain words with their checksums, once for each state."
+        held, database = self.held, self.database
+        if database.unsealed:    # a writer asks for its own changes
+            return
+        if held.segments is None:
+            held.segments = self._segments()
+        new = [number for number in numbers if number not in held.sound]
+        ranges = list[tuple[int, int]]()
+        for segment, (terms, pages) in held.segments.items():
+            for number in new:
+                place = bisect_right(terms, b"0%d" % number)     # the term is on no page after the next one that is named
+                last = pages[place] if place < len(pages) else (1 << _PAGE_BITS) - 1
+                first = pages[place - 1]
+                for height in _HEIGHTS:
+                    base = (segment << _SEGMENT_BITS) + (height << _PAGE_BITS)
+                    ranges.append((base + first, base + last))
+        sql = ("SELECT d.id, page.crc, d.block FROM json_each(?) AS asked CROSS JOIN unit_words_data AS d "
+               "ON d.id BETWEEN json_extract(asked.value, '$[0]') AND json_extract(asked.value, '$[1]') LEFT JOIN page ON page.id = d.id")
+        database.checked("unit_words", database.connection.execute(sql, [json.dumps(ranges)]))
+        held.sound.update(new)
+
+    def _segments(self) -> dict[int, tuple[list[bytes], list[int]]]:
+        "Read at which words the pages of FTS5 begin: terms and numbers of pages, by segment."
+        database = self.database
+        rows = database.connection.execute("SELECT segid, term, pgno FROM unit_words_idx").fetchall()
+        database.check_total("unit_words_idx", [row_sum(*row) for row in rows])
+        database.checked("unit_words", database.connection.execute(
+            "SELECT d.id, page.crc, d.block FROM unit_words_data AS d LEFT JOIN page ON page.id = d.id WHERE d.id < 11"))
+        segments: dict[int, tuple[list[bytes], list[int]]] = {}
+        for segment, term, page in rows:
+            terms, pages = segments.setdefault(segment, ([], []))
+            terms.append(term)
+            pages.append(page >> 1)
+        return segments
+
     def read(self, ranges: np.ndarray, whole: bool = True, scored: np.ndarray | None = None,
              vectors: bool = True) -> Units:
         blocks = np.stack([ranges[:, 0] // BLOCK, (ranges[:, 1] - 1) // BLOCK + 1], axis=1)
         runs = [np.arange(a, b) for a, b in blocks.tolist()]
         wanted = np.unique(np.concatenate([np.zeros(0, np.int64), *runs])) * BLOCK
-        more = "tokens, norms" if whole else "x'', x''"
-        rows = self.database.rows(f"key, rows, {more}", "block", "key", wanted.tolist())
-        keys, tables, tokens, norms = zip(*rows) if rows else ((),) * 4
+        last, sizes = (1 << SHIFT) - 1, self.held.sizes     # a range may go past the end of its document
+        wanted = [key for key in wanted.tolist() if key & last < sizes.get(key >> SHIFT, 0)]
+        rows = self.database.rows("key, rows, tokens, norms", "block", "key", wanted, True)
+        keys = [key for key, _, _, _ in rows]
+        tables = [table for _, table, _, _ in rows]
+        tokens = [numbers for _, _, numbers, _ in rows if whole]
+        norms = [lengths for _, _, _, lengths in rows if whole]
         sizes = np.array([len(t) // UNIT.itemsize for t in tables], np.int64)
         offsets = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
         keys, held = np.repeat(np.array(keys, np.int64), sizes) + offsets, self.held
@@ -458,8 +694,9 @@ class SqliteUnits(WordSearch):
 
     def counts(self, terms: Sequence[str]) -> QuestionCounts:
         about, asked = self.about(), dict.fromkeys(terms)
-        rows = self.database.rows("word, id, units, titles, names", "word", "word", asked)
+        rows = self.words("word", asked)
         numbers = {word: number for word, number, *_ in rows}
+        self.check_postings(numbers.values())
         units_with: dict[Any, int] = {word: n for word, _, n, *_ in rows if n}
         sql = "SELECT count(*) FROM unit_words WHERE unit_words MATCH ? AND rowid >= ?"
         count, keys = self.database.connection.execute, self.held.keys
@@ -482,8 +719,7 @@ class SqliteUnits(WordSearch):
         if allowed is None:
             held = self.held
             if held.words is None:
-                sql = "SELECT word, units FROM word WHERE units + titles + names > 0"
-                held.words = dict(self.database.connection.execute(sql))
+                held.words = self._vocabulary()
             return held.words
         units = self.read(np.stack([allowed, allowed + 1], axis=1))
         rows = units.rows_of(allowed)
@@ -493,13 +729,28 @@ class SqliteUnits(WordSearch):
         shared = [*self.texts("title", np.unique(units.doc[rows]).tolist()).values(),
                   *self.texts("name", np.unique(parts[parts >= 0]).tolist()).values()]
         numbers = held.keys() | {n for words in shared for n in words.tolist()}
-        known = self.database.rows("word, id", "word", "id", sorted(numbers))
-        return {word: held.get(n, 0) for word, n in known}
+        known = self.words("id", sorted(numbers))
+        return {word: held.get(n, 0) for word, n, *_ in known}
+
+    def _vocabulary(self) -> dict[str, int]:
+        "Read all words, and how many units contain each."
+        rows = self.database.connection.execute("SELECT word, id, mark, crc, units, titles, names FROM word").fetchall()
+        if not rows:
+            self.database.check_total("word", [])
+            return {}
+        words, ids, marks, crcs, *counts = zip(*rows)
+        table = np.array([marks, ids, *counts, crcs], np.int64)
+        if list(map(row_sum, words)) != list(marks) or not np.array_equal(word_sum(*table[:5]), table[5]):
+            raise self.database.damage("a row of word has changed")
+        self.database.check_total("word", crcs)
+        units, titles, names = counts
+        return {w: n for w, n, *others in zip(words, units, titles, names) if n or any(others)}
 
     def holding(self, words: Sequence[str]) -> np.ndarray:
-        numbers = dict(self.database.rows("word, id", "word", "word", words))
+        numbers = {word: number for word, number, *_ in self.words("word", dict.fromkeys(words))}
         if not numbers.keys() >= set(words):
             return np.zeros(0, np.int64)
+        self.check_postings(numbers.values())
         phrase = " ".join(str(numbers[w]) for w in words)
         sql = "SELECT group_concat(rowid) FROM unit_words WHERE unit_words MATCH ?"
         return np.sort(self.database.numbers(sql, f'"{phrase}"'))
@@ -519,16 +770,19 @@ class SqliteUnits(WordSearch):
     def place(self, places: Sequence[tuple[str, Span]]) -> np.ndarray:
         out = list[tuple[int, int]]()
         for doc_id, span in places:
-            found = self.database.connection.execute("SELECT doc FROM document WHERE id = ?", [doc_id]).fetchone()
-            table = np.frombuffer(self.database.joined("rows", "block", found[0]) if found else b"", UNIT)
+            doc = self.held.numbers.get(doc_id)
+            if doc is None:
+                continue
+            n_blocks = -(-self.held.sizes[doc] // BLOCK)
+            table = np.frombuffer(self.database.joined("rows", "block", doc, n_blocks), UNIT)
             low = int(np.searchsorted(table["end"], span.start, "right"))
             high = int(np.searchsorted(table["start"], span.end, "left"))
-            out += [((found[0] << SHIFT) + low, (found[0] << SHIFT) + high)] if low < high else []
+            out += [((doc << SHIFT) + low, (doc << SHIFT) + high)] if low < high else []
         return np.array(out, np.int64).reshape(-1, 2)
 
     def texts(self, field: str, keys: Collection[int]) -> dict[int, np.ndarray]:
         table, key = ("document", "doc") if field == "title" else ("part", "part")
-        rows = self.database.rows(f"{key}, {field}", table, key, keys)
+        rows = self.database.rows(f"{key}, {field}", table, key, keys, True)
         return {k: np.frombuffer(words, np.uint32) for k, words in rows}
 
 # %% ../../nbs/40_retrieval/12_sqlite_units.ipynb #fd0faaf2
@@ -554,6 +808,7 @@ class UnitWriter:
                  [name for o in outlines for name, _ in o.sections]]
         try:
             with self.database.transaction(write=True):
+                self.database.unseal()
                 about = self.units.about()
                 vectors = node_vectors(flat, int(about.get("dims", 0)) if about.get("units") else None)
                 self._remove(list(found))
@@ -581,20 +836,24 @@ class UnitWriter:
             held = {i for i, in self.database.rows("id", "document", "id", ids)}
             if unknown := [i for i in ids if i not in held]:
                 raise MissingChunkError(f"the index has no document {unknown[0]!r} to remove")
+            self.database.unseal()
             self._remove(ids)
             self._tell({"generation": int(self.units.about().get("generation", 0)) + 1})
 
     def _tell(self, values: Mapping[str, Any]) -> None:
         "Set entries of the table `about`."
-        self.database.connection.executemany("INSERT OR REPLACE INTO about VALUES (?, ?)", values.items())
+        self.database.insert("about", values.items(), replace=True)
 
     def _numbered(self, kinds: Sequence[Sequence[Sequence[str]]]) -> list[list[np.ndarray]]:
         "Replace words by their numbers; new words get one."
         known = self._numbers if len(self._numbers) < _WORDS_KEPT else {}
-        words = list({w for texts in kinds for text in texts for w in text} - known.keys())
-        sql = "INSERT OR IGNORE INTO word (word) SELECT value FROM json_each(?) ORDER BY value"
-        self.database.connection.execute(sql, [json.dumps(words, ensure_ascii=False)])
-        self._numbers = known = known | dict(self.database.rows("word, id", "word", "word", words))
+        words = {w for texts in kinds for text in texts for w in text} - known.keys()
+        known = known | {word: number for word, number, *_ in self.units.words("word", words)}
+        last = self.database.connection.execute("SELECT max(id) FROM word").fetchone()[0] or 0
+        new = {word: number for number, word in enumerate(sorted(words - known.keys()), last + 1)}
+        rows = [(n, word_sum(mark, n, 0, 0, 0), word, mark) for word, n in new.items() if (mark := row_sum(word)) >= 0]
+        self.database.connection.executemany("INSERT INTO word (id, crc, word, mark) VALUES (?, ?, ?, ?)", rows)
+        self._numbers = known = known | new
         return [[np.array([known[w] for w in text], np.uint32) for text in texts] for texts in kinds]
 
     def _write(self, nodes: Sequence[TextNode], outline: Outline, vectors: np.ndarray, title: np.ndarray,
@@ -603,25 +862,27 @@ class UnitWriter:
         db, table, codes = self.database.connection, stored_units(nodes, outline, tokens), to_codes(vectors)
         norms = window_norms(codes, self.units.scales)
         told = title.tobytes(), table["length"].astype(np.uint32).tobytes(), signs_of(codes).tobytes()
-        sql = "INSERT INTO document (id, title, lengths, signs) VALUES (?, ?, ?, ?)"
-        base = db.execute(sql, [outline.doc_id, *told]).lastrowid << SHIFT
-        db.executemany("INSERT INTO part VALUES (?, ?)", [(base + i, name.tobytes()) for i, name in enumerate(names)])
-        db.executemany("INSERT INTO block VALUES (?, ?, ?, ?)", [
+        last = db.execute("SELECT seq FROM sqlite_sequence WHERE name = 'document'").fetchone()
+        doc = (last[0] if last else 0) + 1
+        base = doc << SHIFT
+        self.database.insert("document", [(doc, outline.doc_id, *told)])
+        self.database.insert("part", [(base + i, name.tobytes()) for i, name in enumerate(names)])
+        self.database.insert("block", [
             (base + i, table[i:i + BLOCK].tobytes(), b"".join(t.tobytes() for t in tokens[i:i + BLOCK]),
              norms[i:i + BLOCK].tobytes()) for i in range(0, len(nodes), BLOCK)])
         if codes.shape[1]:
-            db.executemany("INSERT INTO vector VALUES (?, ?)",
-                           [(base + i, codes[i:i + NEAR].tobytes()) for i in range(0, len(nodes), NEAR)])
+            near = [(base + i, codes[i:i + NEAR].tobytes()) for i in range(0, len(nodes), NEAR)]
+            self.database.insert("vector", near)
         db.executemany("INSERT INTO unit_words (rowid, words) VALUES (?, ?)",
                        [(base + i, " ".join(map(str, t.tolist()))) for i, t in enumerate(tokens)])
 
     def _remove(self, doc_ids: Sequence[str]) -> None:
         "Remove documents that are there; others are passed over."
         db = self.database.connection
-        for doc, title in self.database.rows("doc, title", "document", "id", doc_ids):
+        for doc, title, lengths in self.database.rows("doc, title, lengths", "document", "id", doc_ids):
             own = [doc << SHIFT, doc + 1 << SHIFT]
-            lengths = np.frombuffer(self.database.joined("rows", "block", doc), UNIT)["length"]
-            flat = np.frombuffer(self.database.joined("tokens", "block", doc), np.uint32)
+            lengths = np.frombuffer(lengths, np.uint32)
+            flat = np.frombuffer(self.database.joined("tokens", "block", doc, -(-len(lengths) // BLOCK)), np.uint32)
             tokens = np.split(flat, np.cumsum(lengths)[:-1]) if len(lengths) else []
             db.executemany("INSERT INTO unit_words (unit_words, rowid, words) VALUES ('delete', ?, ?)",
                            [(own[0] + i, " ".join(map(str, t.tolist()))) for i, t in enumerate(tokens)])
@@ -635,14 +896,15 @@ class UnitWriter:
     def _count(self, kinds: Sequence[Sequence[np.ndarray]], sign: int) -> None:
         "Keep the counts of words and the totals right: of units, titles and names."
         db, totals = self.database.connection, {}
-        for column, texts in zip(("units", "titles", "names"), kinds):
+        for column, factor, texts in zip(("units", "titles", "names"), WORD_SUM[1:], kinds):
             ids, n = _texts_with(texts)
             changes = zip((sign * n).tolist(), ids.tolist())
-            db.executemany(f"UPDATE word SET {column} = {column} + ? WHERE id = ?", changes)
+            sql = f"UPDATE word SET {column} = {column} + ?1, crc = crc + {factor} * ?1 WHERE id = ?2"
+            db.executemany(sql, changes)
             tokens = "tokens" if column == "units" else f"{column[:-1]}_tokens"
             totals |= {column: len(texts), tokens: sum(map(len, texts))}
-        db.executemany("INSERT INTO about VALUES (?1, ?2) ON CONFLICT(key) DO UPDATE SET value = value + ?2",
-                       [(key, sign * n) for key, n in totals.items()])
+        about = self.units.about()
+        self._tell({key: about.get(key, 0) + sign * n for key, n in totals.items()})
 
 
 def _texts_with(texts: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:

@@ -19,7 +19,7 @@ from ..documents.span import Address, covering, SEARCHED, Span
 from ..storage.store import ChunkReader
 from ..context.labels import place_label
 from ..context.sources import DisplayDoc
-from ..pipeline.answer import Answer, strong_offsets
+from ..pipeline.answer import Answer, sentence_facts, strong_offsets
 from ..pipeline.chance import chance_facts
 from ..pipeline.trace_data import trace
 from ..agent.state import AgentState, WholeText
@@ -97,12 +97,14 @@ def turn_view(
     wrong = [e for e in state.events if e.kind in kinds and e.step in steps]
     ended = wrong and state.status in ("passages", "timeout", "failed")
     trouble = f"{wrong[-1].kind}: {wrong[-1].detail}" if ended else ""
-    notes = [note for note in answer.context.notes if note.kind != "length"]     # that is `unfinished`
+    of_answer = ("echo", "unsourced", "unsupported")
+    remarks = [note.text for note in answer.context.notes if note.kind in of_answer]
+    notes = [note for note in answer.context.notes if note.kind not in ("length", *of_answer)]  # that is `unfinished`
     cited = [c for c in state.citations if c["doc_id"] is not None] if written else []
     return {"number": number, "question": state.question, "answer": state.answer, "status": state.status,
             "written": written, "trouble": trouble, "verdict": state.verdict if written else "",
             "unfinished": answer.unfinished, "note": "; ".join(note.text for note in notes),
-            "chance": chance_facts(answer.chance),
+            "remarks": remarks, "sentences": sentence_facts(answer), "chance": chance_facts(answer.chance),
             "events": [e.model_dump() for e in state.events],
             "citations": cited, "unknown": [c["number"] for c in state.citations if c["doc_id"] is None],
             "sources": sources}

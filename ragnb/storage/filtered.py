@@ -19,7 +19,7 @@ __all__ = ['FilteredStore', 'filtered_store', 'located', 'explain_nothing', 'war
 from ..machinery.messages import warn_caller
 from ..documents.span import Outline, parse_address, SEARCHED
 from ragnb.storage.filters import (
-    all_of, asks_folders, Filter, FOLDER_KEYS, resolve_where, seen_metadata, where_folders, why_nothing, Where,
+    all_of, asks_folders, Condition, Filter, filter_keys, FOLDER_KEYS, resolve_where, seen_metadata, where_folders, why_nothing, Where,
 )
 from .store import ChunkReader, Found, T
 
@@ -128,6 +128,14 @@ def located(
     return where_folders(where, sorted(files := _files(held)), [k for d in held for k in d], files)
 
 
+def _of_chunks(store: ChunkReader, wanted: Filter, held: Sequence[Mapping[str, Any]]) -> str:
+    "Explain a filter by a field that chunks have and documents do not, such as `page`; '' without such a field."
+    keys = [key for key in filter_keys(wanted) if not any(key in d for d in held)]
+    kinds = (Condition(key, ">=", least) for key in keys for least in ("", -1e300))    # Any text, any number
+    own = list(dict.fromkeys(kind.key for kind in kinds if store.matching(kind)))
+    return f"no passage fulfils the filter by {', '.join(map(repr, own))}" if own else ""
+
+
 def explain_nothing(
     store: ChunkReader,
     where: Where = None,    # See `resolve_where`
@@ -136,7 +144,8 @@ def explain_nothing(
     wanted = located(store, where)
     if wanted is None or store.matching(wanted):
         return ""
-    held = _held_metadata(store)
+    if told := _of_chunks(store, wanted, held := _held_metadata(store)):
+        return told
     by_folder = asks_folders(wanted) and not any(k in d for d in held for k in FOLDER_KEYS)
     folders = {i: paths[0].rpartition("/")[0] or "." for i, paths in _files(held).items()} if by_folder else {}
     return why_nothing(wanted, [d | {k: folders[d["doc_id"]] for k in FOLDER_KEYS if folders} for d in held])

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
+from itertools import chain
 from pathlib import PurePath
 from typing import Any, Union
 
@@ -127,7 +128,9 @@ def all_of(
     return given[0] if len(given) == 1 else Group("and", tuple(given)) if given else None
 
 # %% ../../nbs/30_storage/02_filters.ipynb #d6dbfe34
-_LINE = re.compile(r"([^=<>!]+?)(==|!=|<=|>=|[=<>](?!=)|\s(?:in|nin)\s)\s*(\S.*)", re.DOTALL)
+_LINE = re.compile(r"([^=<>!]+?)(==|!=|<=|>=|[=<>](?!=)|\s(?:in|nin|contains|any|all)\s)\s*(\S.*)",
+                   re.DOTALL | re.IGNORECASE)
+_LISTS = ("in", "nin", "any", "all")     # Operators with a list of values
 
 def _readings(text: str) -> list[Value]:
     "Return the values that a text may mean: the text, and the number or truth value it looks like."
@@ -143,22 +146,28 @@ def _from_line(line: str) -> Filter:
     "Read a filter from a line such as `year>=2020`."
     match = _LINE.fullmatch(plain_text(line).strip())
     if match is None or not match[1].strip() or match[2] in _ORDERS and match[3][0] in "<>=!":
-        raise InputError(f"where must look like doc_type=manual, year>=2020 or 'doc_type in manual,rule', got {line!r}")
-    key, sign, written = match[1].strip(), match[2].strip(), match[3]
+        raise InputError("where must look like doc_type=manual, year>=2020, 'doc_type in manual,rule' or "
+                         f"'tags contains security', got {line!r}")
+    key, sign, written = match[1].strip(), match[2].strip().lower(), match[3]
     if sign in _ORDERS:
         ways = [Condition(key, sign, v) for v in _readings(written) if not isinstance(v, bool)]
         return ways[0] if len(ways) == 1 else Group("or", tuple(ways))
-    texts = [t.strip() for t in written.split(",")] if sign in ("in", "nin") else [written]
-    values = tuple(v for t in texts if t for v in _readings(t))
-    return Condition(key, "nin" if sign in ("!=", "nin") else "in", values)
+    texts = [t.strip() for t in written.split(",")] if sign in _LISTS else [written]
+    ways = [tuple(_readings(text)) for text in texts if text]
+    if sign == "all":
+        return Group("and", tuple(Condition(key, "in", values) for values in ways))
+    return Condition(key, "nin" if sign in ("!=", "nin") else "in", tuple(chain.from_iterable(ways)))
 
 # %% ../../nbs/30_storage/02_filters.ipynb #cb2ca3f6
 def _from_llama(where: MetadataFilter | MetadataFilters) -> Filter | None:
     "Convert LlamaIndex's filters."
     if isinstance(where, MetadataFilter):
         sign = getattr(where.operator, "value", where.operator)
-        listed = sign in ("in", "nin") and isinstance(where.value, list)
-        return Condition(where.key, sign, tuple(where.value) if listed else where.value)
+        values = tuple(where.value) if isinstance(where.value, list) else (where.value,)
+        if sign == "all":
+            return Group("and", tuple(Condition(where.key, "==", value) for value in values))
+        sign = {"any": "in", "contains": "=="}.get(sign, sign)
+        return Condition(where.key, sign, values if sign in _LISTS and isinstance(where.value, list) else where.value)
     how = FilterCondition(where.condition or FilterCondition.AND).value
     parts = tuple(part for f in where.filters if (part := _from_llama(f)) is not None)
     return None if how == "and" and not parts else Group(how, parts)

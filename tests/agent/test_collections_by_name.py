@@ -10,7 +10,7 @@ from strategies import SLOW
 from ragnb import Agent, read_documents, Span
 from ragnb.agent.library import Library, library_pipeline
 from ragnb.agent.state import AgentState, Choice
-from ragnb.laws.catalogue import Catalogue
+from ragnb.laws.catalogue import StatuteCatalogue
 from ragnb.laws.provisions import provision_label
 from ragnb.indexing.collections import index_collections
 
@@ -68,7 +68,7 @@ def asked(corpus: Path) -> list[tuple[str, str, Span]]:
     """Every article of every statute: how it is asked for, the file that holds it, where it is."""
     out = []
     documents = [d for d in read_documents(corpus, []) if "old" not in d.id_]
-    catalogue = Catalogue.from_documents(documents)
+    catalogue = StatuteCatalogue.from_documents(documents)
     for holding in catalogue.holdings.values():
         if len(holding.names) and len(holding.below.get("", ())) > 1:
             out += [(f"{holding.names[0]} {provision_label(path)}", holding.doc_id, Span(*holding.spans[path]))

@@ -18,7 +18,7 @@ from serve_world import ask, client_of
 from ragnb import ModelError, Pipeline, read_settings
 from ragnb.agent.library import Library
 from ragnb.agent.tools import ReadingTools
-from ragnb.cli import _answer_facts, main
+from ragnb.cli import answer_facts, main
 from ragnb.serve.app import create_app
 
 SCHEMA = json.loads((files("ragnb") / "pipeline" / "answer.schema.json").read_text(encoding="utf-8"))
@@ -74,10 +74,10 @@ def test_a_source_names_document_title_article_and_pages(run, indexes):
 
 def test_an_answer_of_a_model_and_a_failure_follow_it_too(indexes):
     written = Pipeline.from_index(indexes / "units", llm=MockLLM()).ask("경조휴가는 며칠인가요?")
-    facts = _answer_facts(written)
+    facts = answer_facts(written)
     Draft202012Validator(SCHEMA).validate(facts)
     assert facts["generated"] and facts["sources"] == written.sources()
-    failed = _answer_facts(written, ModelError("no server", written))
+    failed = answer_facts(written, ModelError("no server", written))
     Draft202012Validator(SCHEMA).validate(failed)
     assert failed["error"] == "no server"
 

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from conftest import SAMPLE, write
-from ragnb.cli import _COMMANDS, main
+from ragnb.cli import main
 from ragnb.machinery.messages import use_language
+from ragnb.machinery.registry import parts_of
 
 SENTENCE = re.compile(r"(?:\b[a-z]{2,} ){2}[a-z]{2,}\b")    # three English words in a row
 COMMANDS = ["index docs --split parent-child", "index docs", "index more", "ls", "info", "info --skipped",
@@ -96,7 +97,7 @@ def test_the_labels_of_a_trace_are_korean(folder, capsys):
 
 def test_the_help_is_korean(capsys):
     assert main(["--help", "--lang", "ko"]) == 0 and "사용법: ragnb [옵션] 명령 [인수]..." in capsys.readouterr().out
-    for word in _COMMANDS:
+    for word in [part.name for part in parts_of("command")]:
         assert main([word, "--help", "--lang", "ko"]) == 0
         told = capsys.readouterr().out
         assert re.search("사용법: .*옵션:.*예: (ragnb|eval)", told, re.DOTALL), word

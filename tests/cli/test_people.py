@@ -24,11 +24,11 @@ from ragnb.agent.library import Library
 from ragnb.agent.tools import make_mcp_server, ReadingTools
 from ragnb.cli import main
 from ragnb.context.budgets import budget_for
-from ragnb.documents.files import SUFFIXES
+from ragnb.documents.files import suffixes
 from ragnb.machinery.markup import display_width
 from ragnb.evaluation.strategy import parse_strategy
 from ragnb.evaluation.tune import trained_grid, tuning_grid
-from ragnb.expansion.policy import _MAKERS
+from ragnb.machinery.registry import parts_of
 from ragnb.serve.access import Access, read_tokens
 from ragnb.serve.app import create_app, serve_app
 
@@ -65,13 +65,14 @@ def test_remove_says_that_the_file_comes_back(run, index, tmp_path):
 def test_help_says_what_follows_every_colon(run):
     """`adaptive, doc_type, section, segments, citations, auto-merge` without what N is → each with its argument."""
     told = " ".join(run("ask", "--help")[1].split()).replace("- ", "-")
-    with_argument = [name for name, maker in _MAKERS.items() if maker.argument is not None]
-    assert [name for name in with_argument if not re.search(rf"\b{name}:(N|X|UNIT)\b", told)] == []
+    with_argument = [part for part in parts_of("policy") if part.argument]
+    assert len(with_argument) > 10
+    assert [part.name for part in with_argument if f"{part.name}{part.argument}" not in told] == []
 
 
 def test_help_names_every_kind_of_file(run):
     told = run("index", "--help")[1] + run("--lang", "ko", "index", "--help")[1]
-    assert [suffix for suffix in SUFFIXES if told.count(suffix) < 2 and suffix not in (".markdown", ".htm")] == []
+    assert [suffix for suffix in suffixes() if told.count(suffix) < 2 and suffix not in (".markdown", ".htm")] == []
 
 
 def test_notes_on_other_folders_are_commands_that_can_be_typed(run, tmp_path):

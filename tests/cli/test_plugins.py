@@ -12,13 +12,13 @@ import pytest
 from conftest import one_line, SAMPLE
 
 from ragnb.cli import main
-from ragnb.machinery import plugins
+from ragnb.machinery import registry
 
 MINE = '''
 from llama_index.core.embeddings import MockEmbedding
 from llama_index.core.node_parser import SentenceSplitter
 from llama_index.core.postprocessor.types import BaseNodePostprocessor
-from ragnb.machinery.plugins import register
+from ragnb.machinery.registry import register
 
 
 class Reversed(BaseNodePostprocessor):
@@ -74,11 +74,11 @@ def units(world) -> Path:
 def alone(monkeypatch, world):
     """What a test registers is gone after it."""
     monkeypatch.chdir(world)
-    monkeypatch.delenv(plugins.IMPORTED, raising=False)
-    for name in ("_MAKERS", "_SPECS", "_LOADED"):
-        monkeypatch.setattr(plugins, name, type(getattr(plugins, name))())
+    monkeypatch.delenv(registry.IMPORTED, raising=False)
+    for name in ("_PARTS", "_FUNCTIONS", "_SPECS", "_LOADED"):
+        monkeypatch.setattr(registry, name, type(getattr(registry, name))())
     yield
-    os.environ.pop(plugins.IMPORTED, None)
+    os.environ.pop(registry.IMPORTED, None)
 
 
 def answer(run, *argv: object) -> dict:
@@ -102,7 +102,7 @@ def test_import_names_five_parts(run):
     plain = answer(run, "--index", "own", "--retrieve", "bm25", "--policy", "neighbors:2", "--top-k", "4", *mine)
     own, built_in = ([p["hits"] for p in a["passages"]] for a in (asked, plain))
     assert own != built_in and {h for hits in own for h in hits} == {h for hits in built_in for h in hits}
-    plugins._MAKERS.clear(), plugins._LOADED.clear()
+    registry._PARTS.clear(), registry._FUNCTIONS.clear(), registry._LOADED.clear()
     assert in_a_process("--index", "own", "--retrieve", "mine", "--policy", "mine:2", "--top-k", "4", *mine)["context"] == plain["context"]
     assert "1 unchanged" in run("index", "docs", "--index", "own", "--quiet", *mine)[1]    # splitter and embedding are made again by their names
     Path("own/ragnb.toml").write_text('retrieve = "mine"\npolicy = "mine:2"\ntop_k = 4\n', encoding="utf-8")

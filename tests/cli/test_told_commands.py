@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from conftest import one_line, SAMPLE, syntax, write
 
-from ragnb.cli import _typed, command_line, main
+from ragnb.cli import typed_command, command_line, main
 from ragnb.documents.files import read_documents
 
 
@@ -41,7 +41,7 @@ def told() -> Iterator[tuple[str, str]]:
                     yield f"{path}:{node.lineno}", command
 
 
-def test_a_told_command_can_be_typed():
+def test_a_told_command_can_betyped_command():
     told_at, commands, wrong = sorted(set(told())), command_line([]).commands, []
     written = {command for _, command in told_at}
     assert len(told_at) > 20 and {"ragnb index PATH --index X", "ragnb index PATH --index DIR --force"} <= written
@@ -121,17 +121,17 @@ def test_mistakes_are_one_line(arguments: list[str], message: str, tmp_path, run
 
 
 # --- Commands that are printed: with the path by which ragnb was started, and in the language of the reader.
-def test_a_printed_command_has_the_path_that_was_typed(monkeypatch, tmp_path):
+def test_a_printed_command_has_the_path_that_wastyped_command(monkeypatch, tmp_path):
     for typed in ("ragnb", str(tmp_path / "pytest")):
         monkeypatch.setattr(sys, "argv", [typed])
-        assert _typed("ask", "a b") == "ragnb ask 'a b'"
+        assert typed_command("ask", "a b") == "ragnb ask 'a b'"
     monkeypatch.setattr(sys, "argv", [".venv/bin/ragnb"])
     monkeypatch.setenv("PATH", str(tmp_path))
-    assert _typed("ask", "a b") == ".venv/bin/ragnb ask 'a b'"
+    assert typed_command("ask", "a b") == ".venv/bin/ragnb ask 'a b'"
     (tmp_path / "ragnb").write_text("#!/bin/sh", encoding="utf-8")
     (tmp_path / "ragnb").chmod(0o755)
     monkeypatch.setattr(sys, "argv", [str(tmp_path / "ragnb")])      # found on the path: its name is enough
-    assert _typed("ls") == "ragnb ls"
+    assert typed_command("ls") == "ragnb ls"
 
 
 @pytest.mark.parametrize(("lang", "question"), [("en", "how many days of leave?"), ("ko", "2년차 연차는 며칠인가요?")])

@@ -125,8 +125,8 @@ def test_no_other_section_is_named(index: Index, passages: list[Passage]) -> Non
 def test_the_article_is_the_one_the_hit_is_in(index: Index, passages: list[Passage]) -> None:
     seen = 0
     for p in passages:
-        focus, holding = p.focus or p.span, index.catalogue.holdings.get(p.doc_id)
-        if holding is None or not holding.spans or not (place := index.catalogue.place(p.doc_id, focus.start)):
+        focus, holding = p.focus or p.span, index.catalogue.parts["laws"].holdings.get(p.doc_id)
+        if holding is None or not holding.spans or not (place := index.catalogue.parts["laws"].place(p.doc_id, focus.start)):
             continue
         article, named = provision_label(place.partition("/")[0]), passage_article(p)
         if named.startswith("["):      # an annex is named as it is printed
@@ -145,7 +145,7 @@ def test_the_article_is_the_one_the_hit_is_in_with_any_splitter(tmp_path, parser
     pipe = Pipeline.from_index(index, budget=200, policy="none", top_k=8)
     for question in (*QUESTIONS[::25], "시행일은 언제인가?", "경과조치", "다른 법률의 개정", "별표의 기준", "과태료의 부과기준", "수수료"):
         for p in pipe.ask(question).context.passages:
-            if place := index.catalogue.place(p.doc_id, (p.focus or p.span).start):
+            if place := index.catalogue.parts["laws"].place(p.doc_id, (p.focus or p.span).start):
                 article, named = provision_label(place.partition("/")[0]), passage_article(p)
                 seen["별표" if article.startswith("별") else "부칙" if article.startswith("부칙") else "본칙"] += 1
                 assert named.strip("[").startswith(article), (p.doc_id, p.span, article, named)

@@ -13,12 +13,12 @@ from statute_texts import ACT, DECREE, LEGAL
 from strategies import documents, examples, SLOW
 
 from ragnb import read_documents, sample_data, Span
-from ragnb.laws.catalogue import Catalogue
+from ragnb.laws.catalogue import StatuteCatalogue
 from ragnb.laws.citations import find_citations
 from ragnb.documents.forms import plain_text, reading_form
-from ragnb.laws.kinds import detect_kind, records_of
+from ragnb.documents.kinds import detect_kind, records_of
 from ragnb.documents.markdown import find_headings, find_tables
-from ragnb.laws.rulings import qa_pairs
+from ragnb.documents.qa import qa_pairs
 from ragnb.laws.statutes import parse_statute
 from ragnb.documents.text import sentence_spans, word_tokens
 
@@ -71,7 +71,7 @@ def flat(value: object) -> list:
 
 def holding(document: Document) -> list:
     """What a catalogue knows of a document: names, dates, places, titles, citations."""
-    held = Catalogue.from_documents([document]).holdings.get(document.node_id)
+    held = StatuteCatalogue.from_documents([document]).holdings.get(document.node_id)
     if held is None:
         return []
     spans = [(path, Span(*span)) for path, span in held.spans.items()]

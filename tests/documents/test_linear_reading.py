@@ -41,11 +41,12 @@ def test_four_times_the_text_takes_four_times_the_steps(job: str) -> None:
 HANGS = r'''
 import re
 from llama_index.core import Document
-from ragnb.laws.catalogue import Catalogue
-from ragnb.laws.kinds import detect_kind, records_of
+from ragnb.laws.catalogue import StatuteCatalogue
+from ragnb.documents.kinds import detect_kind, records_of
 from ragnb.documents.markdown import find_headings
-from ragnb.laws.rulings import qa_pairs
-from ragnb.laws.statutes import front_matter, parse_statute
+from ragnb.documents.qa import qa_pairs
+from ragnb.documents.fields import front_matter
+from ragnb.laws.statutes import parse_statute
 marks = ["*", "_", "*_", "> ", "# ", "\n", "\r\n", "\n ", " ", "\t", "[", "]", "<", "(", "「", "제1조", "제1장 ", ".", "-", "---\n", "|", "①", "부칙\n", "\n[", "■",
          "제1조(", "질의", "질의 ", "Q1 ", "별표 1 ", "[시행일:", "제1조 및 ", "> 제1장 가<"]
 frames = ["{}", "제1조(목적) 정한다.{}\n제2조(정의) 정한다.{}\n제3조(기준){}", "---{}", "{}제1조(목적)\n제2조\n제3조", "질의 :{}\n회시 :{}", "시험법\n{}\n제1조(목적) 정한다."]
@@ -54,7 +55,7 @@ for mark in marks:
         text = frame.replace("{}", mark * 500)
         print(repr(mark), repr(frame), flush=True)
         detect_kind(text), parse_statute(text), qa_pairs(text), find_headings(text), front_matter(text)
-        records_of(Document(text=text), "statute"), Catalogue.from_documents([Document(text=text, id_="a")])
+        records_of(Document(text=text), "statute"), StatuteCatalogue.from_documents([Document(text=text, id_="a")])
 print("done")
 '''
 
@@ -71,7 +72,7 @@ import resource, sys
 resource.setrlimit(resource.RLIMIT_CPU, (40, 40))
 from llama_index.core import Document
 from ragnb.chunking.rules import RoutedNodeParser
-from ragnb.laws.kinds import records_of
+from ragnb.documents.kinds import records_of
 from ragnb.laws.rulings import interpretation_records, ruling_records
 for mark in ("판시사항\n", "【판결요지】\n", "판례내용\n", "【이유】\n", "판결요지\n판례내용\n"):
     text = mark * (192_000 // len(mark))

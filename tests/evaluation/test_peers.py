@@ -32,7 +32,7 @@ SMALL = {  # Settings that make several pieces of a short document
     "haystack-auto-merging": {"block_sizes": [20, 5]}, "chonkie-recursive": {"chunk_size": 60},
     "chonkie-sentence": {"chunk_size": 60}, "chonkie-token": {"chunk_size": 60, "chunk_overlap": 13},
     "chonkie-fast": {"chunk_size": 600}, "dsrag-segments": {"chunk_size": 60, "minimum": 0.1},
-    "autorag": {"chunk_size": 64, "chunk_overlap": 16}}
+    "autorag": {"chunk_size": 64, "chunk_overlap": 16}, "recipe": {"size": 40}}
 REPEATED = ("\n".join(f"제{i}조(휴가) 연차휴가는 15일이다. 삭제. 신청서를 낸다. 낸다. 삭제." for i in range(1, 30)) + "\n\n부칙. 삭제. 삭제.  삭제.\n")
 ENGLISH = "Leave is 15 days. Yes. " * 12 + "Leave is 16 days in the second year. Yes. No.\n\n\nYes. " * 6
 

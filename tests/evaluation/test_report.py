@@ -10,7 +10,8 @@ from conftest import SAMPLE, small_sample
 from llama_index.core.schema import Document
 
 from ragnb import Span, Strategy
-from ragnb.cli import _result_table, main
+from ragnb.cli import main
+from ragnb.evaluation.commands import _result_table
 from ragnb.evaluation.comparison import Run, run_strategies, RunPlan
 from ragnb.evaluation.datasets import Dataset, Evidence, Question
 from ragnb.evaluation.measures import Evaluation, Row, Score

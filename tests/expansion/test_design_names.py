@@ -17,7 +17,7 @@ from ragnb.context.builders import BUILDERS, cut_passage, cut_to_sentences, Pass
 from ragnb.context.compress import compress_passages
 from ragnb.context.page_images import page_image
 from ragnb.context.sources import display_docs
-from ragnb.laws.catalogue import Catalogue, updated_catalogue
+from ragnb.documents.kinds import Catalogue
 from ragnb.expansion.chunk_expanders import ChunkExpander
 from ragnb.expansion.fetch import fetch_chunks
 from ragnb.expansion.policies import auto_merge, llm_window, sentence_window, whole_document, with_citations
@@ -112,7 +112,7 @@ def test_siblings_across_rows_come_in_two_reads():
 
 def test_the_order_of_rows_does_not_depend_on_the_last_one_entered():
     catalogue = Catalogue.from_documents(ROWS)
-    catalogue = updated_catalogue(catalogue, ROWS[:1], {}, "")
+    catalogue = catalogue.updated(ROWS[:1], {}, {})
     for c in (catalogue, Catalogue.from_documents(ROWS[::-1])):
         assert c.family("CASE_1_summary") == ["CASE_1", "CASE_1_detail", "CASE_1_summary"] and c.family("alone") == []
     articles = [Document(text="글", id_=f"LAW_A{n}", metadata={"parent_id": "LAW"}) for n in (10, 9, 2)]

@@ -16,7 +16,9 @@ from ragnb.documents.span import Address, InputError, MissingChunkError, n_chara
 from ragnb.expansion.expander import Expander, ExpandPostprocessor, Expansion, merge_by_document
 from ragnb.expansion.policies import resolve_policy
 from ragnb.expansion.policy import (
-    _MAKERS, neighbors, no_expansion, parent, Place, QuestionPolicy, register_policy, together)
+    neighbors, no_expansion, parent, Place, QuestionPolicy, together)
+from ragnb.machinery import registry
+from ragnb.machinery.registry import register
 from ragnb.storage.store import Found, MemoryStore
 
 
@@ -332,14 +334,17 @@ def test_what_a_policy_returns_must_hold_the_hit(bad):
 
 
 def test_a_policy_of_ones_own_gets_a_name(monkeypatch):
-    monkeypatch.setattr("ragnb.expansion.policy._MAKERS", dict(_MAKERS))   # other tests list what is registered
-    register_policy("test-first", lambda n=1: lambda outline, at: Span(0, max(n, outline.span_of(at).end)), int)
+    monkeypatch.setattr(registry, "_PARTS", dict(registry._PARTS))   # other tests list what is registered
+
+    @register("policy", "test-first", "[:N]")
+    def first(n: int = 1):
+        return lambda outline, at: Span(0, max(n, outline.span_of(at).end))
     assert resolve_policy("test-first:3")(Outline("d", 9, {"c": [Span(0, 1)]}), Address("d", "c", 0)) == Span(0, 3)
     with pytest.raises(InputError, match=r"test-first\[:N\]"):
         resolve_policy("test-second")
     for bad in ("", "a:b", "a+b"):
-        with pytest.raises(InputError, match="name must hold neither"):
-            register_policy(bad, lambda: no_expansion)
+        with pytest.raises(InputError, match="the name of a part must not contain"):
+            register("policy", bad)
 
 
 def test_deleted_hits_are_kept_dropped_or_refused():

@@ -266,7 +266,7 @@ def test_the_model_is_asked_once_about_all_hits_and_no_text_breaks_out():
     llm = Says("[0, 1]")
     Expander(store, llm_window(llm)).expand([hit(nodes["d#c0"]), hit(nodes["d#c1"])], "며칠 {n}?")
     (prompt,) = llm.prompts
-    assert (prompt.count("</자료>") == 1 and "[1] 가나 ‹/자료>" in prompt and "정수 하나" in prompt and "며칠 {n}?" in prompt
+    assert (prompt.count("</자료>") == 1 and "[1] 가나 ‹/자료>" in prompt and '{"window": 2}' in prompt and "며칠 {n}?" in prompt
             and "10까지" in prompt)
 
 
@@ -354,7 +354,7 @@ def test_a_node_that_does_not_say_where_it_stands_brings_what_is_at_hand():
 
 
 def test_a_catalogue_of_statutes_cites():
-    references = pytest.importorskip("ragnb.laws.catalogue")
+    from ragnb.documents.kinds import Catalogue
     from llama_index.core.schema import Document
 
     text = "휴가법\n[시행 2020. 1. 1.]\n\n" + "\n\n".join(f"제{i}조({t}) {b}" for i, (t, b) in enumerate(
@@ -366,7 +366,7 @@ def test_a_catalogue_of_statutes_cites():
         n.embedding = [1.0]
     store = Counting()
     store.put(nodes, [outline])
-    catalogue = references.Catalogue.from_documents([document])
+    catalogue = Catalogue.from_documents([document])
     asked = next(n for n in nodes if "제4조" in n.text)
     expansion = Expander(store, resolve_policy("citations", catalogue=catalogue)).expand([hit(asked)])
     assert len(expansion.passages) == 2 and expansion.passages[1].text.startswith("제2조") and len(store.asked) == 2

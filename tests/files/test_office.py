@@ -10,9 +10,11 @@ from helpers_ingest import write
 from test_file_readers import make_docx, make_hwp, make_hwpx, make_xlsx, ole
 
 from ragnb import InputError, read_documents
-from ragnb.documents.readers import READERS, Reader, read_by_ending
+from ragnb.documents.readers import read_by_ending
+from ragnb.files.csv import read_csv
 from ragnb.files.numerals import Level, Numbering, numeral
 from ragnb.files.xlsx import is_date_format, shown_date, shown_number
+from ragnb.machinery import registry
 
 WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 
@@ -282,10 +284,18 @@ def test_encodings_of_pages(tmp_path: Path):
 
 
 def test_a_reader_that_is_added_is_found_by_its_ending(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setitem(READERS, ".eml", Reader("ragnb.files.csv:read_csv", "mail"))
-    (tmp_path / "a.eml").write_text("이름,수\n못,3\n", encoding="utf-8")
-    assert read_by_ending(tmp_path / "a.eml")["text"].endswith("| 못 | 3 |")
-    monkeypatch.setitem(READERS, ".abc", Reader("no_such_module:read", "none", "files"))
+    monkeypatch.setattr(registry, "_PARTS", dict(registry._PARTS))
+    registry.register("format", ".nails")(read_csv)
+    for name in ("a.nails", "B.NAILS"):
+        (tmp_path / name).write_text("이름,수\n못,3\n", encoding="utf-8")
+        assert read_by_ending(tmp_path / name)["text"].endswith("| 못 | 3 |")
+    assert [document.id_ for document in read_documents(tmp_path, [])] == ["B.NAILS", "a.nails"]
+    with pytest.raises(InputError, match="cannot replace ragnb's format '.eml'"):
+        registry.register("format", ".eml")(lambda path: {})
+
+    @registry.register("format", ".abc", extra="files")
+    def read_abc(path):
+        raise ImportError("lxml")
     with pytest.raises(InputError, match="needs the extra 'files'"):
         read_by_ending(tmp_path / "a.abc")
 

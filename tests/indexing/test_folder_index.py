@@ -188,7 +188,7 @@ def test_a_question_finds_the_same_in_every_form(indexes, ask):
 
 def test_an_article_is_found_by_its_number_in_a_mac_folder(indexes):
     for index in indexes:
-        holding, = (h for h in index.catalogue.holdings.values() if h.spans)
+        holding, = (h for h in index.catalogue.parts["laws"].holdings.values() if h.spans)
         assert holding.names == ["휴가 규정"] and len(holding.titles) == 7
         assert found(index, nfd("휴가규정 제3조"))[0][1].startswith("제3조(경조휴가)")
 
@@ -202,7 +202,7 @@ def test_filters_in_every_form(indexes, where):
 
 def test_ids_and_metadata_are_as_they_are_typed(indexes, tmp_path: Path):
     plain, mac = indexes
-    assert sorted(plain.catalogue.holdings) == sorted(mac.catalogue.holdings)
+    assert sorted(plain.catalogue.parts["laws"].holdings) == sorted(mac.catalogue.parts["laws"].holdings)
     (tmp_path / nfd("규정.md")).write_text(nfd("연차는 15일이다."), encoding="utf-8")
     document, = read_documents(tmp_path, [])
     assert document.id_ == document.metadata["file_name"] == "규정.md"

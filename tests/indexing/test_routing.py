@@ -12,7 +12,8 @@ from llama_index.core.schema import Document, MetadataMode
 from ragnb import (ContextualNodeParser, Expander, HeadingNodeParser, Index, InputError, MemoryStore, neighbors,
                    Outline, ParentChildNodeParser, Pipeline, QANodeParser, read_documents, RecordNodeParser,
                    RoutedNodeParser, siblings, Span, TableNodeParser, TextNodeParser, update_index, VectorRetriever)
-from ragnb.chunking.contextual import article_label, contextual_header
+from ragnb.chunking.contextual import contextual_header
+from ragnb.documents.kinds import part_label
 from ragnb.chunking.parsers import describe_parser, resolve_parser
 from ragnb.cli import main
 from ragnb.documents.span import parse_address
@@ -162,7 +163,7 @@ def test_headers_change_what_is_embedded_and_nothing_else():
         assert header.startswith("[출처: 휴가규정 | 섹션 ") and (
             "1. 연차" in header or "2. 반차" in header or node.start_char_idx < 10)
     assert "header" not in plain[0].metadata
-    assert [article_label(a) for a in ("7", "7-2", "7~9", "7-2~9-3")] == ["제7조", "제7조의2", "제7조~제9조", "제7조의2~제9조의3"]
+    assert [part_label({"article_number": a}) for a in ("7", "7-2", "7~9", "7-2~9-3")] == ["제7조", "제7조의2", "제7조~제9조", "제7조의2~제9조의3"]
 
 
 def test_article_prefixes_end_with_the_article_and_reach_reader_and_bm25(tmp_path, sample):

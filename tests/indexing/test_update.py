@@ -106,7 +106,7 @@ MEMO = "「정원관리법」 제2조에 따라 뜰을 돌본다.\n"
 def test_citations_are_there_after_a_run_that_was_cut_short_at_its_end(tmp_path, monkeypatch):
     source = write(tmp_path / "s", {"act.md": ACT, "memo.md": MEMO})
     want = update(source, tmp_path / "fresh")[0].catalogue
-    assert want.holdings["memo.md"].citations
+    assert want.parts["laws"].holdings["memo.md"].citations
     in_turn = IndexUpdate._in_turn
 
     def cut(*_):
@@ -126,10 +126,10 @@ def test_citations_are_there_after_a_run_that_was_cut_short_at_its_end(tmp_path,
 def test_a_refused_document_does_not_change_what_is_cited(tmp_path):
     one = write(tmp_path / "one", {"act.md": ACT, "memo.md": MEMO})
     two = write(tmp_path / "two", {"act.md": ACT.replace("제2조", "제3조"), "other.md": MEMO})
-    first = update(one, tmp_path / "i")[0].catalogue.holdings["act.md"]
+    first = update(one, tmp_path / "i")[0].catalogue.parts["laws"].holdings["act.md"]
     index, counts, report = update(two, tmp_path / "i")
     assert counts == (1, 0, 0, 0) and len(report.problems) == 1
-    assert index.catalogue.holdings["act.md"] == first and sorted(index.catalogue.holdings) == [
+    assert index.catalogue.parts["laws"].holdings["act.md"] == first and sorted(index.catalogue.parts["laws"].holdings) == [
         "act.md", "memo.md", "other.md"]
 
 

@@ -10,14 +10,14 @@ from llama_index.core.schema import Document
 from statute_texts import ACT, entered, garden_catalogue, heads, legal, paths
 from strategies import documents, examples
 
-from ragnb.laws.catalogue import Catalogue, catalogue_of, catalogue_records
+from ragnb.laws.catalogue import StatuteCatalogue
 from ragnb.laws.citations import find_citations
 from ragnb.laws.provisions import cited_spans, look_up, look_up_question, look_ups, provision_label
 from ragnb.documents.span import Span
 
 
 @pytest.fixture(scope="module")
-def garden() -> tuple[Catalogue, dict[str, str]]:
+def garden() -> tuple[StatuteCatalogue, dict[str, str]]:
     """An act and its decree."""
     return garden_catalogue()
 
@@ -49,12 +49,12 @@ def test_citations_of_a_statute(garden) -> None:
 
 
 def test_documents_come_and_go(garden) -> None:
-    catalogue, texts = Catalogue(), garden[1]
+    catalogue, texts = StatuteCatalogue(), garden[1]
     for name, text in texts.items():
         catalogue = entered(catalogue, Document(id_=name, text=text))
     assert catalogue == garden[0]
-    written = json.loads(json.dumps(catalogue_records(catalogue)))
-    assert catalogue_of(written.values(), {}, "") == catalogue
+    written = json.loads(json.dumps(catalogue.records()))
+    assert StatuteCatalogue.restored(written, {}) == catalogue
     catalogue = entered(catalogue, Document(id_="act", text=ACT.replace("제5조의2", "제6조")))
     assert look_up_question("정원관리법 제5조의2", catalogue) == [] != look_up_question("정원관리법 제6조", catalogue)
     catalogue.remove("act")
@@ -71,19 +71,19 @@ def test_documents_come_and_go(garden) -> None:
 def test_names_and_aliases() -> None:
     document = Document(id_="a", text=ACT.replace("정원관리법", "정원의 관리에 관한 법률 (약칭: 정원법)", 1),
                         metadata={"title": "정원의 관리에 관한 법률(법률)(제30001호)(20310101)"})
-    catalogue = Catalogue.from_documents([document], aliases={"우리법": "정원법", "남의법": "없는법"})
+    catalogue = StatuteCatalogue.from_documents([document], aliases={"우리법": "정원법", "남의법": "없는법"})
     assert catalogue.holdings["a"].names == ["정원의 관리에 관한 법률", "정원법"]
     for name in ("정원법", "우리법", "정원의관리에관한법률", "정원의 관리에 관한 법률", "「정원법」"):
         assert len(look_up_question(f"{name} 제2조는?", catalogue)) == 1, name
     assert look_up_question("남의법 제2조", catalogue) == []
-    wage = Catalogue.from_documents([Document(id_="w", text=ACT.replace("정원관리법", "근로기준법", 1))])
+    wage = StatuteCatalogue.from_documents([Document(id_="w", text=ACT.replace("정원관리법", "근로기준법", 1))])
     assert len(look_up_question("근기법 3조", wage)) == 1
 
 
 @examples(60)
 @given(text=documents, question=legal)
 def test_catalogue_of_any_text(text: str, question: str) -> None:
-    catalogue = Catalogue.from_documents([Document(id_="x", text=text), Document(id_="act", text=ACT)])
+    catalogue = StatuteCatalogue.from_documents([Document(id_="x", text=text), Document(id_="act", text=ACT)])
     sizes = {"x": len(text), "act": len(ACT)}
     found = [*look_up_question(question, catalogue),
              *((d, s) for d in sizes for d, s, _ in cited_spans(d, Span(0, sizes[d] // 2), catalogue, depth=2))]
@@ -178,7 +178,7 @@ def test_cited_spans(garden) -> None:
 def test_versions_newest_first() -> None:
     old, new = ACT.replace("2031. 1. 1.", "2020. 1. 1."), ACT.replace("제5조의2", "제6조")
     for order in (("old", "new"), ("new", "old")):
-        catalogue = Catalogue.from_documents(Document(id_=d, text={"old": old, "new": new}[d]) for d in order)
+        catalogue = StatuteCatalogue.from_documents(Document(id_=d, text={"old": old, "new": new}[d]) for d in order)
         assert [d for d, _ in look_up_question("정원관리법 제2조", catalogue)] == ["new"]
         assert [d for d, _ in look_up_question("정원관리법 제5조의2", catalogue)] == ["old"]
         assert [d for d, _ in look_up(find_citations("정원관리법 제2조")[0], catalogue, "old")] == ["old"]
@@ -213,7 +213,7 @@ def test_unresolved_are_reported(garden) -> None:
 
 def test_sample_data(sample) -> None:
     texts = {name: (sample / "corpus" / name).read_text(encoding="utf-8") for name in (ROBOT, WORKSHOP, RULES)}
-    catalogue = Catalogue.from_documents(Document(id_=k, text=v) for k, v in texts.items())
+    catalogue = StatuteCatalogue.from_documents(Document(id_=k, text=v) for k, v in texts.items())
     cited = {row["query_id"]: row
              for row in map(json.loads, (sample / "questions" / "law.jsonl").read_text(encoding="utf-8").splitlines())}
     for row in cited.values():
@@ -229,7 +229,7 @@ def test_sample_data(sample) -> None:
 def test_gold_of_real_statutes() -> None:
     folder = shared_data("ko_statutes")
     rows = [json.loads(line) for line in (folder / "corpus.jsonl").read_text(encoding="utf-8").splitlines()]
-    catalogue = Catalogue.from_documents(
+    catalogue = StatuteCatalogue.from_documents(
         Document(id_=r["doc_id"], text=r["text"], metadata={"title": r["title"]}) for r in rows)
     right, n = 0, 0
     for row in map(json.loads, (folder / "queries.jsonl").read_text(encoding="utf-8").splitlines()):

@@ -11,9 +11,12 @@ from statute_texts import check, TEXTS
 
 from ragnb import InputError, QANodeParser, RecordNodeParser, Span
 from ragnb.documents.forms import plain_text
-from ragnb.laws.kinds import detect_kind, document_kind, reading_notes, records_of, text_of, write_records
-from ragnb.laws.records import merge_short, statute_records, to_jsonl
-from ragnb.laws.rulings import interpretation_records, qa_pairs, qa_records, ruling_records
+from ragnb.documents.kinds import detect_kind, document_kind, reading_notes, records_of
+from ragnb.documents.qa import qa_pairs, qa_records
+from ragnb.documents.records import merge_short, to_jsonl
+from ragnb.laws.kinds import text_of, write_records
+from ragnb.laws.records import statute_records
+from ragnb.laws.rulings import interpretation_records, ruling_records
 from ragnb.laws.statutes import parse_statute
 
 

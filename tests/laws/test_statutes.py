@@ -11,9 +11,10 @@ from hypothesis import given, settings, strategies as st
 from llama_index.core import Document
 from statute_texts import check, clause, entered, numbers, TEXTS
 
-from ragnb.laws.catalogue import Catalogue
+from ragnb.laws.catalogue import StatuteCatalogue
 from ragnb.documents.headings import article_headings, find_contents
-from ragnb.laws.kinds import detect_kind, records_of, text_of
+from ragnb.documents.kinds import detect_kind, records_of
+from ragnb.laws.kinds import text_of
 from ragnb.laws.provisions import look_up_question, look_up_title
 from ragnb.laws.records import statute_records
 from ragnb.documents.span import InputError, Span
@@ -208,7 +209,7 @@ def test_a_table_of_contents_is_no_article(leader: str, end: str, between: str) 
     assert main[4].path == ("제2장 절차",) and statute.name == "시험법"
     assert sum(b.kind == "supplement" for b in statute.blocks) == 1
     check(text, statute_records(text, "7"))
-    catalogue = Catalogue.from_documents([Document(text=text, id_="a")])
+    catalogue = StatuteCatalogue.from_documents([Document(text=text, id_="a")])
     ((_, span),) = look_up_question("「시험법」 제3조는 무엇인가?", catalogue)
     assert span == main[2].span and not catalogue.holdings["a"].citations[:1]
 
@@ -228,7 +229,7 @@ def test_forms_of_headings(form: str) -> None:
     if ":" not in form:
         assert [(h.key[0], h.title) for h in found] == list(enumerate(TITLES, 1))
         assert detect_kind(text) == "statute"
-        assert look_up_question("제3조", Catalogue.from_documents([Document(text=text, id_="a")]))
+        assert look_up_question("제3조", StatuteCatalogue.from_documents([Document(text=text, id_="a")]))
     check(text, statute_records(text, "1"))
 
 
@@ -311,7 +312,7 @@ DATES = ("2018-07-01", "2021-01-01", "2024-03-01")
 @pytest.mark.parametrize("stated", STATED)
 @pytest.mark.parametrize("order", list(itertools.permutations(range(3)))[::2])
 def test_a_name_means_the_edition_in_force(stated: str, order: tuple[int, ...]) -> None:
-    catalogue = Catalogue.from_documents(STATED[stated](DATES[i]) for i in order)
+    catalogue = StatuteCatalogue.from_documents(STATED[stated](DATES[i]) for i in order)
     name = catalogue.holdings[DATES[0]].names[0]
     for as_of, expected in ((None, 2), ("2017-01-01", 0), ("2018-07-01", 0), ("2020. 12. 31.", 0), ("2021-01-01", 1), ("2024-02-29", 1), ("2030-01-01", 2)):
         seen = catalogue if as_of is None else catalogue.at(as_of)
@@ -331,7 +332,7 @@ def test_a_name_means_the_edition_in_force(stated: str, order: tuple[int, ...]) 
     ("폐지일: 2022. 1. 1.", {}, "폐지 2022-01-01"), ("[시행 2018. 7. 1.]", {"repealed": "2022-01-01"}, "폐지 2022-01-01"),
     ("", {"repealed": True}, "폐지"), ("[시행 2018. 7. 1.] [법률 제9호, 폐지제정]", {}, "")])
 def test_a_repealed_statute_comes_last_and_says_so(header: str, metadata: dict, mark: str) -> None:
-    catalogue = Catalogue.from_documents([Document(text=LAW.format(header=header, hours=8), id_="gone", metadata=metadata)])
+    catalogue = StatuteCatalogue.from_documents([Document(text=LAW.format(header=header, hours=8), id_="gone", metadata=metadata)])
     assert catalogue.edition("gone") == mark
     assert look_up_question("시험법 제2조", catalogue)      # still found where nothing else is
     if mark:
@@ -344,12 +345,12 @@ def test_a_repealed_statute_comes_last_and_says_so(header: str, metadata: dict, 
 def test_a_date_that_is_none() -> None:
     for date in ("곧", "", "2024"):
         with pytest.raises(InputError, match="as_of"):
-            Catalogue().at(date)
-    assert Catalogue().at("today").index.as_of > "2020"
+            StatuteCatalogue().at(date)
+    assert StatuteCatalogue().at("today").index.as_of > "2020"
 
 
 def test_articles_as_rows_are_not_older_than_each_other() -> None:
     rows = [Document(text=f"제{n}조(제목{n}) 정한다.", id_=f"A{n}", metadata={"law_name": "시험법", "effective": date})
             for n, date in ((1, "2020-01-01"), (2, "2024-01-01"))]
-    catalogue = Catalogue.from_documents(rows)
+    catalogue = StatuteCatalogue.from_documents(rows)
     assert [catalogue.edition(row.id_) for row in rows] == ["", ""]

@@ -142,7 +142,7 @@ async def test_every_step_of_the_service_is_english(library):
 
 def test_the_other_prompts_are_english_too(index):
     passages = Pipeline.from_index(Index.open(index)).passages(ENGLISH)
-    llm = ScriptedLLM({"copy them": "The warranty for beds is 5 years.", "one word": "comparison", "one integer": "1"})
+    llm = ScriptedLLM({"copy them": "The warranty for beds is 5 years.", "What kind of question": "comparison", "chunks before and after": "1"})
     assert ask_question_type(ENGLISH, llm) == "comparison"
     assert [p.text.strip() for p in Compressor(40, llm)(passages, ENGLISH).passages] == ["The warranty for beds is 5 years."]
     pipeline = Pipeline.from_index(Index.open(index), policy=llm_window(llm), top_k=1)

@@ -12,7 +12,7 @@ from conftest import write
 from ragnb import NgramEmbedding, Pipeline, Span, update_index
 from ragnb.documents.markdown import find_tables
 from ragnb.pipeline.answer import strong_offsets
-from ragnb.cli import _answer_facts, _colored
+from ragnb.cli import answer_facts, _colored
 from ragnb.pipeline.trace_data import visible
 
 CORPUS = Path(__file__).resolve().parents[2] / "data" / "corpus"
@@ -81,7 +81,7 @@ def test_what_matches_strongly_is_coloured_and_nothing_else_changes(prices):
     colored = _colored(answer)
     assert "\x1b[1;32m| HS-121 | 체인 |" in colored and colored.count("\x1b[1;32m") == colored.count("\x1b[0m")
     assert colored.replace("\x1b[1;32m", "").replace("\x1b[0m", "") == visible(answer.text)
-    marked = [visible(p["text"][a:b]) for p in _answer_facts(answer)["passages"] for a, b in p["strong"]]
+    marked = [visible(p["text"][a:b]) for p in answer_facts(answer)["passages"] for a, b in p["strong"]]
     assert marked == re.findall(r"\x1b\[1;32m(.*?)\x1b\[0m", colored, re.S) and marked[0].startswith("| HS-121 | 체인 |")
 
 

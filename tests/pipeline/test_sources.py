@@ -14,7 +14,7 @@ from ragnb import (
     Pipeline, RankedContextBuilder, read_documents, sample_data, Span, UnitNodeParser, update_index)
 from ragnb.agent.library import Library, library_pipeline
 from ragnb.agent.state import AgentState
-from ragnb.cli import _answer_facts, _colored
+from ragnb.cli import answer_facts, _colored
 from ragnb.context.builders import passage_part
 from ragnb.context.labels import place_label, source_name
 from ragnb.expansion.expander import Expansion, ExpansionStats
@@ -108,7 +108,7 @@ def test_hits_that_overlap_are_marked_once():
     context = RankedContextBuilder().build([passage])
     answer = Answer("연차는?", text, context, Expansion([passage], ExpansionStats(), outlines={"a.md": outline}), Hits([]))
     assert strong_offsets(answer, passage) == [[0, 24]] and strong_offsets(answer, passage, Span(24, 30)) == []
-    assert _answer_facts(answer)["passages"][0]["strong"] == [[0, 24]]
+    assert answer_facts(answer)["passages"][0]["strong"] == [[0, 24]]
     assert _colored(answer).count("4시간") == 1
     plain = replace(passage, score=None, scores=(None, None, None))
     assert strong_offsets(replace(answer, context=RankedContextBuilder().build([plain])), plain) == []

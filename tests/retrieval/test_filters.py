@@ -17,8 +17,7 @@ from ragnb import (Bm25Retriever, ChromaStore, Conversation, Expander, Hierarchi
                    ParentChildNodeParser, Pipeline, Span, UnitNodeParser, update_index, VectorRetriever)
 from ragnb.cli import main
 from ragnb.context.sources import display_docs
-from ragnb.laws.catalogue import Catalogue
-from ragnb.laws.provisions import cited_spans, look_up_question
+from ragnb.documents.kinds import Catalogue
 from ragnb.expansion.policy import Place, policy_name, QuestionPolicy, resolve_policy
 from ragnb.models.scripted import ScriptedLLM
 from ragnb.retrieval.hierarchical import build_tree
@@ -335,8 +334,8 @@ def test_multi_scale_passages_leads_and_citations_stay_inside(units, where):
         passages = retriever.rank(QUESTION).at(budget)
         assert outside(store, allowed, passages) == [] and bool(passages) == bool(allowed)
     catalogue = Catalogue.from_documents(documents())
-    led = MultiScaleRetriever(index, store, model, where=where, leads=lambda q: look_up_question(q, catalogue),
-                              follow=lambda d, s: cited_spans(d, s, catalogue))
+    led = MultiScaleRetriever(index, store, model, where=where, leads=catalogue.named,
+                              follow=catalogue.cited)
     assert outside(store, allowed, led.rank("제3조의 일비").at(2_000)) == []
 
 

@@ -200,20 +200,22 @@ def sum_nested(folder: Path) -> Any:
 def two_turns(folder: Path) -> Any:
     "--history, two questions at once"
     _, place = excluded(folder)
-    file, loaded = folder / "talk.jsonl", cli._conversation
+    file = folder / "talk.jsonl"
+    name = "load_conversation" if hasattr(cli, "load_conversation") else "_conversation"     # before, after
+    loaded = getattr(cli, name)
     Conversation().save(file)
 
     def slow(args: Any) -> Any:
         talk = loaded(args)
         if args.question == "첫째":      # the other question comes and goes meanwhile
-            cli._conversation = loaded
+            setattr(cli, name, loaded)
             run("ask", "둘째", "--index", place, "--history", file)
         return talk
-    cli._conversation = slow
+    setattr(cli, name, slow)
     try:
         run("ask", "첫째", "--index", place, "--history", file)
     finally:
-        cli._conversation = loaded
+        setattr(cli, name, loaded)
     return sorted((turn.question for turn in Conversation.load(file).turns), key=["첫째", "둘째"].index)
 
 

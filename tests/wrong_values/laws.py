@@ -10,7 +10,8 @@ from llama_index.core import Document
 
 from ragnb import Index, Pipeline, read_documents, update_index
 from ragnb.context.labels import passage_article
-from ragnb.laws.kinds import detect_kind, records_of, write_records
+from ragnb.documents.kinds import detect_kind, records_of
+from ragnb.laws.kinds import write_records
 from ragnb.laws.records import statute_records
 from ragnb.laws.statutes import parse_statute
 

@@ -5,8 +5,10 @@ import hashlib
 import textwrap
 from pathlib import Path
 
+from tools import figures
+
 FIGURE, CARD = "nbs/figures/demo.png", "docs/card.png"
-MEASURED = (528, 716)     # Rows of the figure that compare ways to read, in pixels
+MEASURED = "Share of the known answers"     # The first line of the figure that compares ways to read
 
 
 def fingerprint(
@@ -31,7 +33,8 @@ def draw(
     figure.text(.05, .80, "ragnb", size=54, weight="bold", color="white")
     figure.text(.05, .74, "\n".join(textwrap.wrap(told, 66)), size=22, color="#c8d0da", va="top", linespacing=1.4)
     axes = figure.add_axes((.035, .03, .93, .46))
-    axes.imshow(picture[MEASURED[0]:MEASURED[1]], interpolation="lanczos")
+    top, bottom = figures.rows_of(figures.stored(root / FIGURE), MEASURED)
+    axes.imshow(picture[top:bottom], interpolation="lanczos")
     axes.axis("off")
     figure.savefig(root / CARD, facecolor=background, metadata={"Source": fingerprint(root)})
     plt.close(figure)

@@ -1,0 +1,107 @@
+"""The registry: what is read from the source is what the decorators say, names of ragnb are not replaced, old metadata does no harm."""
+from __future__ import annotations
+
+import inspect
+from importlib import import_module, metadata
+from pathlib import Path
+
+import pytest
+
+from ragnb import InputError
+from ragnb.machinery import registry
+from ragnb.machinery.registry import find_part, KINDS, make_part, Part, parts_of, PACKAGE, read_parts, register, SHEDS, told_absent, usages
+
+
+@pytest.fixture(autouse=True)
+def alone(monkeypatch):
+    """What a test registers is gone after it."""
+    parts_of("policy")
+    monkeypatch.setattr(registry, "_PARTS", dict(registry._PARTS))
+    monkeypatch.setattr(registry, "_LOADED", set(registry._LOADED))
+
+
+def own() -> list[Part]:
+    return [part for kind in KINDS for part in parts_of(kind) if part.is_own]
+
+
+def test_every_part_of_ragnb_is_where_the_registry_says_and_is_told_in_both_languages():
+    assert len(own()) > 20
+    for part in own():
+        assert callable(getattr(import_module(part.module), part.place.partition(":")[2])), part
+        assert part.help and part.korean and len(part.help) <= 100, part
+        assert find_part(part.kind, part.name) == part        # as the decorator says, after the import
+
+
+def test_an_argument_is_shown_where_the_function_takes_one():
+    given = {"llm", "catalogue", "relevance", "index", "top_k", "cut", "lookup", "base_url"}
+    for part in [part for part in own() if part.kind == "policy"]:
+        wanted = [p for p in inspect.signature(part.load()).parameters.values() if p.name not in given]
+        assert part.argument.startswith("[:") == bool(wanted), part
+
+
+def test_decorators_are_read_like_they_run(tmp_path, monkeypatch):
+    source = '''
+from ragnb.machinery.registry import register
+
+@register("policy", "first", ":N", help="one (line)",
+          korean="한 줄", needs=("level",))
+def first(n: int): return n
+
+@register("format", ".one")
+@register("format", ".two", extra="files")
+def read(path): return {"text": path.name}
+
+@register("reranker", "kind")
+class Kind: pass
+'''
+    (tmp_path / "some_parts.py").write_text(source)
+    monkeypatch.syspath_prepend(tmp_path)
+    static = {(part.kind, part.name): part for part in read_parts(source, "some_parts")}
+    import_module("some_parts")
+    assert len(static) == 4 and {key: registry._PARTS[key] for key in static} == static
+    assert make_part("policy", "first:3") == 3 and make_part("policy", "first") is None and make_part("policy", "first:x") is None
+
+
+@pytest.mark.parametrize("kind, name", [("policy", "neighbors"), ("format", ".docx")])
+def test_a_plugin_with_a_name_of_ragnb_is_refused(kind, name):
+    with pytest.raises(InputError, match=f"cannot replace ragnb's {kind} '{name}': give yours another name"):
+        register(kind, name)(lambda: None)
+    assert find_part(kind, name).is_own
+
+
+def test_metadata_that_names_a_shed_that_is_gone_is_ignored(monkeypatch):
+    points = [metadata.EntryPoint("gone", "ragnb.gone.shed", "ragnb.sheds"), metadata.EntryPoint("old", "ragnb.serve", "ragnb.plugins")]
+    monkeypatch.setattr(metadata, "entry_points", lambda group: [point for point in points if point.group == group])
+    registry._LOADED.discard("installed")
+    assert find_part("policy", "nobody") is None
+
+
+def test_a_known_name_reads_no_metadata_and_an_unknown_one_reads_it_once(monkeypatch):
+    reads = []
+    monkeypatch.setattr(metadata, "entry_points", lambda group: reads.append(group) or [])
+    registry._LOADED.discard("installed")
+    assert make_part("policy", "neighbors:1") and reads == []
+    for _ in range(3):
+        assert make_part("policy", "nobody") is None
+    assert reads == list(registry.PLUGIN_GROUPS)
+
+
+def test_the_table_of_sheds_has_the_names_that_they_register():
+    found: dict[str, set[str]] = {}
+    for part in own():
+        shed = part.module.split(".")[1]
+        if shed in SHEDS:
+            found.setdefault(shed, set()).add(part.name)
+    assert {shed: sorted(names) for shed, names in found.items()} == {shed: sorted(names.split()) for shed, names in SHEDS.items()}
+
+
+def test_a_name_of_a_deleted_shed_is_told(monkeypatch, tmp_path):
+    assert told_absent(".docx") == ""
+    monkeypatch.setattr(registry, "PACKAGE", tmp_path)
+    assert told_absent(".docx") == ".docx belongs to ragnb.files, which this installation does not have"
+    assert told_absent(".nothing") == ""
+
+
+def test_names_are_listed_in_the_order_of_the_notebooks():
+    assert usages("policy").startswith("none, neighbors[:N], siblings[:N], parent, segments[:PENALTY], adaptive[:TOKENIZER]")
+    assert PACKAGE == Path(registry.__file__).parent.parent

@@ -1,0 +1,92 @@
+"""Delete a shed: the house's tests pass, `index` and `ask` work, its commands are gone, and its names are refused with the part that has them."""
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import ROOT
+
+from ragnb.machinery.registry import find_part, SHEDS
+
+pytestmark = pytest.mark.heavy
+
+# A quick part of each room of the house
+HOUSE = ("documents/test_span.py", "documents/test_forms.py", "chunking/test_split.py", "storage/test_store.py", "retrieval/test_bm25.py", "retrieval/test_hybrid.py",
+         "expansion/test_policies.py", "expansion/test_expand.py", "context/test_labels.py", "context/test_display.py", "indexing/test_routing.py",
+         "pipeline/test_by_name.py", "pipeline/test_sources.py")
+# How each kind of name is used on the command line
+USES = {"command": ["{name}"], "format": ["index", "file{name}"], "address": ["ask", "the leave?", "--index", "{name}://localhost:9200/x"],
+        "option": ["ask", "the leave?", "--strategy", "bm25", "--index", "made"]}
+
+
+@pytest.fixture(scope="module", params=SHEDS)
+def copy(request, tmp_path_factory) -> tuple[str, Path]:
+    """The name of a shed, and a folder with the package without it."""
+    place = tmp_path_factory.mktemp(request.param)
+    shutil.copytree(ROOT / "ragnb", place / "ragnb", ignore=shutil.ignore_patterns("__pycache__", request.param))
+    (place / "docs").mkdir()
+    (place / "docs/leave.md").write_text("# Leave\n\nEmployees have 25 days of leave a year.\n", encoding="utf-8")
+    for name in SHEDS["files"].split():
+        (place / f"file{name}").write_text("x,y\n1,2\n", encoding="utf-8")
+    return request.param, place
+
+
+def process(place: Path, *words: object) -> subprocess.CompletedProcess:
+    """A Python process that has the copy of the package only."""
+    env = {**os.environ, "PYTHONPATH": str(place), "RAGNB_LANG": "en", "OMP_NUM_THREADS": "1"}
+    return subprocess.run([sys.executable, *map(str, words)], cwd=place, env=env, capture_output=True, text=True, timeout=900)
+
+
+def test_index_and_ask_work(copy):
+    _, place = copy
+    assert str(place) in process(place, "-c", "import ragnb; print(ragnb.__file__)").stdout
+    made = process(place, "-m", "ragnb", "index", "docs", "--index", "made", "--quiet")
+    assert made.returncode == 0, made.stderr
+    asked = process(place, "-m", "ragnb", "ask", "how many days of leave?", "--index", "made")
+    assert asked.returncode == 0 and "25 days" in asked.stdout, asked.stderr
+
+
+def test_its_commands_are_gone_from_help(copy):
+    shed, place = copy
+    told = process(place, "-m", "ragnb", "--help").stdout
+    shown = {line.split()[0] for line in told.partition("Commands:")[2].splitlines() if line.startswith("  ") and line[2] != " "}
+    own = {name for name in SHEDS[shed].split() if find_part("command", name)}
+    others = {name for other, names in SHEDS.items() for name in names.split() if other not in (shed, "serve") and find_part("command", name)}
+    assert own & shown == set() and {"index", "ask", *others} <= shown, told
+    assert process(place, "-m", "ragnb").returncode == 0
+
+
+def test_a_name_that_it_brought_is_refused_with_the_part_that_has_it(copy):
+    shed, place = copy
+    process(place, "-m", "ragnb", "index", "docs", "--index", "made", "--quiet")
+    for name in SHEDS[shed].split():
+        kind = next(kind for kind in USES if find_part(kind, name))
+        words = [word.format(name=name) for word in USES[kind]]
+        if name == "collections":
+            process(place, "-m", "ragnb", "index", "docs", "--index", "all/one", "--quiet")
+            words = ["ask", "the leave?", "--index", "all"]
+        done = process(place, "-m", "ragnb", *words)
+        lines = done.stderr.strip().splitlines()
+        assert done.returncode == 2 and len(lines) == 1, (words, done.stderr)
+        assert f"{name} belongs to ragnb.{shed}, which this installation does not have" in lines[0]
+
+
+def test_the_tests_of_the_house_pass(copy):
+    _, place = copy
+    shutil.copytree(ROOT / "tests", place / "tests", ignore=shutil.ignore_patterns("__pycache__"), dirs_exist_ok=True)
+    shutil.copytree(ROOT / "data", place / "data", dirs_exist_ok=True)
+    shutil.copy(ROOT / "pytest.ini", place)
+    done = process(place, "-m", "pytest", "-q", "-x", "-m", "not heavy and not cluster", "-p", "no:cacheprovider", *(f"tests/{name}" for name in HOUSE))
+    assert done.returncode == 0, done.stdout[-3000:]
+    assert int(done.stdout.strip().splitlines()[-1].split()[0]) > 300
+
+
+def test_serve_without_the_agent_says_what_it_needs(tmp_path):
+    shutil.copytree(ROOT / "ragnb", tmp_path / "ragnb", ignore=shutil.ignore_patterns("__pycache__", "agent"))
+    done = process(tmp_path, "-m", "ragnb", "serve")
+    assert done.returncode == 2 and done.stderr.strip() == "ragnb: this needs ragnb.agent, which this installation does not have"
+    assert "serve" not in process(tmp_path, "-m", "ragnb", "--help").stdout.partition("Commands:")[2]
