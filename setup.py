@@ -76,6 +76,5 @@ setup(
     entry_points={
         "nbdev": [f"{cfg['lib_path']}={cfg['lib_path']}._modidx:d"],
         "console_scripts": ["ragnb=ragnb.cli:main"],
-        "ragnb.sheds": [f"{name}={cfg['lib_path']}.{name}.shed" for name in ("laws", "sections")],   # importing the module registers what it adds
     },
 )

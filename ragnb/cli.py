@@ -49,7 +49,9 @@ __all__ = ['JsonFlag', 'QuietFlag', 'WhereOption', 'HistoryFile', 'one_row', 'pr
 from .machinery.atomic import check_page
 from .machinery.markup import counted, display_width, json_visible, said_count, visible
 from .machinery.messages import say, translated, use_language
-from .machinery.registry import find_part, import_plugins, IMPORTED, Part, parts_of, register, told_absent
+from ragnb.machinery.registry import (
+    find_part, import_plugins, IMPORTED, Part, parts_of, register, told_absent, told_parts, usages
+)
 from .machinery.servers import ServerAddress, without_logins
 from .documents.span import InputError, RagnbError
 
@@ -207,10 +209,6 @@ class Options:
                 for name, hint in hints.items()]
 
 
-def _told_policies() -> str:
-    "List the policies, each with its help."
-    return "; ".join(f"{part.name}{part.argument}, {part.told}" for part in parts_of("policy"))
-
 def _told_formats() -> str:
     "List the endings of files that are read, those that need an extra after it."
     names: dict[str, list[str]] = {}
@@ -220,7 +218,11 @@ def _told_formats() -> str:
     extras = [say("with the extra {name} also {kinds}", name=name, kinds=", ".join(of)) for name, of in names.items()]
     return "; ".join(filter(None, [plain, *extras]))
 
-_LISTS: dict[str, Callable[[], str]] = {"<policies>": _told_policies, "<formats>": _told_formats}   # Of the registry
+_LISTS: dict[str, Callable[[], str]] = {   # What stands for a list of the registry in a help text
+    "<splitters>": lambda: told_parts("splitter"), "<embeddings>": lambda: usages("embedding"),
+    "<retrievers>": lambda: told_parts("retriever"), "<rerankers>": lambda: told_parts("reranker"),
+    "<policies>": lambda: told_parts("policy"), "<builders>": lambda: told_parts("builder"), "<formats>": _told_formats,
+}
 
 def _print_help(ctx: Context, value: bool) -> None:
     "Print the help of a command and end; typer's own would write UTF-8 on a terminal that takes ASCII."
@@ -739,19 +741,14 @@ def _index_all(args: SourceOptions, settings: Mapping[str, Any], started: float)
     print_text(say("{seconds:.1f} s, peak memory {peak_memory_mib:,} MiB", **cost_since(started)))
 
 # %% ../nbs/99_cli/01_cli.ipynb #ae9d9c99
-_SPLITTERS = ("units (for multi-scale retrieval), parent-child, parent-child:800/100,200/30 (size/overlap of parents, "
-              "then children), chunks:400/0, recursive:800/100, fixed:500/0, whole, sentence, records, structure, "
-              "structure:RULES, titled:SPLITTER or "
-              "contexts:SPLITTER. Sizes count characters, or tokens of the one after @: chunks:200/20@cl100k_base")
-
 class SourceOptions(IndexOptions, EmbeddingOptions, ModelOptions, WaitOptions, SettingsOptions):
     "Documents, and how they are indexed."
     is_filled = True
     path: Annotated[str, Argument(help="Folder or file: .md, .txt, .jsonl, <formats>. Text is UTF-8, UTF-16, CP949 or Windows-1252. Scanned "
         "pages, pictures and encrypted files are listed and skipped.")]
-    embed: Annotated[str | None, Option(help="ngram, e5, fastembed:NAME, ollama:MODEL, openai-like:MODEL or "
-        "onnx:FOLDER (default: that of the index, ngram for a new one).")] = None
-    split: Annotated[str | None, Option(help=f"{_SPLITTERS} (default: that of the index, units for a new one).")] = None
+    embed: Annotated[str | None, Option(help="<embeddings> (default: that of the index, ngram for a new one).")] = None
+    split: Annotated[str | None, Option(help="<splitters>. Sizes count characters, or tokens of the one after @: "
+        "chunks:200/20@cl100k_base (default: that of the index, units for a new one).")] = None
     contexts: Annotated[str | None, Option(metavar="MODEL", help="ollama:MODEL or openai-like:MODEL writes a context "
         "for each chunk; the index folder caches what it wrote.")] = None
     include: Annotated[list[str] | None, Option(metavar="PATTERN", help="Also read files like this as text, '*.log' "
@@ -897,13 +894,11 @@ def _remove(args: RemoveOptions) -> None:
          err=True)
 
 # %% ../nbs/99_cli/01_cli.ipynb #2a84bd0a
-_RETRIEVERS = ("multi-scale, bm25, vector, hybrid[:rrf|weighted|zscore], hierarchical or tree (over units), or one "
-               "of them after multi-query: or hyde:, which need --llm. "
-               "auto is multi-scale if the index has units, else hybrid.")
 class RetrievalOptions(SettingsOptions):
     "What is retrieved, and how much around it."
     is_filled = True
-    retrieve: Annotated[str, Option(help=_RETRIEVERS)] = "auto"
+    retrieve: Annotated[str, Option(help="<retrievers>, or one of them after multi-query: or hyde:, which "
+        "need --llm. auto is multi-scale if the index has units, else hybrid.")] = "auto"
     where: WhereOption = None
     as_of: Annotated[str | None, Option(metavar="DATE", help="Use each statute in its edition in force on this date, "
         "2024-01-01 or today (default: the newest that is not repealed). Other editions are marked.")] = None
@@ -912,8 +907,7 @@ class RetrievalOptions(SettingsOptions):
         "units (default, and 0: fill the budget).")] = None
     lookup: Annotated[bool, Option("--lookup/--no-lookup", help="Whether to put first what the question cites, such "
         "as 제56조.")] = True
-    rerank: Annotated[str, Option(help="none; llm or llm:N, N passages in one call of --llm; onnx:FOLDER, a "
-        "cross-encoder.")] = "none"
+    rerank: Annotated[str, Option(help="none; <rerankers>.")] = "none"
     policy: Annotated[str | None, Option(help="What to read around a hit: <policies>; several with + "
         "(default: none over units, which are chosen as spans already, else neighbors:1; chat and serve over collections "
         "or chunks: doc_type).")] = None
@@ -937,8 +931,7 @@ class LayoutOptions(Options):
         "gpt-4o-mini (default: that of --llm).")] = None
     tokenizer: Annotated[str | None, Option(help="Unit of the budget (default: characters; cl100k_base with "
         "--budget-share).")] = None
-    context: Annotated[str, Option(help="Layout: simple, ranked, debug, table, detailed, or question, which chooses by "
-        "the kind of question.")] = "ranked"
+    context: Annotated[str, Option(help="Layout: <builders>.")] = "ranked"
     compress: Annotated[str | None, Option(metavar="N", help="Keep only the sentences that matter, N characters in "
         "all; with llm:N the model chooses them.")] = None
     reorder: Annotated[bool, Option("--reorder/--no-reorder", help="Give a model the best passages at both ends of "

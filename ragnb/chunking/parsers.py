@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from llama_index.core.node_parser import NodeParser
 
 from ..documents.files import keep_metadata
-from ..machinery.registry import make_part, plugin_spec, told_plugins
+from ..machinery.registry import ArgumentError, make_part, plugin_spec, register, told_plugins, usages
 from ..machinery.servers import rebuild
 from ..documents.span import IndexMismatchError, InputError
 from ..documents.text import tokenizer
@@ -71,18 +71,85 @@ def _recursive(size: str, overlap: str | None, *separators: str) -> RecursiveNod
     return RecursiveNodeParser(size=int(size), overlap=int(overlap or 0), **given)
 
 # %% ../../nbs/20_chunking/12_parsers.ipynb #5cafd71a
-_NAMED: dict[str, tuple[str, Callable[..., SpanNodeParser]]] = {
-    "units":        (r"(?:@(.+))?", lambda by: UnitNodeParser(**_by(by))),
-    "parent-child": (r"(?::(\d+)/(\d+),(\d+)/(\d+))?(?:@(.+))?", _parent_child),
-    "chunks":       (r":(\d+)(?:/(\d+))?(?:@(.+))?", _chunks),
-    "recursive":    (r":(\d+)(?:/(\d+))?", _recursive),
-    "fixed":        (r":(\d+)(?:/(\d+))?", lambda size, overlap: _recursive(size, overlap, "")),
-    "whole":        (r"", _chunks),
-    "sentence":     (r"(?:@(.+))?", lambda by: SentenceWindowNodeParser(store_window=False, **_by(by))),   # an index
-    "records":      (r"(?:@(.+))?", lambda by: RecordNodeParser(**_by(by))),                   # computes windows
-    "structure":    (r"(?::(.*))?", lambda path: RoutedNodeParser(
-        parent_size=3_000, **({"rules": load_rules(path)} if path else {}))),
-}
+def _read(pattern: str, text: str) -> tuple[str | None, ...]:
+    "Read what follows a name; `ArgumentError` if the pattern does not fit."
+    match = re.fullmatch(pattern, text, re.DOTALL)
+    if match is None:
+        raise ArgumentError(text)
+    return match.groups()
+
+
+@register("splitter", "units", help="small units for multi-scale retrieval", korean="multi-scale 검색용 작은 단위")
+def _units(sizes: str = "") -> SpanNodeParser:
+    "Make the splitter of units."
+    (by,) = _read(r"(?:@(.+))?", sizes)
+    return UnitNodeParser(**_by(by))
+
+
+@register("splitter", "parent-child", "[:800/100,200/30]", help="size/overlap of parents, then of children",
+          korean="부모와 자식의 크기/겹침")
+def _named_parent_child(sizes: str = "") -> SpanNodeParser:
+    "Make the splitter of parents and children."
+    return _parent_child(*_read(r"(?:(\d+)/(\d+),(\d+)/(\d+))?(?:@(.+))?", sizes))
+
+
+@register("splitter", "chunks", ":400/0", help="chunks of one size/overlap", korean="한 가지 크기/겹침의 청크")
+def _named_chunks(sizes: str) -> SpanNodeParser:
+    "Make the splitter of chunks of one size."
+    return _chunks(*_read(r"(\d+)(?:/(\d+))?(?:@(.+))?", sizes))
+
+
+@register("splitter", "recursive", ":800/100", help="LangChain's recursive splitter", korean="LangChain의 재귀 분할기")
+def _named_recursive(sizes: str) -> SpanNodeParser:
+    "Make the splitter that tries separators in turn."
+    return _recursive(*_read(r"(\d+)(?:/(\d+))?", sizes))
+
+
+@register("splitter", "fixed", ":500/0", help="exactly so many characters", korean="정확히 그만큼의 글자")
+def _fixed(sizes: str) -> SpanNodeParser:
+    "Make the splitter of a fixed number of characters."
+    return _recursive(*_read(r"(\d+)(?:/(\d+))?", sizes), "")
+
+
+@register("splitter", "whole", help="each document as one chunk", korean="문서 전체가 청크 하나")
+def _whole() -> SpanNodeParser:
+    "Make the splitter that does not split."
+    return _chunks()
+
+
+@register("splitter", "sentence", help="one sentence a chunk", korean="문장 하나가 청크 하나")
+def _sentence(sizes: str = "") -> SpanNodeParser:
+    "Make the splitter of sentences; an index computes windows."
+    (by,) = _read(r"(?:@(.+))?", sizes)
+    return SentenceWindowNodeParser(store_window=False, **_by(by))
+
+
+@register("splitter", "records", help="articles, reasons, summaries of legal texts", korean="법률 문서의 조문, 이유, 요지")
+def _records(sizes: str = "") -> SpanNodeParser:
+    "Make the splitter of records."
+    (by,) = _read(r"(?:@(.+))?", sizes)
+    return RecordNodeParser(**_by(by))
+
+
+@register("splitter", "structure", "[:RULES]", help="each file by the first rule that fits", korean="파일마다 처음 맞는 규칙")
+def _structure(path: str = "") -> SpanNodeParser:
+    "Make the splitter that follows rules."
+    if path.startswith("@"):      # the rules set the tokenizer
+        raise ArgumentError(path)
+    return RoutedNodeParser(parent_size=3_000, **({"rules": load_rules(path)} if path else {}))
+
+
+@register("splitter", "titled", ":SPLITTER", help="with a header of title and headings", korean="제목을 머리에 붙여서")
+def _titled(splitter: str) -> SpanNodeParser:
+    "Make a splitter with contextual headers."
+    return ContextualNodeParser(parser=resolve_parser(splitter), name="title")
+
+
+@register("splitter", "contexts", ":SPLITTER", help="with contexts that a model writes", korean="모델이 쓴 문맥을 붙여서",
+          needs=("model",))
+def _contexts(splitter: str, llm: Any = None, cache: str | Path | None = None) -> SpanNodeParser:
+    "Make a splitter with contexts of a model."
+    return with_contexts(resolve_parser(splitter), llm, cache)
 
 # %% ../../nbs/20_chunking/12_parsers.ipynb #8cb79440
 DEFAULT_SPLITTER: str = "units"  # Of a new index
@@ -96,23 +163,11 @@ def resolve_parser(
     "Make a splitter from its name, or take a node parser as one."
     if not isinstance(spec, str):
         return span_parser(spec)
-    name, _, rest = spec.partition(":")
-    if name == "contexts" and rest:
-        return with_contexts(resolve_parser(rest), llm, cache)
-    if name == "titled" and rest:
-        return ContextualNodeParser(parser=resolve_parser(rest), name="title")
-    name = re.split("[:@]", spec, maxsplit=1)[0]
-    if name in _NAMED:
-        pattern, make = _NAMED[name]
-        if match := re.fullmatch(pattern, spec[len(name):], re.DOTALL):
-            return make(*match.groups())
-    if (made := make_part("splitter", spec)) is not None:
-        return span_parser(made)
-    raise InputError(f"unknown splitter {spec!r}: use units, parent-child, parent-child:800/100,200/30, chunks:400/0, "
-                     "recursive:800/100, fixed:500/0, whole, sentence, records, structure, structure:RULES, "
-                     "titled:SPLITTER or contexts:SPLITTER; "
-                     "with sizes in tokens chunks:200/20@cl100k_base, as well units, parent-child, sentence, "
-                     f"records{told_plugins('splitter', spec)}")
+    made = make_part("splitter", spec, llm=llm, cache=cache)
+    if made is None:
+        raise InputError(f"unknown splitter {spec!r}: use {usages('splitter')}; "
+                         f"with sizes in tokens chunks:200/20@cl100k_base{told_plugins('splitter', spec)}")
+    return span_parser(made)
 
 # %% ../../nbs/20_chunking/12_parsers.ipynb #ac15f5e3
 def makes_units(

@@ -13,7 +13,7 @@ from typing import Literal
 from llama_index.core.bridge.pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from llama_index.core.schema import BaseNode, Document, TextNode
 
-from ..documents.kinds import document_kind, kind_named
+from ..documents.kinds import document_kind, is_kind, kind_named
 from ..documents.markdown import find_tables
 from ..documents.packing import TextRuler
 from ..documents.span import InputError, Outline, Span
@@ -58,8 +58,8 @@ class Rule(BaseModel):
         if self.overlap >= self.size:
             raise ValueError(f"overlap must be < size, got overlap={self.overlap}, size={self.size}")
         TextRuler("", self.tokenizer)          # is there such a tokenizer?
-        if self.kind not in ("", "table"):
-            kind_named(self.kind)              # is there such a kind?
+        if self.kind not in ("", "table") and not is_kind(self.kind):
+            kind_named(self.kind)              # lists the kinds
         return self
 
 # %% ../../nbs/20_chunking/11_rules.ipynb #dea11c46
@@ -95,9 +95,13 @@ def load_rules(
 ) -> tuple[Rule, ...]:
     "Read a rule file."
     try:
-        return parse_rules(Path(path).read_text(encoding="utf-8-sig"), str(path))
+        rules = parse_rules(Path(path).read_text(encoding="utf-8-sig"), str(path))
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"cannot read the rule file {str(path)!r}: {error}") from error
+    for rule in rules:
+        if rule.kind not in ("", "table"):
+            kind_named(rule.kind)     # its part of the package may be missing
+    return rules
 
 # %% ../../nbs/20_chunking/11_rules.ipynb #2556df66
 DEFAULT_RULES: str = """\

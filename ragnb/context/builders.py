@@ -14,15 +14,16 @@ from itertools import accumulate
 from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
 
 # %% auto #0
-__all__ = ['T', 'BUILDERS', 'reorder_for_attention', 'passage_part', 'cut_passage', 'cut_to_sentences', 'Excerpt',
-           'passage_groups', 'Ranking', 'PassageRanking', 'Source', 'Context', 'ContextBuilder', 'passage_labels',
-           'fill_context', 'SimpleContextBuilder', 'RankedContextBuilder', 'own_parts', 'DebugContextBuilder',
-           'TableContextBuilder', 'DetailedContextBuilder', 'resolve_builder', 'QuestionContextBuilder']
+__all__ = ['T', 'reorder_for_attention', 'passage_part', 'cut_passage', 'cut_to_sentences', 'Excerpt', 'passage_groups',
+           'Ranking', 'PassageRanking', 'Source', 'Context', 'ContextBuilder', 'passage_labels', 'fill_context',
+           'SimpleContextBuilder', 'RankedContextBuilder', 'own_parts', 'DebugContextBuilder', 'TableContextBuilder',
+           'DetailedContextBuilder', 'resolve_builder', 'QuestionContextBuilder']
 
 # %% ../../nbs/60_context/02_builders.ipynb #328f31cb
 from ..documents.markdown import find_tables
 from ..machinery.markup import counted, one_line, short
 from ..machinery.messages import say, warn_caller
+from ..machinery.registry import find_part, parts_of, register, told_plugins, usages
 from ..documents.span import check_fields, covering, InputError, Passage, Span
 from ragnb.documents.text import (
     first_part, is_heading, last_fit, last_fit_near, readable_cut, sentence_spans, tokenizer, word_cut
@@ -524,6 +525,7 @@ def fill_context(
 
 
 # %% ../../nbs/60_context/02_builders.ipynb #672d802d
+@register("builder", "simple", help="the text alone", korean="글만")
 class SimpleContextBuilder(ContextBuilder):
     """Numbered passages, best first.
 
@@ -545,6 +547,7 @@ class SimpleContextBuilder(ContextBuilder):
     """
 
 # %% ../../nbs/60_context/02_builders.ipynb #82fc89b9
+@register("builder", "ranked", help="numbers, titles and headings", korean="번호, 제목, 소제목")
 @dataclass(frozen=True)
 class RankedContextBuilder(ContextBuilder):
     """Passages under title, file, page and article, the best at both ends.
@@ -597,6 +600,7 @@ def own_parts(
     return out
 
 # %% ../../nbs/60_context/02_builders.ipynb #7f58b8fb
+@register("builder", "debug", help="scores and reasons too", korean="점수와 이유도")
 @dataclass(frozen=True)
 class DebugContextBuilder(RankedContextBuilder):
     """Every passage with its span, its chunks, their scores and why they are there.
@@ -635,6 +639,7 @@ _LINE_ENDS = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
 _BREAKS = str.maketrans({c: " " for c in _LINE_ENDS} | {"|": "¦"})
 
 
+@register("builder", "table", help="a table", korean="표")
 @dataclass(frozen=True)
 class TableContextBuilder(RankedContextBuilder):
     "One row for each passage: for comparisons."
@@ -652,6 +657,7 @@ class TableContextBuilder(RankedContextBuilder):
         return text.translate(_BREAKS)
 
 # %% ../../nbs/60_context/02_builders.ipynb #7a1f61f3
+@register("builder", "detailed", help="all metadata", korean="모든 메타데이터")
 @dataclass(frozen=True)
 class DetailedContextBuilder(RankedContextBuilder):
     "Every field of the source on a line of its own: for analyses."
@@ -677,28 +683,26 @@ class DetailedContextBuilder(RankedContextBuilder):
         return "\n".join([f"[{number}]", *lines])
 
 # %% ../../nbs/60_context/02_builders.ipynb #a438ca1c
-BUILDERS: dict[str, type[ContextBuilder]] = {
-    "simple": SimpleContextBuilder, "ranked": RankedContextBuilder, "debug": DebugContextBuilder,
-    "table": TableContextBuilder, "detailed": DetailedContextBuilder,
-}  # Name -> class; `question` joins below
-
-
 def resolve_builder(
-    spec: str | ContextBuilder = "ranked",  # A name of `BUILDERS`, or a builder (returned as it is)
+    spec: str | ContextBuilder = "ranked",  # A registered name, or a builder (returned as it is)
     **options: Any,                         # Fields of the builders; one that this builder does not have is left out
 ) -> ContextBuilder:                        # `InputError` for another name, and for an option that no builder has
     "Make a context builder from its name."
     if isinstance(spec, ContextBuilder):
         return spec
-    if spec not in BUILDERS:
-        raise InputError(f"unknown context builder {spec!r}: use {', '.join(BUILDERS)}")
-    known = {f.name for kind in BUILDERS.values() for f in fields(kind)}
-    if strange := options.keys() - known:
+    part = find_part("builder", spec)
+    if part is None:
+        raise InputError(f"unknown context builder {spec!r}: use {usages('builder')}{told_plugins('builder')}")
+    kind = part.load()
+    own = {f.name for f in fields(kind)}
+    if strange := options.keys() - own:
+        strange -= {f.name for other in parts_of("builder") for f in fields(other.load())}
+    if strange:
         raise InputError(f"no context builder has the option {', '.join(sorted(strange))}")
-    own = {f.name for f in fields(BUILDERS[spec])}
-    return BUILDERS[spec](**{k: v for k, v in options.items() if k in own})
+    return kind(**{k: v for k, v in options.items() if k in own})
 
 # %% ../../nbs/60_context/02_builders.ipynb #ef4dc479
+@register("builder", "question", help="chosen by the kind of question", korean="질문의 종류에 따라")
 @dataclass(frozen=True)
 class QuestionContextBuilder(RankedContextBuilder):
     "Choose the layout by the kind of question: list, table or full metadata."
@@ -714,6 +718,3 @@ class QuestionContextBuilder(RankedContextBuilder):
         kind = ask_question_type(question, self.llm) if self.llm is not None else question_type(question)
         known = {f.name: getattr(self, f.name) for f in fields(RankedContextBuilder)}
         return resolve_builder(self.layouts.get(kind, "ranked"), **known)
-
-
-BUILDERS["question"] = QuestionContextBuilder

@@ -21,6 +21,7 @@ __all__ = ['COMPRESS_PROMPT', 'compress_passages', 'Compression', 'Compressor', 
 # %% ../../nbs/60_context/06_compress.ipynb #c80895ab
 from ..documents.forms import reading_form
 from ..machinery.messages import for_question, in_both, say
+from ..machinery.registry import ArgumentError, make_part, register, told_plugins, usages
 from ..documents.span import check_fields, covering, InputError, Outline, Passage, shared, Span, try_address, union
 from ..documents.text import sentence_spans, word_tokens_batch
 from ..models.asking import Asking
@@ -341,6 +342,29 @@ class HeadCompressor(Compressor):
         return Compression(out)
 
 # %% ../../nbs/60_context/06_compress.ipynb #0e9b9691
+@register("compressor", "llm", ":N", help="a model chooses the sentences, N characters in all",
+          korean="모델이 문장을 고릅니다, 모두 N자", needs=("model",))
+def _llm(size: str, llm: LLM | None = None) -> Compressor:
+    "Make the compressor that asks a model."
+    n = _size(size)
+    if llm is None:
+        raise InputError(f"the compression {f'llm:{size}'!r} needs a model: give an LLM")
+    return Compressor(n, llm)
+
+
+@register("compressor", "head", ":N", help="the first N characters of each chunk", korean="청크마다 처음 N자")
+def _head(size: str) -> Compressor:
+    "Make the compressor that keeps the beginning of each chunk."
+    return HeadCompressor(_size(size))
+
+
+def _size(text: str) -> int:
+    "Read a size in characters; `ArgumentError` for another text."
+    if not (text.isascii() and text.isdigit()):
+        raise ArgumentError(text)
+    return int(text)
+
+
 def resolve_compressor(
     spec: str | int | Compressor | None,  # A size, `llm:SIZE`, `head:SIZE`, a compressor, or None
     llm: LLM | None = None,               # For `llm:SIZE`
@@ -348,11 +372,11 @@ def resolve_compressor(
     "Make a compressor from its name."
     if spec is None or isinstance(spec, Compressor):
         return spec
-    kind, _, size = str(spec).rpartition(":")
-    if kind not in ("", "llm", "head") or not (size.isascii() and size.isdigit()):
-        raise InputError(f"unknown compression {spec!r}: use a number of characters, llm:N or head:N")
-    if kind == "head":
-        return HeadCompressor(int(size))
-    if kind and llm is None:
-        raise InputError(f"the compression {spec!r} needs a model: give an LLM")
-    return Compressor(int(size), llm if kind else None)
+    text = str(spec)
+    if text.isascii() and text.isdigit():
+        return Compressor(int(text))
+    made = make_part("compressor", text, llm=llm)
+    if made is None:
+        raise InputError(f"unknown compression {spec!r}: use a number of characters, {usages('compressor')}"
+                         f"{told_plugins('compressor')}")
+    return made

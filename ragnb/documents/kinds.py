@@ -7,12 +7,10 @@ from __future__ import annotations
 
 import copy
 import datetime
-import importlib
 import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from functools import cache, lru_cache
-from importlib.metadata import entry_points
+from functools import lru_cache
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -24,11 +22,11 @@ from .forms import plain_text
 from .packing import TextRuler
 from .records import Record
 from .span import InputError, Span
+from ..machinery.registry import find_part, parts_of, register, told_absent
 
 # %% auto #0
-__all__ = ['ANYWHERE', 'KINDS', 'PLACES', 'SHED_GROUP', 'SHEDS', 'Kind', 'MissingCitation', 'Places', 'Rows', 'register_kind',
-           'register_places', 'load_kinds', 'kind_named', 'detect_kind', 'document_kind', 'records_of', 'reading_notes',
-           'part_label', 'Catalogue']
+__all__ = ['ANYWHERE', 'Kind', 'MissingCitation', 'Places', 'Rows', 'all_kinds', 'is_kind', 'kind_named', 'detect_kind',
+           'document_kind', 'records_of', 'reading_notes', 'part_label', 'Catalogue']
 
 # %% ../../nbs/00_documents/14_kinds.ipynb #f3e7cc18
 class Kind:
@@ -222,6 +220,8 @@ def _by_number(name: str) -> list[tuple[int, str]]:
     return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", name)]
 
 
+@register("places", "rows", help="rows of a JSONL file that are parts of the same document",
+          korean="같은 문서의 부분인 JSONL 행")
 @dataclass
 class Rows(Places):
     "Which rows are parts of the same document."
@@ -264,71 +264,34 @@ class Rows(Places):
         rows = self._rows.get(parent)
         return list(dict.fromkeys([parent, *sorted(rows, key=_by_number)])) if rows else []
 
-# %% ../../nbs/00_documents/14_kinds.ipynb #700988c3
-KINDS: dict[str, Kind] = {}              # Name -> kind
-PLACES: dict[str, type[Places]] = {"rows": Rows}
-SHED_GROUP: str = "ragnb.sheds"          # Entry points: each names a module whose import registers what it adds
-SHEDS: dict[str, tuple[str, ...]] = {    # Parts of this package -> the kinds that they bring
-    "laws": ("statute", "ruling", "interpretation"), "sections": ("sections",),
-}
-
-
-def register_kind(
-    kind: Kind,  # `InputError` when another kind has its name
-) -> None:
-    "Give a kind of document its name."
-    known = KINDS.get(kind.name, kind)
-    if not kind.name or type(known).__qualname__ != type(kind).__qualname__:
-        raise InputError(f"a kind of document needs a name of its own, got {kind.name!r}")
-    KINDS[kind.name] = kind
-    detect_kind.cache_clear()
-
-
-def register_places(
-    name: str,              # Under which an index stores what they know
-    places: type[Places],
-) -> None:
-    "Let every index keep places."
-    PLACES[name] = places
-
-
-@cache
-def load_kinds() -> None:
-    "Import the modules that register kinds and places, once."
-    modules = ["ragnb.documents.qa", *(f"ragnb.{name}.shed" for name in SHEDS)]
-    modules += [point.module for point in entry_points(group=SHED_GROUP)]
-    for module in dict.fromkeys(modules):
-        try:
-            importlib.import_module(module)
-        except ModuleNotFoundError as error:
-            if not error.name or not f"{module}.".startswith(f"{error.name}."):    # it is there, and needs another one
-                raise
-
 # %% ../../nbs/00_documents/14_kinds.ipynb #363daeed
+def all_kinds() -> list[Kind]:  # Of this package and of plugins
+    "List the kinds in the order in which they are asked."
+    return sorted((part.load()() for part in parts_of("kind")), key=lambda kind: kind.rank)
+
+
+def is_kind(
+    name: str,
+) -> bool:
+    "Check whether a kind has a name, here or in a part of the package that is missing."
+    return bool(find_part("kind", name) or told_absent(name))
+
+
 def kind_named(
     name: str,  # `InputError` lists the known names
 ) -> Kind:
     "Find a kind by its name."
-    load_kinds()
-    if name not in KINDS:
-        shed = next((f"; {name!r} comes with ragnb.{shed}, which is not installed"
-                     for shed, brought in SHEDS.items() if name in brought), "")
-        known = sorted(KINDS, key=lambda known: KINDS[known].rank)
-        raise InputError(f"kind must be one of {', '.join(known)}, got {name!r}{shed}")
-    return KINDS[name]
-
-
-def _ranked() -> list[Kind]:
-    "All kinds, in the order in which they are asked."
-    load_kinds()
-    return sorted(KINDS.values(), key=lambda kind: kind.rank)
+    kinds = {kind.name: kind for kind in all_kinds()}
+    if name not in kinds:
+        raise InputError(told_absent(name) or f"kind must be one of {', '.join(kinds)}, got {name!r}")
+    return kinds[name]
 
 
 @lru_cache(maxsize=1)   # a document that is split is asked about again
 def detect_kind(text: str) -> str | None:  # Name of a kind, or None
     "Tell of what kind a text is."
     text = plain_text(text)
-    kinds = _ranked()
+    kinds = all_kinds()
     sure = (kind.name for kind in kinds if kind.is_surely(text))
     likely = (kind.name for kind in kinds if kind.is_perhaps(text))
     return next(chain(sure, likely), None)
@@ -342,7 +305,7 @@ def document_kind(
     if name := detect_kind(text):
         return name
     fields = front_matter(text) | document.metadata
-    for kind in _ranked():
+    for kind in all_kinds():
         if field_text(fields, *(number for number in kind.numbers if number != "law_id")):   # any row may cite a law_id
             return kind.name
     return None
@@ -364,14 +327,14 @@ def reading_notes(
     document: BaseNode,
 ) -> list[Problem]:
     "Report what could not be read in a document."
-    return [problem for kind in _ranked() for problem in kind.notes(document)]
+    return [problem for kind in all_kinds() for problem in kind.notes(document)]
 
 
 def part_label(
     metadata: Mapping[str, Any],   # Of a chunk
 ) -> str:                          # `제56조`, `부칙 제1조`; "" for a chunk of no such part
     "Name the part of a document that the metadata of a chunk tell."
-    return next(filter(None, (kind.place(metadata) for kind in _ranked())), "")
+    return next(filter(None, (kind.place(metadata) for kind in all_kinds())), "")
 
 # %% ../../nbs/00_documents/14_kinds.ipynb #c0d78e58
 def _of_today(row: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
@@ -383,14 +346,19 @@ def _of_today(row: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
     return rows | ({"laws": laws} if row["spans"] or row["citations"] else {})
 
 
+def _places() -> dict[str, type[Places]]:
+    "The places that an index keeps, by their names."
+    return {part.name: part.load() for part in parts_of("places")}
+
+
 @dataclass
 class Catalogue(Places):
     "What an index knows of the named places in its documents, of all kinds."
-    parts: dict[str, Places] = field(default_factory=dict)   # Name of `PLACES` -> places; all of them, if left out
+    parts: dict[str, Places] = field(default_factory=dict)   # Name -> places; all that are registered, if left out
 
     def __post_init__(self) -> None:
-        load_kinds()
-        self.parts = {name: self.parts[name] if name in self.parts else places() for name, places in PLACES.items()}
+        known = self.parts
+        self.parts = {name: known[name] if name in known else places() for name, places in _places().items()}
 
     def __repr__(self) -> str:
         return f"Catalogue({', '.join(f'{name}: {len(part):,}' for name, part in self.parts.items() if len(part))})"
@@ -448,17 +416,15 @@ class Catalogue(Places):
 
     @classmethod
     def restored(cls, records: Mapping[str, Mapping[str, Any]], state: Mapping[str, Any]) -> Catalogue:
-        load_kinds()
         rows = {doc_id: _of_today(row) for doc_id, row in records.items()}
         state = {"laws": state} if "cited_with" in state else state
         return cls({name: places.restored({doc_id: row[name] for doc_id, row in rows.items() if name in row},
-                                          state.get(name, {})) for name, places in PLACES.items()})
+                                          state.get(name, {})) for name, places in _places().items()})
 
     @classmethod
     def joined(cls, collections: Mapping[str, Catalogue]) -> Catalogue:
-        load_kinds()
         parts = {name: places.joined({own: catalogue.parts[name] for own, catalogue in collections.items()})
-                 for name, places in PLACES.items()}
+                 for name, places in _places().items()}
         days = {catalogue.as_of for catalogue in collections.values() if catalogue.as_of}
         return cls(parts).at(min(days)) if days else cls(parts)
 

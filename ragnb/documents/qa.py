@@ -14,13 +14,14 @@ from llama_index.core.schema import BaseNode
 
 from .fields import document_title, field_text, front_matter
 from .forms import CLOSING, OPENING, reading_form, spaced
-from .headings import continues_line, LINE_LEAD, LINE_START, visible_start
-from .kinds import Kind, register_kind
+from .lines import continues_line, LINE_LEAD, LINE_START, visible_start
+from .kinds import Kind
 from .markdown import find_headings, Heading
 from .packing import form_ruler, TextRuler
 from .records import cut_lines, Record
 from .span import Span
 from .text import trim_span
+from ..machinery.registry import register
 
 # %% auto #0
 __all__ = ['LIST_MARK', 'QAPair', 'qa_pairs', 'qa_records', 'QAKind']
@@ -174,6 +175,7 @@ def qa_records(
     return form.back(out)
 
 # %% ../../nbs/00_documents/16_qa.ipynb #a0bfe99c
+@register("kind", "qa", help="questions with their answers", korean="질문과 답변")
 class QAKind(Kind):
     "Questions with their answers."
     name = "qa"
@@ -190,6 +192,3 @@ class QAKind(Kind):
         if max_size is not None:
             sizes = {"max_size": min(1500, max_size), "threshold": max_size, "ruler": ruler}
         return qa_records(text, self.item(document), field_text(fields, "title"), field_text(fields, "domain"), **sizes)
-
-
-register_kind(QAKind())

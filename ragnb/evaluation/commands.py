@@ -117,8 +117,7 @@ class MeasureOptions(EmbeddingOptions, PluginOptions):
         "sizes and policies, BM25 and, if installed, E5).")] = None
     budgets: Annotated[str, Option(metavar="N,N", help="Sizes of the context, labels included; tune chooses by the "
         "mean over all of them.")] = "500,1000,2000,4000"
-    embed: Annotated[str, Option(help="ngram, e5, fastembed:NAME, ollama:MODEL, openai-like:MODEL or "
-        "onnx:FOLDER.")] = "ngram"
+    embed: Annotated[str, Option(help="<embeddings>.")] = "ngram"
     cache: Annotated[str, Option(metavar="DIR", help="Folder of the indexes, kept for the next run.")] = ".ragnb-cache"
     workers: Annotated[int, count_option("Processes, for strategies with different splitters.", most=512)] = 1
     json: JsonFlag = False

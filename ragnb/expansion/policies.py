@@ -32,7 +32,6 @@ from ragnb.expansion.policy import (
     combined, Place, Policy, QuestionPolicy, resolve_policy, run_around,
     Seen, Situation, span_around, wanted_list
 )
-from .segments import best_segments
 
 # %% ../../nbs/50_expansion/06_policies.ipynb #03f16b79
 STEPS: dict[str, tuple[tuple[int, int], ...]] = {  # Tokenizer -> (shorter than, window), shortest first

@@ -19,7 +19,7 @@ from typing import Any
 
 from .citations import Citation, find_citations, name_key, short_names, StatuteNames
 from ..documents.forms import plain_text, reading_form
-from ..documents.headings import find_contents
+from .headings import find_contents
 from ..documents.fields import field_text, iso_date
 from ..documents.kinds import document_kind, Places
 from ..machinery.markup import one_line

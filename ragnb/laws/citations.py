@@ -13,7 +13,7 @@ from unicodedata import numeric
 
 from .statutes import SUBITEM_LETTERS
 from ..documents.forms import plain_text, reading_form
-from ..documents.headings import CIRCLED
+from .headings import CIRCLED
 from ..documents.span import Span
 
 # %% auto #0

@@ -18,7 +18,7 @@ from ..machinery.atomic import check_own, starts_with_keys, write_atomically
 from ..documents.fields import document_title, field_text, front_matter, iso_date
 from ..documents.files import Problem, read_documents, record_id
 from ..documents.forms import plain_text
-from ..documents.headings import article_headings, ArticleHeading, unread_articles
+from .headings import article_headings, ArticleHeading, unread_articles
 from ..documents.kinds import detect_kind, document_kind, Kind, kind_named, reading_notes, records_of
 from ..documents.packing import TextRuler
 from ..documents.records import Record, to_jsonl
@@ -30,6 +30,7 @@ from ragnb.laws.rulings import (
 )
 from .statutes import EFFECTIVE_KEYS, parse_statute
 from ..machinery.halves import read_text
+from ..machinery.registry import register
 
 # %% auto #0
 __all__ = ['FILES', 'StatuteKind', 'RulingKind', 'InterpretationKind', 'text_of', 'raw_documents', 'write_records']
@@ -56,6 +57,7 @@ _ACT = re.compile(r"(?:법|법률|령|규칙|규정|조례|정관|세칙)\s*(?:[
 _REPEAL = re.compile(r"폐지(?:에\s?관한|하는)?\s?(?:법|법률|령|규칙|규정|조례)\s*(?:[(\[<].*)?\Z")
 
 
+@register("kind", "statute", help="statutes and other rules in articles", korean="법령과 조문으로 된 규정")
 class StatuteKind(Kind):
     "Statutes and other rules in articles."
     name = "statute"
@@ -114,6 +116,7 @@ class StatuteKind(Kind):
         return "부칙 " * (metadata.get("part") == "부칙") + label
 
 # %% ../../nbs/84_laws/05_kinds.ipynb #30530dc3
+@register("kind", "ruling", help="rulings of courts", korean="판례")
 class RulingKind(Kind):
     "Rulings of courts."
     name = "ruling"
@@ -131,6 +134,7 @@ class RulingKind(Kind):
         return ruling_records(text, self.item(document), field_text(fields, "title"), field_text(fields, "domain"))
 
 
+@register("kind", "interpretation", help="official interpretations of statutes", korean="법령해석례")
 class InterpretationKind(Kind):
     "Official interpretations of statutes."
     name = "interpretation"

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from ..documents.fields import document_title, front_matter, iso_date
 from ..documents.forms import CLOSING, OPENING, reading_form, spaced
-from ..documents.headings import continues_line, LINE_LEAD, LINE_START, visible_start
+from ..documents.lines import continues_line, LINE_LEAD, LINE_START, visible_start
 from ..documents.qa import LIST_MARK
 from ..documents.records import Record
 from ..documents.span import Span

@@ -15,9 +15,10 @@ from unicodedata import numeric
 
 from ..documents.fields import field_text, front_matter, iso_date
 from ..documents.forms import CLOSING, OPENING, reading_form, spaced
-from ragnb.documents.headings import (
-    article_headings, ArticleHeading, chapter_headings, CIRCLED, continues_line, find_contents, follows, LINE_LEAD,
-    LINE_START, number_key, number_label, open_heading, stands_apart, visible_start
+from ..documents.lines import continues_line, LINE_LEAD, LINE_START, visible_start
+from ragnb.laws.headings import (
+    article_headings, ArticleHeading, chapter_headings, CIRCLED, find_contents, follows, number_key, number_label,
+    open_heading, stands_apart
 )
 from ..documents.span import Span
 from ..documents.text import trim_span

@@ -12,7 +12,7 @@ import inspect
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -21,12 +21,12 @@ from .values import InputError
 
 # %% auto #0
 __all__ = ['KINDS', 'PLUGIN_GROUPS', 'IMPORTED', 'PACKAGE', 'SHEDS', 'Part', 'register', 'read_parts', 'import_plugins',
-           'find_part', 'parts_of', 'make_part', 'plugin_spec', 'told_absent', 'opener', 'told_usual', 'usages',
-           'told_plugins']
+           'find_part', 'parts_of', 'ArgumentError', 'split_name', 'make_part', 'plugin_spec', 'told_absent', 'opener',
+           'told_usual', 'usages', 'told_parts', 'told_plugins']
 
 # %% ../../nbs/95_machinery/04_registry.ipynb #8e56e768
 KINDS: tuple[str, ...] = ("splitter", "embedding", "retriever", "reranker", "policy", "builder", "compressor",
-                          "format", "address", "option", "command")
+                          "format", "kind", "places", "address", "option", "command")
 PLUGIN_GROUPS: tuple[str, ...] = ("ragnb.plugins", "ragnb.sheds")   # Entry points: each names a module
 IMPORTED: str = "RAGNB_IMPORT"        # Environment: files of `--import`, for the processes of `--workers` too
 
@@ -211,20 +211,36 @@ def parts_of(
 _NUMBERS: dict[str, Callable[[str], Any]] = {"int": int, "float": float}
 
 
+class ArgumentError(ValueError):
+    "What follows a name cannot be read: the name with it counts as unknown."
+
+
+def split_name(
+    spec: str,              # For example `chunks:200/20@words` or `units@words`
+) -> tuple[str, str]:       # Name and what follows it, with `@` but without the first colon
+    "Split a name from its argument."
+    name, mark, rest = re.fullmatch(r"([^:@]*)([:@]?)(.*)", spec, re.DOTALL).groups()
+    return name, rest if mark == ":" else mark + rest
+
+
 def _value(text: str, parameter: inspect.Parameter) -> Any:
-    "Read an argument as its parameter is annotated; `ValueError` for one that is no number."
+    "Read an argument as its parameter is annotated; `ArgumentError` for one that is no number."
     kind = parameter.annotation
     word = kind if isinstance(kind, str) else getattr(kind, "__name__", "")
-    return _NUMBERS.get(word.partition(" ")[0], str)(text)
+    try:
+        return _NUMBERS.get(word.partition(" ")[0], str)(text)
+    except ValueError as error:
+        raise ArgumentError(text) from error
 
 
 def make_part(
     kind: str,        # Of `KINDS`
-    spec: str,        # `name` or `name:argument`
-    **given: object,  # What the function may ask for; None counts as not given
+    spec: str,        # `name`, `name:argument` or `name@argument`
+    options: Mapping[str, Any] | None = None,   # For a function that takes `**options`
+    **given: object,  # What the function may ask for by name; None counts as not given
 ) -> Any:             # None where no part has the name or its argument cannot be read
     "Make a part from its name."
-    name, colon, text = spec.partition(":")
+    name, text = split_name(spec)
     part = find_part(kind, name)
     if part is None:
         return None
@@ -232,15 +248,16 @@ def make_part(
     parameters = inspect.signature(make).parameters
     own = next((p for p in parameters.values() if p.name not in given and p.kind is not p.VAR_KEYWORD), None)
     is_needed = own is not None and own.default is own.empty and own.kind is not own.VAR_POSITIONAL
-    if colon and (own is None or not text or text != text.strip()) or is_needed and not colon:
-        return None
-    try:
-        arguments = [_value(text, own)] if colon else []
-    except ValueError:
+    has_argument = len(spec) > len(name)
+    if has_argument and (own is None or not text or text != text.strip()) or is_needed and not has_argument:
         return None
     wanted = {key: value for key, value in given.items() if key in parameters and value is not None}
+    if any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
+        wanted |= options or {}
     try:
-        made = make(*arguments, **wanted)
+        made = make(*([_value(text, own)] if has_argument else []), **wanted)
+    except ArgumentError:
+        return None
     except ValueError as error:
         if part.is_own:
             raise
@@ -259,7 +276,9 @@ SHEDS: dict[str, str] = {   # Package -> names that it registers
     "agent": "chat mcp collections",
     "evaluation": "demo eval tune decide questions strategy",
     "files": ".pdf .html .htm .docx .pptx .xlsx .csv .hwp .hwpx .eml",
+    "laws": "records statute ruling interpretation laws",
     "opensearch": "opensearch opensearchs",
+    "sections": "sections",
     "serve": "serve",
 }
 
@@ -297,6 +316,13 @@ def usages(
 ) -> str:     # For example "none, neighbors[:N]"
     "List the names of a kind in ragnb, with their arguments."
     return ", ".join(f"{part.name}{part.argument}" for part in parts_of(kind) if part.is_own)
+
+
+def told_parts(
+    kind: str,
+) -> str:     # For example "none, the hit alone; neighbors[:N], N chunks on each side"
+    "List the names of a kind with their help, in the language of the reader."
+    return "; ".join(f"{part.name}{part.argument}, {part.told}" for part in parts_of(kind))
 
 
 def told_plugins(

@@ -26,7 +26,7 @@ __all__ = ['DEFAULT_OLLAMA_MODEL', 'NgramEmbedding', 'token_limit', 'open_onnx',
            'resolve_embedding', 'describe_embedding', 'embedding_differences', 'save_embedding', 'load_embedding']
 
 # %% ../../nbs/10_models/01_embedding.ipynb #e185949e
-from ..machinery.registry import make_part, plugin_spec, told_plugins
+from ..machinery.registry import find_part, make_part, plugin_spec, register, told_plugins, usages
 from ..documents.span import IndexMismatchError, InputError, install_command, optional, RagnbError
 from ..machinery.values import complaint
 from .llm import openai_like
@@ -393,6 +393,44 @@ def _openai_like(model: str, base_url: str | None, **options: Any) -> BaseEmbedd
         settings["dimensions"] = settings.pop("dims")
     return openai_like(_openai_like_class(), base_url, 256 * 2**20, **settings)
 
+# %% ../../nbs/10_models/01_embedding.ipynb #a1c0de01
+@register("embedding", "ngram", help="letters and words of the corpus; offline", korean="말뭉치의 글자와 낱말, 오프라인")
+def _ngram(**options: Any) -> BaseEmbedding:
+    "Make the embedding that is fitted to a corpus."
+    return NgramEmbedding(**options)
+
+
+@register("embedding", "e5", help="multilingual E5, with the extra e5", korean="여러 언어의 E5, 선택 기능 e5", extra="e5")
+def _e5(**options: Any) -> BaseEmbedding:
+    "Make the embedding of multilingual E5."
+    return E5Embedding(**options)
+
+
+@register("embedding", "fastembed", ":NAME", help="a model of fastembed", korean="fastembed의 모델", extra="fastembed")
+def _fastembed(name: str, **options: Any) -> BaseEmbedding:
+    "Make the embedding of a model of fastembed."
+    return FastEmbedEmbedding(model_name=name, **options)
+
+
+@register("embedding", "ollama", "[:MODEL]", help="a model of an Ollama server", korean="Ollama 서버의 모델", needs=("server",))
+def _ollama(model: str = DEFAULT_OLLAMA_MODEL, base_url: str | None = None, **options: Any) -> BaseEmbedding:
+    "Make the embedding of an Ollama server."
+    from ragnb.models.ollama import make_model, OllamaEmbedding
+    return make_model(OllamaEmbedding, model, base_url, **options)
+
+
+@register("embedding", "openai-like", ":MODEL", help="a model of a server with OpenAI's interface",
+          korean="OpenAI 형식 서버의 모델", needs=("server",), extra="openai")
+def _served(model: str, base_url: str | None = None, **options: Any) -> BaseEmbedding:
+    "Make the embedding of a server with OpenAI's interface."
+    return _openai_like(model, base_url, **options)
+
+
+@register("embedding", "onnx", ":FOLDER", help="a model exported to ONNX", korean="ONNX로 내보낸 모델")
+def _onnx(folder: str, **options: Any) -> BaseEmbedding:
+    "Make the embedding of an exported model."
+    return OnnxEmbedding(folder=folder, **options)
+
 # %% ../../nbs/10_models/01_embedding.ipynb #201bff1a
 def options_for(
     spec: object,                           # As in `resolve_embedding`, or only its kind
@@ -400,7 +438,8 @@ def options_for(
 ) -> dict[str, Any]:
     "Return the options of an embedding, without server options if it has no server."
     kind = spec.partition(":")[0] if isinstance(spec, str) else ""
-    unused = {"timeout"} if kind in ("ngram", "onnx", "e5", "fastembed") else set()
+    part = find_part("embedding", kind) if kind else None
+    unused = {"timeout"} if part and part.is_own and "server" not in part.needs else set()
     return {k: v for k, v in (options or {}).items() if k not in unused}
 
 
@@ -433,22 +472,8 @@ def resolve_embedding(
         raise InputError(wrong)
     if isinstance(spec, BaseEmbedding):
         return spec
-    kind, _, rest = spec.partition(":") if isinstance(spec, str) else ("", "", "")
     try:
-        if spec == "ngram":
-            return NgramEmbedding(**options)
-        if spec == "e5":
-            return E5Embedding(**options)
-        if kind == "fastembed" and rest:
-            return FastEmbedEmbedding(model_name=rest, **options)
-        if kind == "ollama":
-            from ragnb.models.ollama import make_model, OllamaEmbedding
-            return make_model(OllamaEmbedding, rest or DEFAULT_OLLAMA_MODEL, base_url, **options)
-        if kind == "openai-like" and rest:
-            return _openai_like(rest, base_url, **options)
-        if kind == "onnx" and rest:
-            return OnnxEmbedding(folder=rest, **options)
-        if (made := make_part("embedding", spec, base_url=base_url)) is not None:
+        if isinstance(spec, str) and (made := make_part("embedding", spec, options, base_url=base_url)) is not None:
             return made
     except InputError:
         raise
@@ -456,8 +481,7 @@ def resolve_embedding(
         errors = getattr(e, "errors", None)  # pydantic's errors have many lines
         told = "; ".join(f"{'.'.join(map(str, x['loc']))} {x['msg']}".strip() for x in errors()) if errors else e
         raise InputError(f"embedding {spec!r} does not take these options {sorted(options)}: {told}") from e
-    known = "'ngram', 'ollama', 'ollama:MODEL', 'openai-like:MODEL', 'onnx:FOLDER', 'e5', 'fastembed:NAME'"
-    raise InputError(f"spec must be {known} or a BaseEmbedding, got {spec!r}{told_plugins('embedding')}")
+    raise InputError(f"spec must be {usages('embedding')} or a BaseEmbedding, got {spec!r}{told_plugins('embedding')}")
 
 # %% ../../nbs/10_models/01_embedding.ipynb #60f8e874
 def describe_embedding(

@@ -460,7 +460,7 @@ class Pipeline(_Shown):
             What to read around a hit, see `resolve_policy`. By default `"none"` for multi-scale retrieval, which
             chooses spans itself, else `"neighbors:1"`.
         builder : str or ContextBuilder
-            A name of `BUILDERS`; a builder object keeps its budget, tokenizer and order.
+            A registered name; a builder object keeps its budget, tokenizer and order.
         compressor : str, int or Compressor, optional
             Characters to keep of all passages; a rule chooses them, with `"llm:N"` the model.
         llm : str or LLM, optional

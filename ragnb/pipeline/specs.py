@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,12 +15,12 @@ from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.schema import Document
 
 # %% auto #0
-__all__ = ['RETRIEVERS', 'PLANS', 'OF_HITS', 'RetrieverSpec', 'parse_retriever', 'resolve_retriever', 'Parts', 'refuse_unused',
-           'units_to_fill', 'resolve_parts']
+__all__ = ['PLANS', 'OF_HITS', 'RetrieverSpec', 'parse_retriever', 'resolve_retriever', 'Parts', 'refuse_unused', 'units_to_fill',
+           'resolve_parts']
 
 # %% ../../nbs/80_pipeline/01_specs.ipynb #a22b497d
 from ..machinery.markup import one_line
-from ..machinery.registry import find_part, make_part, told_plugins
+from ..machinery.registry import find_part, make_part, register, split_name, told_plugins, usages
 from ..documents.span import Address, InputError, Span, stitch
 from ..models.llm import resolve_llm
 from ..storage.filters import Where
@@ -38,13 +38,12 @@ from ..context.compress import Compressor, resolve_compressor
 from ..indexing.folder_index import Index
 
 # %% ../../nbs/80_pipeline/01_specs.ipynb #67fed0d0
-RETRIEVERS: tuple[str, ...] = ("multi-scale", "bm25", "vector", "hybrid", "hierarchical", "tree")
 PLANS: tuple[str, ...] = ("multi-query", "hyde")
 
 _NUMBER = r"\d+(?:\.\d+)?"
 _GRAMMAR = re.compile(rf"""
     (?: (?P<plan> {'|'.join(PLANS)} ) (?: : | $ ) )?
-    (?P<kind> auto | {'|'.join(RETRIEVERS)} )?
+    (?P<kind> [a-z][a-z0-9-]* )?
     (?: (?<= hybrid ) :                              # only hybrid retrieval takes a method and weights
         (?: (?P<method> {'|'.join(FUSIONS)} )
             (?: : (?P<weights> {_NUMBER} / {_NUMBER} )? )?
@@ -56,7 +55,7 @@ _GRAMMAR = re.compile(rf"""
 @dataclass(frozen=True)
 class RetrieverSpec:
     "The parsed string form of a retriever."
-    kind: str = "auto"                           # One of `RETRIEVERS`, "auto", or "plugin"
+    kind: str = "auto"                           # "auto", or a registered name, with its argument
     plan: str = ""                               # One of `PLANS`; '' for none
     method: str = "rrf"                          # One of `FUSIONS`; used by hybrid retrieval
     weights: tuple[float, float] | None = None   # Words, embeddings; equal when None
@@ -69,25 +68,24 @@ def parse_retriever(
     if sum(word in PLANS for word in spec.split(":")) > 1:
         raise InputError(f"one plan at a time, got {spec!r}")
     match = _GRAMMAR.fullmatch(spec)
-    if match is None and find_part("retriever", spec.partition(":")[0]):
-        return RetrieverSpec("plugin")
-    if match is None or not spec:
+    name = match["kind"] or "auto" if match else split_name(spec)[0]
+    part = find_part("retriever", name) if name and name != "auto" else None
+    takes_argument = part is not None and name != "hybrid" and bool(part.argument or not part.is_own)
+    if not spec or match is None and not takes_argument or part is None and name != "auto":
         plans = " or ".join(f"{plan}:" for plan in PLANS)
-        raise InputError(f"unknown retriever {spec!r}: use {', '.join(RETRIEVERS)} or "
-                         f"hybrid:{'|'.join(FUSIONS)}[:W/W], with {plans} before one of them if a model may plan"
-                         + told_plugins("retriever", spec))
+        raise InputError(f"unknown retriever {spec!r}: use {usages('retriever')}, with {plans} before one of them if a "
+                         f"model may plan{told_plugins('retriever', spec)}")
+    if match is None:
+        return RetrieverSpec(spec)
     weights = match["weights"] and tuple(float(w) for w in match["weights"].split("/"))
-    return RetrieverSpec(match["kind"] or "auto", match["plan"] or "", match["method"] or "rrf", weights)
+    return RetrieverSpec(name, match["plan"] or "", match["method"] or "rrf", weights)
 
 # %% ../../nbs/80_pipeline/01_specs.ipynb #3450a15a
-def _hybrid(spec: RetrieverSpec, index: Index, top_k: int) -> HybridRetriever:
-    "Retrieve by words, by embeddings, or by both in one fused ranking."
-    depth = 2 * top_k if spec.kind == "hybrid" else top_k
-    members = {"bm25": WordRetriever(index.store, depth),
-               "vector": VectorRetriever(index.store, index.embed_model, depth)}
-    if spec.kind != "hybrid":
-        return HybridRetriever({spec.kind: members[spec.kind]}, top_k)
-    return HybridRetriever(members, top_k, weights=spec.weights, method=spec.method)
+def _hybrid(index: Index, top_k: int, method: str = "rrf", weights: tuple[float, float] | None = None) -> HybridRetriever:
+    "Retrieve by words and by embeddings in one fused ranking."
+    members = {"bm25": WordRetriever(index.store, 2 * top_k),
+               "vector": VectorRetriever(index.store, index.embed_model, 2 * top_k)}
+    return HybridRetriever(members, top_k, weights=weights, method=method)
 
 # %% ../../nbs/80_pipeline/01_specs.ipynb #c2daedc2
 def _multiscale(index: Index, top_k: int, cut: float | None = None, lookup: bool = True) -> MultiScaleRetriever:
@@ -122,6 +120,45 @@ def _hierarchical(kind: str, index: Index, top_k: int) -> HierarchicalRetriever:
     tree = build_tree(documents, index.embed_model, units=units, vectors=vectors, search=search)
     return HierarchicalRetriever(tree, index.embed_model, top_k)
 
+# %% ../../nbs/80_pipeline/01_specs.ipynb #a1c0de03
+@register("retriever", "multi-scale", help="spans of any size", korean="크기가 자유로운 구간", needs=("units",))
+def _spans(index: Index, top_k: int, cut: float | None = None, lookup: bool = True) -> BaseRetriever:
+    "Make the retriever of spans."
+    return _multiscale(index, top_k, cut, lookup)
+
+
+@register("retriever", "bm25", help="words", korean="낱말")
+def _words(index: Index, top_k: int) -> BaseRetriever:
+    "Make the retriever of words."
+    return HybridRetriever({"bm25": WordRetriever(index.store, top_k)}, top_k)
+
+
+@register("retriever", "vector", help="the embedding", korean="임베딩")
+def _vectors(index: Index, top_k: int) -> BaseRetriever:
+    "Make the retriever of vectors."
+    return HybridRetriever({"vector": VectorRetriever(index.store, index.embed_model, top_k)}, top_k)
+
+
+@register("retriever", "hybrid", "[:rrf|weighted|zscore[:W/W]]", help="words and the embedding, with weights",
+          korean="낱말과 임베딩, 무게를 줄 수 있음")
+def _fused(index: Index, top_k: int, method: str = "rrf", weights: tuple[float, float] | None = None) -> BaseRetriever:
+    "Make the retriever of words and vectors."
+    return _hybrid(index, top_k, method, weights)
+
+
+@register("retriever", "hierarchical", help="documents, then sections, then units", korean="문서, 절, 단위의 차례로",
+          needs=("units",))
+def _layers(index: Index, top_k: int) -> BaseRetriever:
+    "Make the retriever that narrows down."
+    return _hierarchical("hierarchical", index, top_k)
+
+
+@register("retriever", "tree", help="sections by their summaries, then units", korean="절의 요약, 그다음 단위",
+          needs=("units",))
+def _tree(index: Index, top_k: int) -> BaseRetriever:
+    "Make the retriever over summaries of sections."
+    return _hierarchical("tree", index, top_k)
+
 # %% ../../nbs/80_pipeline/01_specs.ipynb #8bf5a88a
 def _by_name(retriever: BaseRetriever, index: Index) -> BaseRetriever:
     "Wrap a retriever to put first what a question names, if the index has named texts."
@@ -150,14 +187,13 @@ def resolve_retriever(
     over_units = read.kind == "multi-scale" or read.kind == "auto" and index.has_units
     if cut is not None and not over_units:
         raise InputError(f"cut goes with multi-scale retrieval, got cut={cut} and {spec!r}")
-    kind = replace(read, kind="hybrid") if read.kind == "auto" else read
-    if read.kind == "plugin":
-        retriever = make_part("retriever", spec, index=index, top_k=top_k, llm=llm)
-    elif over_units:
-        retriever = _multiscale(index, top_k, cut, lookup)
-    else:
-        layered = kind.kind in ("hierarchical", "tree")
-        retriever = _hierarchical(kind.kind, index, top_k) if layered else _hybrid(kind, index, top_k)
+    kind = read.kind
+    if kind == "auto":
+        kind = "multi-scale" if index.has_units else "hybrid"
+    retriever = make_part("retriever", kind, index=index, top_k=top_k, llm=llm, cut=cut, lookup=lookup,
+                          method=read.method, weights=read.weights)
+    if retriever is None:
+        raise InputError(f"this retriever takes another argument, or none: {spec!r}")
     if read.plan == "multi-query":
         retriever = MultiQueryRetriever(retriever, llm, top_k=top_k)
     elif read.plan:

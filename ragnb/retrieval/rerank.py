@@ -34,7 +34,7 @@ __all__ = ['RERANK_PROMPT', 'RerankedNode', 'RerankReport', 'Reranked', 'Reranke
 # %% ../../nbs/40_retrieval/04_rerank.ipynb #98d3a58d
 from ..machinery.arguments import KnownArguments
 from ..machinery.messages import for_question, in_both, say
-from ..machinery.registry import make_part, told_plugins
+from ..machinery.registry import ArgumentError, make_part, register, told_plugins, usages
 from ..documents.span import InputError
 from ..models.embedding import open_onnx, token_limit
 from ..models.asking import Asking
@@ -506,6 +506,25 @@ class OnnxReranker(Reranker):
         return self._done(_moved(nodes, order, scores[order].tolist()), report)
 
 # %% ../../nbs/40_retrieval/04_rerank.ipynb #eebeda96
+@register("reranker", "llm", "[:POOL]", help="a model orders the passages, POOL in one call",
+          korean="모델이 순서를 정합니다, 한 번에 구절 POOL개", needs=("model",))
+def _llm(pool: str = "", llm: str | Any | None = None, **settings: Any) -> Reranker:
+    "Make the reranker that asks a model."
+    if pool and not (pool.isascii() and pool.isdigit() and int(pool) > 0):
+        raise ArgumentError(pool)
+    if llm is None:
+        raise InputError(f"reranker {f'llm:{pool}' if pool else 'llm'!r} needs a model: pass llm")
+    if pool:
+        settings["pool_size"] = int(pool)
+    return LLMReranker(llm=llm, **settings)
+
+
+@register("reranker", "onnx", ":FOLDER", help="a cross-encoder", korean="교차 인코더")
+def _onnx(folder: str, **settings: Any) -> Reranker:
+    "Make the reranker of a cross-encoder."
+    return OnnxReranker(folder=folder, **settings)
+
+
 def resolve_reranker(
     spec: str | BaseNodePostprocessor | None,   # "none", "llm", "llm:POOL" (passages in one call), "onnx:FOLDER", or
                                                 # a postprocessor
@@ -519,16 +538,7 @@ def resolve_reranker(
         if not isinstance(spec, BaseNodePostprocessor):
             raise InputError(f"a reranker is a name or a LlamaIndex node postprocessor, got {spec!r}")
         return spec if isinstance(spec, Reranker) else WrappedReranker(inner=spec)
-    kind, colon, size = spec.partition(":")
-    if kind == "onnx" and size:
-        return OnnxReranker(folder=size, **settings)
-    if kind != "llm" and (made := make_part("reranker", spec, llm=llm)) is not None:
-        return resolve_reranker(made)
-    if kind != "llm" or (colon and not (size.isascii() and size.isdigit() and int(size) > 0)):
-        raise InputError(f"unknown reranker {spec!r}: use none, llm, llm:POOL with the passages of one call, "
-                         f"for example llm:10, or onnx:FOLDER with a cross-encoder{told_plugins('reranker')}")
-    if llm is None:
-        raise InputError(f"reranker {spec!r} needs a model: pass llm")
-    if colon:
-        settings["pool_size"] = int(size)
-    return LLMReranker(llm=llm, **settings)
+    made = make_part("reranker", spec, settings, llm=llm)
+    if made is None:
+        raise InputError(f"unknown reranker {spec!r}: use none, {usages('reranker')}{told_plugins('reranker')}")
+    return resolve_reranker(made)

@@ -13,7 +13,7 @@ from strategies import examples, PIECES
 
 from ragnb.context.budgets import budget_for, model_window
 from ragnb.context.builders import (
-    BUILDERS, ContextBuilder, cut_passage, cut_to_sentences, DebugContextBuilder, DetailedContextBuilder, Excerpt,
+    ContextBuilder, cut_passage, cut_to_sentences, DebugContextBuilder, DetailedContextBuilder, Excerpt,
     fill_context, own_parts, passage_labels, PassageRanking, QuestionContextBuilder, RankedContextBuilder,
     reorder_for_attention, resolve_builder, SimpleContextBuilder, TableContextBuilder)
 from ragnb.context.labels import passage_article
@@ -23,7 +23,10 @@ from ragnb.context.source_marks import read_marks
 from ragnb.documents.span import InputError, Passage, Span, Why
 from ragnb.documents.text import tokenizer
 from ragnb.models.llm import prompt_template, QA_PROMPT
+from ragnb.machinery.registry import parts_of
 from ragnb.models.scripted import ScriptedLLM
+
+BUILDERS = [part.name for part in parts_of("builder")]
 
 
 def passage(rank: int = 1, text: str = "연차는 15일이다.", start: int = 0, doc_id: str = "", focus: Span | None = None,

@@ -8,13 +8,16 @@ import pytest
 from hypothesis import given, strategies as st
 from strategies import examples, PIECES
 
-from ragnb.context.builders import BUILDERS, Excerpt, resolve_builder, SimpleContextBuilder
+from ragnb.context.builders import Excerpt, resolve_builder, SimpleContextBuilder
 from ragnb.context.source_marks import read_marks
 from ragnb.context.sources import answer_refs
 from ragnb.documents.span import Passage, Span
 from ragnb.models import guards
 from ragnb.models.guards import guard_marks, guard_numbers
+from ragnb.machinery.registry import parts_of
 from ragnb.models.llm import fill_prompt, prompt_template
+
+BUILDERS = [part.name for part in parts_of("builder")]
 
 NFD = lambda text: unicodedata.normalize("NFD", text)  # noqa: E731
 HEADERS = [

@@ -14,12 +14,15 @@ from llama_index.core.schema import Document
 from strategies import examples
 
 from ragnb import evaluate, InputError, load_dataset, Passage, Pipeline, Span
-from ragnb.context.builders import BUILDERS, resolve_builder
+from ragnb.context.builders import resolve_builder
 from ragnb.evaluation.comparison import run_strategies, RunPlan, to_records, write_results
 from ragnb.evaluation.datasets import Dataset, Evidence, Question
 from ragnb.evaluation.delivered import context_builder, delivered_spans, lay_out_found
 from ragnb.evaluation.measures import read_rows
+from ragnb.machinery.registry import parts_of
 from ragnb.evaluation.strategy import build_system, IndexCache
+
+BUILDERS = [part.name for part in parts_of("builder")]
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 BUDGETS = (120, 500, 2_000)

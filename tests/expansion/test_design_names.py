@@ -13,7 +13,7 @@ from ragnb import (
     adaptive, AdaptiveChunkExpander, Address, by_doc_type, Conversation, expand_dicts, Expander, InputError,
     MemoryStore, NeighborChunkExpander, NoopChunkExpander, Outline, Passage, RankedContextBuilder, siblings, Span)
 from ragnb.context.budgets import budget_for
-from ragnb.context.builders import BUILDERS, cut_passage, cut_to_sentences, PassageRanking, resolve_builder
+from ragnb.context.builders import cut_passage, cut_to_sentences, PassageRanking, resolve_builder
 from ragnb.context.compress import compress_passages
 from ragnb.context.page_images import page_image
 from ragnb.context.sources import display_docs
@@ -23,7 +23,10 @@ from ragnb.expansion.fetch import fetch_chunks
 from ragnb.expansion.policies import auto_merge, llm_window, sentence_window, whole_document, with_citations
 from ragnb.expansion.policy import resolve_policy, Seen, Situation
 from ragnb.expansion.segments import best_segments
+from ragnb.machinery.registry import parts_of
 from ragnb.indexing.collections import MINISTRIES, route_record
+
+BUILDERS = [part.name for part in parts_of("builder")]
 
 def filled(*documents: Document) -> MemoryStore:
     store = MemoryStore()

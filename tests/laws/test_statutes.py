@@ -12,7 +12,7 @@ from llama_index.core import Document
 from statute_texts import check, clause, entered, numbers, TEXTS
 
 from ragnb.laws.catalogue import StatuteCatalogue
-from ragnb.documents.headings import article_headings, find_contents
+from ragnb.laws.headings import article_headings, find_contents
 from ragnb.documents.kinds import detect_kind, records_of
 from ragnb.laws.kinds import text_of
 from ragnb.laws.provisions import look_up_question, look_up_title

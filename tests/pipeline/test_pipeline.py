@@ -24,7 +24,8 @@ from ragnb.expansion.expander import passage_node
 from ragnb.models.scripted import ScriptedLLM
 from ragnb.pipeline.answer import best_sentence
 from ragnb.pipeline.pipeline import is_earlier
-from ragnb.pipeline.specs import parse_retriever, PLANS, resolve_parts, resolve_retriever, RETRIEVERS, RetrieverSpec
+from ragnb.machinery.registry import parts_of
+from ragnb.pipeline.specs import parse_retriever, PLANS, resolve_parts, resolve_retriever, RetrieverSpec
 from ragnb.retrieval.by_name import ByNameRetriever
 from ragnb.retrieval.hybrid import FUSIONS
 
@@ -370,7 +371,7 @@ def test_what_it_does_not_read_names_the_forms(text):
 
 
 @examples(60)
-@given(st.sampled_from(["", *PLANS]), st.sampled_from(RETRIEVERS), st.sampled_from(["", *FUSIONS]),
+@given(st.sampled_from(["", *PLANS]), st.sampled_from([part.name for part in parts_of("retriever")]), st.sampled_from(["", *FUSIONS]),
        st.none() | st.tuples(st.integers(0, 99), st.integers(0, 99)))
 def test_every_combination_is_read_back(plan, kind, method, weights):
     text = f"{plan}:{kind}" if plan else kind
