@@ -275,13 +275,13 @@ def main() -> None:
             for name, checkout in versions.items():
                 rows = peer_rows(system, args.half, groups) if checkout is None else ragnb_rows(checkout, system.removeprefix("ragnb-"), args.half, groups)
                 results[name] = summary(rows)
+                if args.out:     # at once: a run that is cut short has what is finished
+                    stored = json.loads(args.out.read_text(encoding="utf-8"))["results"] if args.out.exists() else {}
+                    results = stored | results
+                    store(args.out, {"half": args.half, "results": results})
                 if args.show and args.half == "open":
                     show_misses(name, rows, args.half)
                 print(f"{name}: {results[name]['all']}", flush=True)
-    if args.out:
-        held = json.loads(args.out.read_text(encoding="utf-8"))["results"] if args.out.exists() else {}
-        results = held | results
-        store(args.out, {"half": args.half, "results": results})
     print(table(results))
 
 
