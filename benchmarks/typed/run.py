@@ -260,28 +260,29 @@ def show_misses(name: str, rows: Sequence[Mapping[str, Any]], half: str) -> None
 
 def main() -> None:
     args = arguments(__doc__, half=("open", "open or held"), before=("", "a commit to compare with"), now=("", "a commit in place of the files that are here"), systems=([*PEERS, *OURS], "those to ask"),
-                     groups=([*GROUPS], "those to ask"), show=(False, "print what went wrong: the open half only"), answer=("", "used by this script"), out=(Path, "JSON with the numbers"))
+                     groups=([*GROUPS], "those to ask"), show=(False, "print what went wrong: the open half only"), answer=("", "used by this script"), out=(Path, "JSON with the numbers; those of other systems and commits stay in it"))
     groups, systems = args.groups or GROUPS, args.systems or [*PEERS, *OURS]
     if args.answer:
         answer_all(args.answer, args.half, groups)
         return
     results: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as folder:
-        checkouts = {"": unpack(args.now, Path(folder, "now")) if args.now else ROOT}
-        if args.before:
-            checkouts = {f" {args.before}": unpack(args.before, Path(folder, "before"))} | checkouts
+        checkouts = {commit: unpack(commit, Path(folder, commit)) for commit in (args.before, args.now) if commit}
+        if not args.now:
+            checkouts["now"] = ROOT
         for system in systems:
-            versions = {system + name: checkout for name, checkout in checkouts.items()} if system in OURS else {system: None}
+            versions = {f"{system} {name}": checkout for name, checkout in checkouts.items()} if system in OURS else {system: None}
             for name, checkout in versions.items():
                 rows = peer_rows(system, args.half, groups) if checkout is None else ragnb_rows(checkout, system.removeprefix("ragnb-"), args.half, groups)
                 results[name] = summary(rows)
+                if args.out:     # at once: a run that is cut short has what is finished
+                    stored = json.loads(args.out.read_text(encoding="utf-8"))["results"] if args.out.exists() else {}
+                    results = stored | results
+                    store(args.out, {"half": args.half, "results": results})
                 if args.show and args.half == "open":
                     show_misses(name, rows, args.half)
                 print(f"{name}: {results[name]['all']}", flush=True)
     print(table(results))
-    if args.out:
-        commit = subprocess.run(["git", "-C", str(ROOT), "rev-parse", "--short", args.now or "HEAD"], stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
-        store(args.out, {"half": args.half, "commit": commit, "before": args.before, "results": results})
 
 
 if __name__ == "__main__":

