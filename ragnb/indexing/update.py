@@ -10,6 +10,7 @@ import copy
 import hashlib
 import json
 import shlex
+import sys
 import time
 from array import array
 from collections import Counter, deque
@@ -33,6 +34,7 @@ __all__ = ['Batch', 'NO_PATTERNS', 'IndexReport', 'document_hash', 'fit_pieces',
 # %% ../../nbs/70_indexing/04_update.ipynb #85fac133
 from ..documents.files import Problem, read_documents
 from ..documents.kinds import Catalogue, reading_notes
+from ..machinery.messages import say
 from ..machinery.halves import replace_halves, replace_halves_in
 from ..machinery.servers import rebuild
 from ..documents.span import DuplicateIdError, IndexMismatchError, InputError, Outline, parse_address, SEARCHED
@@ -304,6 +306,20 @@ def _keep_skipped(writer: FileWriter, root: str, patterns: Patterns, report: Ind
     known = writer.remember(root, patterns.of, skipped)
     report.known = [problem for problem in skipped if problem in known]
 
+# %% ../../nbs/70_indexing/04_update.ipynb #d7e9bbaf
+def _tell_time(
+    bar: tqdm,             # After the first batch, in characters
+    least: float = 60,     # Seconds
+) -> None:                 # Nothing is printed if the rest takes less, or without a bar
+    "Print how long the rest of an update takes, estimated from the part that is done."
+    if bar.disable or not bar.n:
+        return
+    left = bar.format_dict["elapsed"] * (bar.total - bar.n) / bar.n
+    if left > least:
+        minutes, rest = f"{left / 60:,.0f}", f"{bar.total - bar.n:,}"
+        bar.write(say("note: the other {n} characters take about {minutes} min with this embedding", n=rest,
+                      minutes=minutes), file=sys.stderr)
+
 # %% ../../nbs/70_indexing/04_update.ipynb #8d0ed600
 def _split(parser: SpanNodeParser, documents: Iterable[Document], catalogue: Catalogue, read: dict[str, Any],
            problems: list[Problem]) -> Iterator[tuple[list[TextNode], Outline]]:
@@ -445,6 +461,8 @@ class IndexUpdate:
             yield from outlines
             self.report.chunks += len(nodes)
             bar.update(sum(o.n_characters for o in outlines))
+            if done == 0:
+                _tell_time(bar)
             since, done = since + len(nodes), done + len(batch)
             many, now = since >= max(every, self.report.chunks // 10), time.monotonic()   # grows with the run
             if done < n_documents and (many or now - last > max(seconds, 20 * took)):
