@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from strategies import SLOW
 
-from ragnb import Index, IndexMismatchError, Pipeline, update_index
+from ragnb import Index, IndexMismatchError, Pipeline, RagnbError, update_index
 from ragnb.documents import text as texts
 from ragnb.documents.text import TextMemo
 from ragnb.retrieval.sqlite_units import Database, SqliteUnits
@@ -80,7 +80,7 @@ def outcome(place: Path, data: bytes, wanted: list[object]) -> str:
     try:
         return "same" if answers(place) == wanted else "DIFFERENT"
     except Exception as error:
-        one_line = isinstance(error, ValueError) and "\n" not in str(error) and str(place) in str(error)
+        one_line = isinstance(error, RagnbError) and "\n" not in str(error) and str(place) in str(error)
         return "line" if one_line else f"RAISED {error!r}"
     finally:
         gc.collect()
