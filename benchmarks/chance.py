@@ -2,6 +2,7 @@
 
     python benchmarks/chance.py                  # asks what was not asked yet, fits, prints all tables; --out stores them
     python benchmarks/chance.py --held-out       # adds the 50 held-out Korean questions: once, at the end
+    python benchmarks/chance.py --scales         # notes with other embeddings, from sets of 110,000 characters; the scale of each index
 
 Of each set below RAGNB_DATA (default ../shared/data) about 400,000 characters are used. By the hash of their names half of the documents are indexed as they are; a quarter
 is left out; of the last quarter only the paragraphs with the evidence are. `sample` has questions of its own that no document answers, and 30 in laymen's words that one does.
@@ -28,6 +29,7 @@ from ragnb.models.embedding import resolve_embedding
 from ragnb.pipeline.answer import Answer
 from ragnb.pipeline.chance import absent_notes, chance_of
 from ragnb.pipeline.pipeline import Pipeline
+from ragnb.retrieval.cosine_scale import measured_scale
 from ragnb.retrieval.hybrid import WordRetriever
 from ragnb.retrieval.scoring import Signs
 
@@ -228,6 +230,24 @@ def print_tables(found: dict[str, Any]) -> None:
     print("\ncalibration (mean chance, share answered, questions):", found["calibration"])
 
 
+def by_embedding(name: str, embed: str) -> Row:
+    """A set under an embedding: the scale of its index, questions answered and not, and how many of both get the note."""
+    dataset, told = sample_or_set(name), []
+    documents, asked = parted(dataset)
+    if name == "sample":
+        documents, asked = list(dataset.documents.values()), {"kept": list(dataset.limit(LIMIT).questions), "none": unanswerable()}
+    with tempfile.TemporaryDirectory() as folder:
+        index = index_documents(documents, Path(folder) / "index", embed=embed, show_progress=False)[0]
+        pipeline = Pipeline.from_index(index, budget=BUDGET)
+        scale = index.manifest.cosine_scale or measured_scale(index.multiscale, index.store, index.embed_model)
+        for of, questions in asked.items():
+            for q in questions:
+                answer = pipeline.ask(q.query)
+                told.append((int(of in HELD and is_answered(answer, q)), bool(absent_notes(answer.chance))))
+    counts = {f"y{y}": [sum(a == y for a, _ in told), sum(a == y and t for a, t in told)] for y in (1, 0)}
+    return {"set": name, "embed": embed, "near": scale.near, "far": scale.far, "spread": scale.spread, **counts}
+
+
 def of_package(rows: list[Row]) -> dict[str, list[Any]]:
     """What the package says of questions: by what became of their documents, how many there are, were answered, and get the note among those answered and those not."""
     out: dict[str, list[Any]] = {}
@@ -238,9 +258,15 @@ def of_package(rows: list[Row]) -> dict[str, list[Any]]:
 
 
 def main() -> None:
+    global ROOM, LIMIT
     args = arguments(__doc__, sets=(",".join(SETS), "separated by commas"), work=ROOT / "out" / "chance",
                      out=(Path, "store the results as JSON"),
+                     scales=(False, "right and false notes with n-grams, MiniLM and E5"),
                      held_out=(False, "the held-out questions over the sample, with the model and cut-off of the package"))
+    if args.scales:
+        ROOM, LIMIT = 110_000, 60
+        rows = [by_embedding(name, embed) for name in args.sets.split(",") for embed in ("ngram", MINILM, "e5")]
+        return print("\n".join(json.dumps(row) for row in rows))
     if args.held_out:
         return print("documents: questions, answered, note though answered, note and not answered:", of_package(rows_of("sample_held_out", args.work)))
     sets = {name: rows_of(name, args.work) for name in args.sets.split(",")}

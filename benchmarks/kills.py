@@ -2,7 +2,7 @@
 
 Run: python benchmarks/kills.py kills [--kills 200]       a new index, an update, `force` and a removal, killed by SIGKILL
      python benchmarks/kills.py readers [--minutes 25]    readers that stay open and readers that open anew, beside a writer
-     python benchmarks/kills.py flips [--flips 500]       flipped bytes, cut and lost files
+     python benchmarks/kills.py flips [--flips 500]       flipped bytes, zeroed pages, cut and lost files
      python benchmarks/kills.py writers [--pairs 20]      two runs at once, over one folder each or both over the same
      python benchmarks/kills.py full                      limits of the size of files, full disks, a folder of somebody else
      python benchmarks/kills.py cache                     several processes put answers into one cache
@@ -39,8 +39,8 @@ from ragnb.cli import main as command
 from ragnb.documents import text as texts
 from ragnb.documents.text import TextMemo
 from ragnb.documents.span import RagnbError
-from ragnb.indexing.folder_index import Index
-from ragnb.indexing.update import remove_documents, update_index
+from ragnb.indexing.folder_index import Index, remove_documents
+from ragnb.indexing.update import update_index
 from ragnb.models.calls import CallCache
 from ragnb.pipeline.pipeline import Pipeline
 
@@ -196,19 +196,20 @@ def flips(work: Path, n: int, seed: int) -> Counter:
     write(work / "old", 1)
     update_index(work / "old", work / "index", show_progress=False)
     want = said(work / "index")[1]
-    files = {name: (work / "index" / name).read_bytes() for name in ("index.db", "index.sum")}
+    whole = (work / "index" / "index.db").read_bytes()
     for number in range(n):
         shutil.rmtree(place, ignore_errors=True)
         place.mkdir()
-        name = "index.sum" if number % 20 == 19 else "index.db"
-        data, how = bytearray(files[name]), ("lost", "cut", "flipped")[0 if number % 50 == 0 else 1 if number % 10 == 0 else 2]
+        data, how = bytearray(whole), ("lost", "cut", "zeroed", "flipped")[0 if number % 50 == 0 else number % 10 if number % 10 in (1, 2) else 3]
         if how == "cut":
             del data[some.randrange(len(data)):]
         for _ in range(some.randint(1, 3) if how == "flipped" else 0):
             data[some.randrange(len(data))] ^= 1 << some.randrange(8)
-        for other in files:
-            if other != name or how != "lost":
-                (place / other).write_bytes(data if other == name else files[other])
+        if how == "zeroed":     # a page
+            first = some.randrange(len(data) // 4_096) * 4_096
+            data[first:first + 4_096] = bytes(4_096)
+        if how != "lost":
+            (place / "index.db").write_bytes(data)
         try:
             code, out, err = said(place)
             line = code == 2 and len(err.splitlines()) == 1

@@ -1,6 +1,7 @@
 """How much of a merged label should be repeated in its rows, and how much of a merged text in its columns?
 
     python benchmarks/merged_labels.py
+    python benchmarks/merged_labels.py --across     # texts over three columns, with several `MOST_ACROSS`
 
 Tables with merged labels of several lengths are written with several limits (`MOST_DOWN` of `ragnb.files.grid`), indexed, and asked for one value each.
 A question names the label and the row. It is answered if a passage of 300, 500 or 1,000 characters has the row, and the label in the row or above it.
@@ -8,6 +9,7 @@ A question names the label and the row. It is answered if a passage of 300, 500 
 from __future__ import annotations
 
 import random
+import sys
 import tempfile
 from pathlib import Path
 
@@ -59,6 +61,52 @@ def answered(text: str, number: int, at: int, size: int) -> bool:
     return head in above
 
 
+def wide_table(size: int) -> list[grid.Cell]:
+    "A table in which every second amount spans three columns, with a remark of about so many characters."
+    cells = [grid.Cell(0, column, text) for column, text in enumerate(("대상", "항목", "평일", "주말", "공휴일"))]
+    for number in range(N_LABELS):
+        for at, name in enumerate(ITEMS):
+            row = 1 + len(ITEMS) * number + at
+            amount = 1_000 * (7 * number + at + 3)
+            cells += [grid.Cell(row, 0, label(number, 0)), grid.Cell(row, 1, name)]
+            if (number + at) % 2:
+                text = f"{amount:,}원{label(number, size + 8)[8:]}"
+                cells.append(grid.Cell(row, 2, text[:max(size, 8)], colspan=3))
+            else:
+                cells += [grid.Cell(row, 2 + column, f"{amount + 100 * column:,}원") for column in range(3)]
+    return cells
+
+
+def has_last(text: str, number: int, at: int) -> bool:
+    "True if a text has the row with the amount of its last column."
+    amount = 1_000 * (7 * number + at + 3) + (0 if (number + at) % 2 else 200)
+    rows = [line.split(" | ") for line in text.splitlines() if label(number, 0) in line and f"| {ITEMS[at]} |" in line]
+    return any(len(row) > 4 and row[4].startswith(f"{amount:,}원") for row in rows)
+
+
+def across() -> None:
+    "Print the share of answered questions for each limit, length and budget."
+    usual = grid.MOST_ACROSS
+    for size in (10, 40, 80, 160):
+        for limit in (0, 60, 500):
+            grid.MOST_ACROSS = limit
+            with tempfile.TemporaryDirectory() as folder:
+                docs = Path(folder, "docs")
+                docs.mkdir()
+                text = "# 여비 기준\n\n" + grid.to_markdown(grid.read_cells(wide_table(size)))
+                (docs / "a.md").write_text(text, encoding="utf-8")
+                index = update_index(docs, Path(folder, "index"), embed=NgramEmbedding(dims=128), show_progress=False)[0]
+                shares = []
+                for budget in BUDGETS:
+                    pipeline = Pipeline.from_index(index, budget=budget)
+                    asked = [(number, (5 * number + 2 + number % 2) % len(ITEMS)) for number in range(N_LABELS)]
+                    found = [pipeline.ask(f"{label(n, 0)}의 공휴일 {ITEMS[at]}는 얼마인가요?") for n, at in asked]
+                    right = [any(has_last(p.shown, n, at) for p in answer.passages) for (n, at), answer in zip(asked, found)]
+                    shares.append(sum(right) / len(right))
+            print(f"| {size} | {limit:,} | {len(text):,} | " + " | ".join(f"{share:.2f}" for share in shares) + " |", flush=True)
+    grid.MOST_ACROSS = usual
+
+
 def main() -> None:
     "Print the share of answered questions for each limit, length and budget."
     usual = grid.MOST_DOWN
@@ -87,4 +135,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    across() if "--across" in sys.argv else main()

@@ -17,7 +17,7 @@ import time
 import warnings
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from inspect import Parameter, Signature
 from pathlib import Path
 from shutil import which
@@ -506,8 +506,8 @@ def _found_settings(
     fitting = {key: values[key] for key in ("split", "embed") if key in values and key not in {*keys, *typed}}
     typed |= {"budget", "budget_share", "model"} if typed & {"budget", "budget_share"} else set()
     found = {key: value for key, value in values.items() if key in keys and key not in typed}
-    where = {"where": [found["where"]]} if isinstance(found.get("where"), str) else {}
-    return place, found | where, fitting
+    lists = {name: [found[name]] for name in ("where", "step") if isinstance(found.get(name), str)}
+    return place, found | lists, fitting
 
 
 def _collections_in(folder: str) -> list[Path]:
@@ -883,7 +883,7 @@ class RemoveOptions(IndexOptions, WaitOptions):
           help="Remove documents from an index; their files stay.", korean="색인에서 문서를 뺍니다. 파일은 그대로 둡니다.")
 def _remove(args: RemoveOptions) -> None:
     "Remove documents from an index; their files stay."
-    from ragnb.indexing.update import remove_documents
+    from ragnb.indexing.folder_index import remove_documents
     left = len(remove_documents(args.id, args.index, wait=args.wait).doc_ids)
     removed = list(dict.fromkeys(args.id))
     _note_copies(args.index)
@@ -919,6 +919,9 @@ class RetrievalOptions(SettingsOptions):
     llm: Annotated[str | None, Option(help="ollama:MODEL or openai-like:MODEL writes the answer; chat and serve ask it "
         "in every step, mcp only for reranking (default, and none: no model; you see the passages with their "
         "sources).")] = None
+    step: Annotated[list[str] | None, Option(metavar="STEP=MODEL", help="With STEP=none the step follows a rule: "
+        "rewrite, route, plan, rerank, grade, window, compress, answer or judge. In chat and serve, another model for "
+        "one of the agent's steps. Repeatable (default: grade=none in chat and serve).")] = None
 
 # %% ../nbs/99_cli/01_cli.ipynb #80f37766
 class LayoutOptions(Options):
@@ -945,6 +948,8 @@ class AskOptions(IndexOptions, EmbeddingOptions, ModelOptions, RetrievalOptions,
     embed: Annotated[str | None, Option(help="The embedding that the index was built with. With another one, ragnb "
         "stops.")] = None
     history: HistoryFile = None
+    other_words: Annotated[bool, Option("--other-words/--no-other-words", help="Whether --llm is also asked for other "
+        "words for the question when an answer is unlikely (one call).")] = True
     html: Annotated[str | None, Option(metavar="FILE", help="Write the trace as a page.")] = None
     over: Annotated[str | None, Option(metavar="PLACE", help="Instead of --index: an index that another program made, "
         "chroma:FOLDER#COLLECTION, llama_index:FOLDER or opensearch://HOST:9200/INDEX; --embed names its embedding "
@@ -983,16 +988,27 @@ def _attached(args: AskOptions, settings: dict[str, Any]) -> Any:
 
 def _pipeline(args: AskOptions) -> Any:
     "Make the pipeline that the options describe."
-    from ragnb.pipeline.pipeline import Pipeline
+    from ragnb.pipeline.settings import read_steps
     from ragnb.retrieval.hybrid import check_question
-    from ragnb.storage.filtered import explain_nothing
     check_question(args.question)
     if any("\udc80" <= c <= "\udcff" for c in args.question):
         raise InputError(f"question must be UTF-8 text, got {args.question!r}")
     if args.html:
         check_page(Path(args.html))
+    steps = read_steps(args.step)
+    if other := [f"{name}={model}" for name, model in steps.items() if model != "none"]:
+        raise InputError(say("one question has one model, --llm: --step takes only STEP=none, got {given!r}",
+                             given=other[0]))
     llm = resolve_model(args.llm, args)
     settings = retrieval_arguments(args, llm)
+    pipeline = replace(_pipeline_of(args, settings, llm), other_words=args.other_words)
+    return replace(pipeline, llm=None) if "answer" in steps else pipeline
+
+
+def _pipeline_of(args: AskOptions, settings: dict[str, Any], llm: Any) -> Any:
+    "Open what the options name, and make its pipeline."
+    from ragnb.pipeline.pipeline import Pipeline
+    from ragnb.storage.filtered import explain_nothing
     if args.over:
         return _attached(args, settings)
     embeds = args.embed, args.embed_base_url, args.query_prefix, args.document_prefix, args.embed_option
@@ -1021,12 +1037,13 @@ def answer_facts(answer: Answer, error: Exception | None = None) -> dict[str, An
     for mark in answer.source_marks:
         spans = [[s.start, s.end] for s in mark.spans]
         marks.append({"number": mark.number, "id": mark.passage and mark.passage.id, "spans": spans})
-    return {"question": answer.question, "answer": answer.text, "generated": answer.generated,
+    return {"question": answer.question, "searched": answer.searched, "answer": answer.text, "generated": answer.generated,
             "unfinished": answer.unfinished,
             "sources": answer.sources(), "sentences": sentence_facts(answer),
             "passages": passages, "citations": marks,
             "context": answer.context.text, "dropped": list(answer.context.dropped), "note": answer.context.note,
             "chance": chance_facts(answer.chance),
+            "costs": [asdict(cost) for cost in answer.costs],
             "stats": asdict(answer.expansion.stats)} | ({} if error is None else {"error": str(error)})
 
 # %% ../nbs/99_cli/01_cli.ipynb #7f3cfba0
@@ -1114,13 +1131,13 @@ def _ask(args: AskOptions) -> None:
           help="Explain why each chunk is in the answer.", korean="청크마다 답에 들어간 까닭을 설명합니다.")
 def _trace(args: AskOptions) -> None:
     "Explain why each chunk is in the answer."
-    from ragnb.pipeline.trace_data import trace
+    from ragnb.pipeline.trace_data import told_cost, trace
     pipeline = _pipeline(args)
     answer, error = _asked(pipeline, args, load_conversation(args))
     if args.json:
         print_json(answer_facts(answer, error) | {"trace": trace(answer).rows()})
     else:
-        print_text(trace(answer).table(), "", answer.context.text, sep="\n")
+        print_text(trace(answer).table(), *map(told_cost, answer.costs), "", answer.context.text, sep="\n")
     if error is not None:
         raise error
 

@@ -19,7 +19,7 @@ from ..machinery.messages import say, translated
 from ..documents.span import InputError
 from ..context.conversation import Conversation
 from ..pipeline.answer import listed_sources
-from ..pipeline.trace_data import trace, visible
+from ..pipeline.trace_data import told_cost, trace, visible
 from .flow import Agent, AnswerPart
 from .state import AgentState, Choice, FoundChunk
 
@@ -126,7 +126,9 @@ class Chat:
             by = None if library.collections else library.pipelines[""].retriever
             self.show(f"{trace(self.agent.read(self.last), by=by).table()}\n")
         elif name == "/steps":
-            self.show("".join(f"{visible(str(e))}\n" for e in self.last.events))
+            for event in self.last.events:
+                cost = f" [{told_cost(event.cost).partition(': ')[2]}]" if event.cost else ""
+                self.show(f"{visible(str(event))}{cost}\n")
         else:
             self.show("/why  /steps  /clear  /quit\n")
         return True

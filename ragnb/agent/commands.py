@@ -39,9 +39,6 @@ def open_collections(
 # %% ../../nbs/85_agent/08_commands.ipynb #4fb3d81c
 class AgentOptions(PlaceOptions, ModelOptions, RetrievalOptions, LayoutOptions):
     "An agent, its models, and what it may read."
-    step: Annotated[list[str] | None, Option(metavar="STEP=MODEL", help="Use another model for one step: rewrite, "
-        "route, plan, grade, answer or judge. With "
-        "STEP=none the step follows a rule. Repeatable (default: grade=none).")] = None
     routes: Annotated[str | None, Option(metavar="FILE", help="JSON of the routes (default: setup, troubleshooting, "
         "general).")] = None
     attempts: Annotated[int, count_option("Most plans for one question, 1 to 10.")] = 2
@@ -49,13 +46,16 @@ class AgentOptions(PlaceOptions, ModelOptions, RetrievalOptions, LayoutOptions):
 
 def agent_settings(args: AgentOptions) -> dict[str, Any]:
     "Collect the arguments of `Agent` besides the library."
+    from ragnb.agent.flow import MODEL_STEPS
     from ragnb.agent.routes import DEFAULT_ROUTES, read_routes
+    from ragnb.pipeline.settings import read_steps
     hits, models = {} if args.top_k is None else {"top_k": args.top_k}, {"grade": None}
-    for given in args.step or ():
-        name, equals, spec = given.partition("=")
-        if not equals or not spec:
-            raise InputError(say("--step needs STEP=MODEL, got {given!r}", given=given))
-        models[name] = resolve_model(spec, args)
+    for name, spec in read_steps(args.step).items():
+        if name in MODEL_STEPS:
+            models[name] = resolve_model(spec, args)
+        elif spec != "none":
+            raise InputError(say("the step {name} asks --llm: --step takes only {name}=none, got {given!r}", name=name,
+                                 given=f"{name}={spec}"))
     return {"llm": resolve_model(args.llm, args), "models": models, **hits,
             "routes": read_routes(args.routes) if args.routes else DEFAULT_ROUTES, "step_timeout": args.timeout,
             "max_attempts": args.attempts, "ask_user": not (args.no_choice or getattr(args, "json", False))}

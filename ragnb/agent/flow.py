@@ -27,7 +27,7 @@ from ..machinery.arguments import checked
 from ..machinery.markup import counted
 from ..machinery.messages import for_question, in_both, say
 from ..documents.span import InputError
-from ..models.limits import ModelCall
+from ..models.limits import model_calls, ModelCall
 from ..models.llm import error_event, resolve_llm, shorten
 from ..models.threads import in_thread
 from ..retrieval.arguments import check_counts
@@ -36,7 +36,7 @@ from ..retrieval.hybrid import Hits
 from ..retrieval.rerank import LLMReranker
 from ..context.conversation import Conversation
 from ..context.sources import document_refs
-from ..pipeline.answer import Answer, completed
+from ..pipeline.answer import Answer, with_text
 from ..pipeline.chance import absent_notes, chance_of, likeliest
 from ..pipeline.pipeline import for_window, noted
 from .library import Library, LibraryRetriever
@@ -252,7 +252,9 @@ class AgentParts:
         found = self.library.store.get_chunks(own).found.items()
         ranker = LLMReranker(llm=llm, depth=10, timeout=self.step_timeout)
         nodes = [NodeWithScore(node=node, score=own[i].score) for i, node in found]
-        reranked = await ranker.arerank(nodes, whole_question(state))
+        with model_calls() as calls:
+            reranked = await ranker.arerank(nodes, whole_question(state))
+        state.spend("grade", calls)
         state.calls += reranked.report.calls
         for event in reranked.report.events:
             state.record("grade", event.kind, event.detail)
@@ -275,6 +277,8 @@ class AgentParts:
             said = await stream_answer(llm, prompt, read.context.text, asked, emit, self.step_timeout, call)
         except Exception as raised:
             said, error = "", error_event(raised, state.calls)
+        call.estimate(read.context.text, said)
+        state.spend("answer", [call])
         if error or not said or is_refusal(said):
             kind = error.kind if error else "refused" if said else "empty"
             state.record("answer", kind, error.detail if error else said)
@@ -516,7 +520,7 @@ class Agent:
         written = state.status in ("answered", "unsure")
         if not written:
             return answer
-        return completed(answer, state.answer, self.flow.parts.prompt, state.unfinished)
+        return with_text(answer, state.answer, self.flow.parts.prompt, state.unfinished)
 
     def remember(self, history: Conversation, state: AgentState) -> None:
         "Add a turn, a finished state, to a conversation, with what was shown."

@@ -5,6 +5,8 @@
 # %% ../../nbs/85_agent/03_state.ipynb #1a368032
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -18,6 +20,7 @@ __all__ = ['Status', 'AgentEvent', 'FoundChunk', 'WholeText', 'Choice', 'AgentSt
 from ..machinery.atomic import check_own, starts_with_keys, write_atomically
 from ..machinery.halves import read_json, replace_halves_in
 from ..documents.span import InputError
+from ..models.limits import ModelCall, step_costs, StepCost
 from ..models.llm import shorten
 from ..retrieval.scoring import Signs
 from ..context.conversation import Conversation
@@ -28,6 +31,7 @@ class AgentEvent(BaseModel, frozen=True):
     step: str          # Name of the step
     kind: str          # done, rule, timeout, failed, refused, unreadable, out_of_order, …
     detail: str = ""   # At most a line
+    cost: StepCost | None = None   # Of the model's calls since the step's event before
 
     def __str__(self) -> str:
         return f"{self.step}: {self.kind}" + (f" ({self.detail})" if self.detail else "")
@@ -108,10 +112,20 @@ class AgentState(WholeText):
     status: Status = "running"
     events: list[AgentEvent] = Field(default_factory=list)
     _told: int = PrivateAttr(default=0)
+    _costs: dict[str, StepCost] = PrivateAttr(default_factory=dict)
+
+    def spend(
+        self,
+        step: str,
+        calls: Sequence[ModelCall],   # Of the step; none leaves its next event without a cost
+    ) -> None:
+        "Keep what a step cost for its next event."
+        own = [replace(call, step=step) for call in calls]
+        self._costs |= {cost.step: cost for cost in step_costs(own)}
 
     def record(self, step: str, kind: str, detail: str = "") -> AgentEvent:
         "Add an event."
-        event = AgentEvent(step=step, kind=kind, detail=shorten(detail, 300))
+        event = AgentEvent(step=step, kind=kind, detail=shorten(detail, 300), cost=self._costs.pop(step, None))
         self.events.append(event)
         return event
 

@@ -24,8 +24,8 @@ __all__ = ['REWRITE_PROMPT', 'ROUTE_PROMPT', 'NOT_IN_DOCUMENTS', 'ANSWER_PROMPT'
 from ..documents.forms import plain_text
 from ..machinery.messages import for_question, in_both, say
 from ..documents.text import last_fit
-from ..models.asking import Asking, read_as, StepReply
-from ..models.limits import ModelCall, QUERY_TOKENS, TEXT_TOKENS, VERDICT_TOKENS
+from ..models.asking import ModelStep, read_as, StepReply
+from ..models.limits import ModelCall, model_calls, QUERY_TOKENS, TEXT_TOKENS, VERDICT_TOKENS
 from ..models.llm import awithin, fill_prompt, prompt_template, shorten, strip_thinking, ThoughtFilter
 from ..retrieval.missing_words import IndexWords
 from ..retrieval.planning import MULTI_QUERY_PROMPT, Queries, read_queries
@@ -61,7 +61,7 @@ async def ask_step(
     "Ask a model for a step."
     if llm is None:
         return None
-    asking, said = Asking(llm, step, schema), ""
+    asking, said = ModelStep(llm, step, schema), ""
 
     def usable(reply: Any) -> _T | None:
         nonlocal said
@@ -69,7 +69,9 @@ async def ask_step(
         if not said or is_refusal(said):
             return None
         return read(said if isinstance(reply, str) else reply) or None
-    value = await asking.aask(prompt, usable, tokens, timeout)
+    with model_calls() as calls:
+        value = await asking.aask(prompt, usable, tokens, timeout)
+    state.spend(step, calls)
     state.calls += asking.calls
     for event in asking.events:
         if event.kind == "unreadable":

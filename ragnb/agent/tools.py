@@ -6,7 +6,10 @@
 from __future__ import annotations
 
 import functools
+import io
+import json
 import logging
+import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -17,10 +20,10 @@ from llama_index.core.schema import BaseNode
 from llama_index.core.tools import FunctionTool
 
 # %% auto #0
-__all__ = ['BUDGET_USED', 'ReadRecord', 'ReadingTools', 'make_mcp_server']
+__all__ = ['BUDGET_USED', 'ReadRecord', 'ReadingTools', 'WholeLines', 'make_mcp_server']
 
 # %% ../../nbs/85_agent/07_tools.ipynb #38b7aa99
-from ..machinery.halves import replace_halves
+from ..machinery.halves import read_json, replace_halves
 from ragnb.documents.span import (
     Address, covering, InputError, install_command, optional, Outline, parse_address, Passage, SEARCHED, stitch,
     try_address
@@ -310,12 +313,31 @@ class ReadingTools(ReadRecord):
         "The four tools for a LlamaIndex agent."
         return [FunctionTool.from_defaults(fn) for fn in self.functions]
 
+# %% ../../nbs/85_agent/07_tools.ipynb #a7edd8e6
+class WholeLines:
+    "Read lines of JSON, and replace half characters in them; other lines stay as they are."
+
+    def __init__(self, file: Any) -> None:   # A text file
+        self._file = file
+
+    def readline(self) -> str:
+        "Return the next line; '' at the end."
+        line = self._file.readline()
+        if "\\ud" not in line.lower():       # no escape of a half character
+            return line
+        try:
+            return json.dumps(read_json(line)) + "\n"
+        except (ValueError, RecursionError):
+            return line
+
 # %% ../../nbs/85_agent/07_tools.ipynb #c6770be3
 def _server_kind() -> Any:   # `InputError` without the mcp package
     "Make the server class of MCP; its errors for wrong arguments are one line."
     with optional(f"the MCP server needs the mcp package: {install_command('mcp')}"):
+        import anyio
         from mcp.server import MCPServer
         from mcp.server.mcpserver.exceptions import ToolError
+        from mcp.server.stdio import stdio_server
 
     class PlainServer(MCPServer):
         async def call_tool(self, name: str, arguments: dict[str, Any], *context: Any, **more: Any) -> Any:
@@ -326,6 +348,11 @@ def _server_kind() -> Any:   # `InputError` without the mcp package
                     raise
                 told = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in errors())
                 raise ToolError(f"{name}: {told}") from error
+
+        async def run_stdio_async(self) -> None:
+            lines = WholeLines(io.TextIOWrapper(sys.stdin.buffer, encoding="utf-8", errors="replace"))
+            async with stdio_server(stdin=anyio.wrap_file(lines)) as streams:
+                await self._lowlevel_server.run(*streams, self._lowlevel_server.create_initialization_options())
     return PlainServer
 
 # %% ../../nbs/85_agent/07_tools.ipynb #8e7d6480

@@ -165,8 +165,8 @@ def resolve_parser(
         return span_parser(spec)
     made = make_part("splitter", spec, llm=llm, cache=cache)
     if made is None:
-        raise InputError(f"unknown splitter {spec!r}: use {usages('splitter')}; "
-                         f"with sizes in tokens chunks:200/20@cl100k_base{told_plugins('splitter', spec)}")
+        raise InputError(f"unknown splitter {spec!r}: use {usages('splitter')} "
+                         "(sizes in tokens: chunks:200/20@cl100k_base)" + told_plugins("splitter", spec))
     return span_parser(made)
 
 # %% ../../nbs/20_chunking/12_parsers.ipynb #ac15f5e3

@@ -24,7 +24,7 @@ from ..machinery.messages import for_question, in_both, say
 from ..machinery.registry import ArgumentError, make_part, register, told_plugins, usages
 from ..documents.span import check_fields, covering, InputError, Outline, Passage, shared, Span, try_address, union
 from ..documents.text import sentence_spans, word_tokens_batch
-from ..models.asking import Asking
+from ..models.asking import ModelStep
 from ..models.guards import guard_marks
 from ..models.limits import TEXT_TOKENS
 from ..models.llm import json_values, ModelEvent, shorten, strip_thinking, tell_fallback
@@ -236,7 +236,7 @@ def _chosen(passages: Sequence[Passage], sentences: Sequence[_Sentence], questio
     texts = [guard_marks(p.text, mark) for p in passages]
     shown = "\n\n".join(f"<{mark} {n}>\n{text}\n</{mark} {n}>" for n, text in enumerate(texts, 1))
     prompt = prompt.replace("{question}", guard_marks(question, mark)).replace("{passages}", shown)
-    asking, most = Asking(llm, "compress"), max(TEXT_TOKENS, size)      # more than fits is not needed
+    asking, most = ModelStep(llm, "compress"), max(TEXT_TOKENS, size)      # more than fits is not needed
     answer = asking.ask(prompt, lambda reply: strip_thinking(str(reply))[:200_000], most, timeout)
     events += asking.events
     if answer is None:

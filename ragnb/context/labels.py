@@ -8,19 +8,17 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import PurePath
-from typing import NamedTuple
 
 # %% auto #0
 __all__ = ['printed_number', 'page_label', 'passage_pages', 'article_line', 'article_at', 'passage_article', 'InContext',
-           'source_name', 'place_label']
+           'source_name', 'also_in', 'place_label']
 
 # %% ../../nbs/60_context/01_labels.ipynb #c8861926
-from ..documents.forms import plain_text, reading_form
+from ..documents.forms import plain_text
 from ..documents.span import Passage, Span
 from ..models.llm import shorten
-from ..documents.kinds import part_label
+from ..documents.kinds import begins_part, part_label, part_marks, PartMark
 
 # %% ../../nbs/60_context/01_labels.ipynb #44fcbc2a
 def printed_number(
@@ -60,43 +58,6 @@ def passage_pages(
     hit = page_label([n for n, s in passage.page_spans if focus is not None and s.overlap(focus)], printed)
     return f"{hit} (text {text})" if hit and hit != text else text
 
-# %% ../../nbs/60_context/01_labels.ipynb #b6f38350
-_MARK = re.compile(                                                     # At the beginning of a line:
-    r"^[ \t#*■【]*(?:제\s*(?P<n>\d+)\s*조(?:\s*의\s*(?P<m>\d+))?(?:\s*(?P<titled>[(（])|(?=\s))"        # 제56조(수당)
-    r"|(?P<addenda>부\s?칙)(?=[ \t]*(?:$|[<〈(（\[]|제\s*\d))"                                     # 부칙 <제30113호>
-    r"|(?:■[^\n\[【<]{0,80})?[\[【<〈]\s*(?P<annex>(?:별표|별지)[^\]】>〉\n]{0,20})[\]】>〉]"        # [별표 1]
-    r"|(?<=#[ \t])(?P<headed>별[표지]\s?\d{1,3}(?:의\d{1,2})?)(?![\d의])"                        # ## 별표 1 지급 기준
-    r"|(?P<chapter>제\s*\d+\s*[편장절관](?:\s*의\s*\d+)?[ \t]+\S[^\n]{0,40})$)", re.M)             # 제2장 임금
-_ABOVE = re.compile(r"(?<![^\s>])(?:(?P<addenda>부칙)(?=$|\s*(?:제\d|<))\s*)?"
-                    r"(?:제(?P<n>\d+)조(?:의(?P<m>\d+))?(?:~[^\s(]+)?(?:\s*\(.{0,120}\))?$|\[(?P<annex>별[표지][^\]]*)\]"
-                    r"|(?P<headed>별표\s?\d{1,3}(?:의\d{1,2})?)(?=\s|$))?")
-
-
-class _Mark(NamedTuple):
-    "Where a part of a statute begins."
-    at: int              # Of the text; -1 before it
-    name: str            # 제56조, 부칙 제1조, [별표 1], 제1장 총칙
-    weak: bool = False   # A chapter, or 부칙 as a whole: the name where there is no article
-
-
-@lru_cache(maxsize=256)   # a label is made again at each try of what has room
-def _article_marks(text: str, prefix: str = "") -> tuple[_Mark, ...]:
-    "Where each article, annex and chapter begins; first the one that the prefix says the text is in."
-    form, lines = reading_form(text), [line.strip() for line in plain_text(prefix).split("\n")]
-    line = next((line for line in reversed(lines) if line and not line.startswith("|")), "")   # not a table's header
-    above = [m for m in _ABOVE.finditer(line) if any(m.group("n", "annex", "headed", "addenda"))][-1:]
-    addenda, out = False, []
-    for at, m in (*((-1, m) for m in above), *((form.start(m.start()), m) for m in _MARK.finditer(form.text))):
-        addenda = bool(m["addenda"]) or addenda and not m.groupdict().get("chapter")
-        if m["n"] and (at < 0 or m["titled"] or addenda):     # 제1조 without a title: only 부칙 have it
-            out.append(_Mark(at, f"{'부칙 ' * addenda}제{m['n']}조" + (f"의{m['m']}" if m["m"] else "")))
-        elif annex := m["annex"] or m["headed"]:
-            out.append(_Mark(at, f"[{' '.join(annex.split())}]"))
-        elif not m["n"]:
-            name = "부칙" if m["addenda"] else " ".join(m["chapter"].split()).rstrip("】")
-            out.append(_Mark(at, name, weak=True))
-    return tuple(out)
-
 # %% ../../nbs/60_context/01_labels.ipynb #2f504dac
 _TITLE = re.compile(r"[^\n(（]{0,40}([(（][^()（）\n]{1,60}[)）])")
 
@@ -109,10 +70,10 @@ def article_line(
 ) -> str:               # `제3조(관리)`; '' where no article is open, or the prefix says it
     "Name the article that a part of a text begins inside of."
     before, text = plain_text(before), plain_text(text)
-    marks = [m for m in _article_marks(before, prefix) if not m.weak]
-    last = marks[-1] if marks else _Mark(-1, "")
+    marks = [m for m in part_marks(before, prefix) if not m.weak]
+    last = marks[-1] if marks else PartMark(-1, "")
     name = last.name if known is None else known
-    if not name or name in [m.name for m in marks if m.at < 0] or _MARK.match(text):
+    if not name or name in [m.name for m in marks if m.at < 0] or begins_part(text):
         return ""
     title = _TITLE.match(before + text[:80], last.at) if last.at >= 0 and name.endswith(last.name) else None
     return name + (title[1] if title else "")
@@ -125,18 +86,20 @@ def article_at(
     "Name the article that a place of a passage is in."
     if not passage.articles:
         return None
-    return next((name for name, span in passage.articles if span.start <= offset < span.end and name != "부칙"), "")
+    here = (name for name, span, *weak in passage.articles if span.start <= offset < span.end and not any(weak))
+    return next(here, "")
 
 
-def _passage_marks(passage: Passage) -> list[_Mark]:
+def _passage_marks(passage: Passage) -> list[PartMark]:
     "Where each article, annex and chapter of a passage begins: as the catalogue knows, else as its text tells."
-    marks, base = [*_article_marks(passage.text, passage.prefix)], passage.span.start
+    marks, base = [*part_marks(passage.text, passage.prefix)], passage.span.start
     if not passage.articles:
         return marks
-    touched = [(name, span) for name, span in passage.articles if span.overlap(passage.span)]
-    known = [_Mark(max(-1, span.start - base), name, name == "부칙") for name, span in touched]
-    chapters = [m for m in marks if m.weak and m.at >= 0 and m.name != "부칙"]
-    free = [m for m in chapters if not any(span.start <= base + m.at < span.end for _, span in touched)]
+    touched = [part for part in passage.articles if part[1].overlap(passage.span)]
+    known = [PartMark(max(-1, span.start - base), name, any(weak)) for name, span, *weak in touched]
+    names = {name for name, *_ in touched}
+    chapters = [m for m in marks if m.weak and m.at >= 0 and m.name not in names]
+    free = [m for m in chapters if not any(span.start <= base + m.at < span.end for _, span, *_ in touched)]
     return sorted([*known, *free])
 
 # %% ../../nbs/60_context/01_labels.ipynb #d8ef4485
@@ -151,7 +114,8 @@ def _named(passage: Passage, part: Span) -> tuple[str, bool]:
     if not marks:
         return "", True
     first, last = marks[0].name, marks[-1].name
-    rest = last.removeprefix("부칙 ") if first.startswith("부칙 ") else last
+    shared = re.match(r"\w+ |", first)[0]                # 부칙 제1조~제2조, Section 2.1~3
+    rest = last.removeprefix(shared)
     return shorten(first if last == first else f"{first}~{rest}", 40), all(m.weak for m in marks)
 
 
@@ -200,14 +164,29 @@ def source_name(
     return shorten(name if _has_own_file(passage) else passage.doc_id)
 
 
+def also_in(
+    passage: Passage,
+) -> list[str]:    # Ids of other documents with a text of the passage
+    "Return the documents that repeat a passage, see `ragnb.retrieval.repeats`."
+    return list(passage.metadata.get("also_in") or ())
+
+
+def _repeated(passage: Passage) -> str:
+    "Name the documents that repeat a passage: `also in old/leave.hwp (+2)`."
+    others = also_in(passage)
+    more = f" (+{len(others) - 1})" if len(others) > 1 else ""
+    return f"also in {shorten(others[0], 40)}{more}"
+
+
 def place_label(
     passage: Passage,
     shared: bool = True,   # Of an `InContext`: leave out what is said around it
 ) -> str:  # `휴가규정, hr/leave.md, p.2-3, 제56조`, `…, 제8조 (text 제7조~제8조)`; one line
     "Name where a passage is from."
     names = _place_names(passage, True)
+    repeated = _repeated(passage) if passage.metadata.get("also_in") else ""
     if not shared or not isinstance(passage, InContext):
-        return ", ".join(name for name in names if name)
+        return ", ".join(name for name in (*names, repeated) if name)
     out = list(names)
     if passage.follows is not None:
         above = _place_names(passage.follows, bool(names[3]))
@@ -215,7 +194,7 @@ def place_label(
             out = ["" if name == old else name for name, old in zip(names, above)]
     elif passage.by_title and names[0] and not _has_own_file(passage) and not PurePath(names[1]).suffix:
         out[1] = ""
-    marks, indent = _article_marks(passage.text, passage.prefix), len(passage.text) - len(passage.text.lstrip())
+    marks, indent = part_marks(passage.text, passage.prefix), len(passage.text) - len(passage.text.lstrip())
     if marks and marks[0].at <= indent and marks[0].name == out[3].partition(" (text ")[0]:
         out[3] = ""    # the text or the line above it begins with this heading
-    return ", ".join(name for name in out if name)
+    return ", ".join(name for name in (*out, repeated) if name)

@@ -82,11 +82,11 @@ def ask_question_type(
     timeout: float | None = 20,        # Seconds; None waits as long as it takes
 ) -> str:                              # By rule when the model does not say one kind
     "Let a model tell the kind of a question."
-    from ragnb.models.asking import Asking
+    from ragnb.models.asking import ModelStep
     prompt = fill_prompt(for_question(TYPE_PROMPT, question), question=question)
 
     def read(reply: Any) -> str | None:
         said = strip_thinking(str(reply)).lower()
         kinds = [kind for kind in QUESTION_TYPES if kind in said]
         return kinds[0] if len(kinds) == 1 else None
-    return Asking(llm, "kind", _kind_schema()).ask(prompt, read, timeout=timeout) or question_type(question)
+    return ModelStep(llm, "kind", _kind_schema()).ask(prompt, read, timeout=timeout) or question_type(question)

@@ -23,7 +23,7 @@ from ..expansion.expander import DocumentPassages, merge_by_document
 from ..expansion.fetch import read_spans
 from ..expansion.raw_hits import field_of
 from .builders import Context, cut_to_sentences, passage_part
-from .labels import passage_article, place_label
+from .labels import also_in, passage_article, place_label
 from .page_images import page_image
 
 # %% ../../nbs/60_context/09_sources.ipynb #43d55633
@@ -43,6 +43,7 @@ class AnswerRef:
     text: str                  # The snippet; the hit is in it
     score: float | None = None  # Of the passage's best hit
     label: str = ""            # The place in words, as in the context
+    also_in: tuple[str, ...] = ()   # Ids of other documents with the same text
     quote: Span | None = None  # The sentence to look at first, in the document; it is in the snippet
 
     def as_dict(self) -> dict[str, Any]:
@@ -51,7 +52,8 @@ class AnswerRef:
         if self.quote:
             text = self.text[self.quote.start - self.start:self.quote.end - self.start]
             quote = {"start": self.quote.start, "end": self.quote.end, "text": text}
-        return asdict(self) | {"pages": list(self.pages), "quote": quote}
+        return asdict(self) | {"pages": list(self.pages), "also_in": list(self.also_in), "quote": quote}
+
 
 # %% ../../nbs/60_context/09_sources.ipynb #bd33becd
 Mark = Callable[[Passage], Span | None]
@@ -86,7 +88,7 @@ def answer_refs(
         file, kind = str(field_of(p.metadata, "file_name", p.doc_id)), _text_of(p.metadata, "doc_type")
         out.append(AnswerRef(number, p.id, p.doc_id, file, _text_of(p.metadata, "title"), kind.strip().casefold(),
                              passage_part(cut, at).pages, passage_article(p), cut.span.start, cut.span.end, cut.text,
-                             p.score, place_label(p), quote))
+                             p.score, place_label(p), tuple(also_in(p)), quote))
     return out
 
 # %% ../../nbs/60_context/09_sources.ipynb #7ad9cd9d

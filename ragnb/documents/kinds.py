@@ -8,7 +8,7 @@ from __future__ import annotations
 import copy
 import datetime
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import chain
@@ -22,13 +22,21 @@ from .forms import plain_text
 from .packing import TextRuler
 from .records import Record
 from .span import InputError, Span
-from ..machinery.registry import find_part, parts_of, register, told_absent
+from ..machinery.registry import find_part, parts_of, register, registered, told_absent
 
 # %% auto #0
-__all__ = ['ANYWHERE', 'Kind', 'MissingCitation', 'Places', 'Rows', 'all_kinds', 'is_kind', 'kind_named', 'detect_kind',
-           'document_kind', 'records_of', 'reading_notes', 'part_label', 'Catalogue']
+__all__ = ['ANYWHERE', 'PartMark', 'Kind', 'MissingCitation', 'TouchedPart', 'Places', 'Rows', 'all_kinds', 'is_kind',
+           'kind_named', 'detect_kind', 'document_kind', 'records_of', 'reading_notes', 'part_label', 'part_marks',
+           'begins_part', 'Catalogue']
 
 # %% ../../nbs/00_documents/14_kinds.ipynb #f3e7cc18
+class PartMark(NamedTuple):
+    "Where a named part of a document begins."
+    at: int              # Of the text; -1 before it
+    name: str            # 제56조, 부칙 제1조, [별표 1], 제1장 총칙
+    weak: bool = False   # A chapter: the name where there is no smaller part
+
+
 class Kind:
     "A kind of document; each default knows nothing."
     name: str = ""                  # What rules and splitters call it
@@ -81,6 +89,21 @@ class Kind:
         "List how people name the parts of a document."
         return ()
 
+    def marks(
+        self,
+        text: str,     # A piece of a document of any kind
+        prefix: str,   # What its chunk repeats for the reader: the title and the part that it is in
+    ) -> Sequence[PartMark]:   # In order; first the part that the prefix names, at -1
+        "Find where named parts begin, by the text alone."
+        return ()
+
+    def begins(
+        self,
+        text: str,
+    ) -> bool:
+        "Check whether a text begins with what may be the heading of a part."
+        return False
+
     def place(
         self,
         metadata: Mapping[str, Any],  # Of a chunk
@@ -95,7 +118,14 @@ ANYWHERE: int = 1 << 30    # The end of a span that is a whole document
 class MissingCitation(NamedTuple):
     "A citation of something that is in no document."
     text: str    # As it is written; `a 제9항 in 제5조` for a clause
-    kind: str    # law, tier, addenda, annex, article, clause, section
+    kind: str    # law, tier, addenda, annex, article, clause
+
+
+class TouchedPart(NamedTuple):
+    "A named part of a document that a passage touches."
+    name: str            # 제56조, [별표 1]
+    span: Span
+    weak: bool = False   # Several smaller parts may be inside it
 
 
 class Places:
@@ -202,7 +232,7 @@ class Places:
         self,
         doc_id: str,
         span: Span,
-    ) -> tuple[tuple[str, Span], ...]:   # (name, its span), in document order
+    ) -> tuple[TouchedPart, ...]:   # In document order
         "Name the parts that a span of a document touches."
         return ()
 
@@ -265,9 +295,15 @@ class Rows(Places):
         return list(dict.fromkeys([parent, *sorted(rows, key=_by_number)])) if rows else []
 
 # %% ../../nbs/00_documents/14_kinds.ipynb #363daeed
+@lru_cache(maxsize=1)
+def _kinds(state: tuple[int, int]) -> list[Kind]:
+    "Make the kinds for a state of the registry: a question asks for them hundreds of times."
+    return sorted((part.load()() for part in parts_of("kind")), key=lambda kind: kind.rank)
+
+
 def all_kinds() -> list[Kind]:  # Of this package and of plugins
     "List the kinds in the order in which they are asked."
-    return sorted((part.load()() for part in parts_of("kind")), key=lambda kind: kind.rank)
+    return _kinds(registered())
 
 
 def is_kind(
@@ -335,6 +371,20 @@ def part_label(
 ) -> str:                          # `제56조`, `부칙 제1조`; "" for a chunk of no such part
     "Name the part of a document that the metadata of a chunk tell."
     return next(filter(None, (kind.place(metadata) for kind in all_kinds())), "")
+
+
+@lru_cache(maxsize=256)   # a label is made again at each try of what has room
+def part_marks(
+    text: str,          # Of a passage
+    prefix: str = "",   # Of its first chunk
+) -> tuple[PartMark, ...]:   # In order
+    "Find where the named parts of a passage begin, by its text alone."
+    return tuple(mark for kind in all_kinds() for mark in kind.marks(text, prefix))
+
+
+def begins_part(text: str) -> bool:
+    "Check whether a text begins with what may be the heading of a part."
+    return any(kind.begins(text) for kind in all_kinds())
 
 # %% ../../nbs/00_documents/14_kinds.ipynb #c0d78e58
 def _of_today(row: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
@@ -442,7 +492,7 @@ class Catalogue(Places):
     def cited(self, doc_id: str, span: Span, depth: int = 1) -> list[tuple[str, Span, str]]:
         return [place for part in self.known for place in part.cited(doc_id, span, depth)]
 
-    def touched(self, doc_id: str, span: Span) -> tuple[tuple[str, Span], ...]:
+    def touched(self, doc_id: str, span: Span) -> tuple[TouchedPart, ...]:
         return tuple(place for part in self.known for place in part.touched(doc_id, span))
 
     def edition(self, doc_id: str) -> str:

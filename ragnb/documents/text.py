@@ -15,7 +15,7 @@ from sys import intern
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from .forms import joins_previous, plain_text, reading_form, ReadingForm
-from .one_token import one_form, search_form, values_in
+from .one_token import search_form, values_in, with_values
 from .span import InputError, Span
 
 # %% auto #0
@@ -331,13 +331,9 @@ def readable_cut(
 _WORD = re.compile(r"[①-⑳]|[^\W_]+(?:['’][a-z]+)?")
 
 
-def _english_words(text: str) -> list[str]:
-    "The stems of a text without Hangul, and the tokens of its values."
-    words, last = [], 0
-    for start, end, tokens in values_in(text):
-        words += [*map(stem, _WORD.findall(text[last:start].lower())), *tokens]
-        last = end
-    return [*words, *map(stem, _WORD.findall(text[last:].lower()))]
+def _stems(text: str) -> list[str]:
+    "The stems of the words of a text without Hangul."
+    return [stem(word) for word in _WORD.findall(text.lower())]
 
 
 def word_tokens_batch(
@@ -355,7 +351,7 @@ def word_tokens_batch(
             if _HANGUL.search(text):
                 pieces += [(i, block.of(text)) for block in block_spans(text)]
             else:
-                out[i] = _english_words(text)
+                out[i] = with_values(text, _stems)
         for (i, _), found in zip(pieces, analysed([piece for _, piece in pieces])):
             out[i] += found.words
         yield from out
@@ -369,16 +365,21 @@ def word_tokens(text: str) -> list[str]:  # Lower case; empty for a text without
 _RUN = re.compile(r"[\uac00-\ud7a3]+|[①-⑳]|(?:(?![\uac00-\ud7a3])[^\W_])+(?:['’][a-z]+)?")
 
 
-def bigram_tokens(text: str) -> list[str]:  # Lower case; empty for a text without words
-    "Tokenise a text for BM25 without any package: Hangul in overlapping pairs of syllables, the rest in words."
-    text = one_form(text)
+def _syllable_pairs(text: str) -> list[str]:
+    "Hangul in overlapping pairs of syllables, the rest in words."
     out: list[str] = []
     for run in _RUN.findall(text.lower()):
         if len(run) > 2 and "\uac00" <= run[0] <= "\ud7a3":
             out += [run[i:i + 2] for i in range(len(run) - 1)]
         else:
             out.append(run)
-    return out + article_tokens(text)
+    return out
+
+
+def bigram_tokens(text: str) -> list[str]:  # Lower case; empty for a text without words
+    "Tokenise a text for BM25 without any package: Hangul in overlapping pairs of syllables, the rest in words."
+    text = search_form(text)
+    return with_values(text, _syllable_pairs) + article_tokens(text)
 
 # %% ../../nbs/00_documents/02_text.ipynb #23114f53
 def last_fit(

@@ -16,6 +16,7 @@ from typing import Annotated, Any, TYPE_CHECKING
 
 from typer import Argument, Option
 
+from ..machinery.atomic import check_own, starts_with_keys, write_atomically
 from ..machinery.markup import counted, said_count
 from ..machinery.messages import say, translated
 from ..machinery.registry import register
@@ -164,9 +165,11 @@ def _tried(args: EvalOptions) -> list[Any]:
     "The strategies of a run: those named, else the settings file; each with the options of retrieval that were typed."
     from dataclasses import replace
     from ragnb.evaluation.strategy import resolve_strategies, settings_strategy
+    if args.step:
+        raise InputError(say("a strategy names its parts: write rerank=none in it instead of --step"))
     place = settings_place(vars(args))
     lines = args.strategy or ([place] if place else [])
-    asked = {key: getattr(args, key) for key in RetrievalOptions.from_file() if key != "llm"}
+    asked = {key: getattr(args, key) for key in RetrievalOptions.from_file() if key not in ("llm", "step")}
     given = {key: value for key, value in asked.items() if value != getattr(RetrievalOptions, key)}
     if not given or not lines:
         return [settings_strategy(given)] if given else lines
@@ -251,6 +254,8 @@ def _compare_answers(args: EvalOptions) -> None:
         prompts = {file: Path(file).read_text(encoding="utf-8") for file in args.prompts or ()}
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(say("prompts cannot be read: {why}", why=error)) from error
+    if len(prompts) == 1:
+        raise InputError(say("--prompts compares prompts: name two files or more, got {given!r}", given=[*prompts][0]))
     if prompts and (args.orders or not args.llm):
         raise InputError(say("--prompts needs --llm, a model that answers, and goes without --orders"))
     llm = resolve_model(args.llm, args)
@@ -265,7 +270,15 @@ def _compare_answers(args: EvalOptions) -> None:
                               for name, contexts in laid.items()]
     if llm is not None:
         variants = prompts or judging.ORDERS
-        tables["answers"] = judging.compare_answers(frozen, variants, llm, judge, builder=builder).table()
+        path = Path(args.out) / "answers.jsonl"
+        check_own(path, "a file of answers", starts_with_keys("variant", "query_id", "judged"))
+        compared = judging.compare_answers(frozen, variants, llm, judge, builder=builder)
+        tables["answers"] = compared.table()
+        lines = [json.dumps(record, ensure_ascii=False) + "\n" for record in compared.records()]
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(path, "".join(lines))
+        if not args.json and not args.quiet:
+            print_text(say("answers, scores and reasons: {path}", path=path), err=True)
     if args.json:
         return print_json(tables)
     print_text("\n\n".join(records_table(rows) for rows in tables.values()))

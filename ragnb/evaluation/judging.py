@@ -21,7 +21,9 @@ __all__ = ['Order', 'ORDERS', 'EVALUATORS', 'FrozenContext', 'lay_out', 'freeze_
 # %% ../../nbs/90_evaluation/14_judging.ipynb #409aa499
 from ..documents.span import InputError, Passage
 from ..models.limits import ModelCall, TEXT_TOKENS
-from ..models.llm import prompt_template, QA_PROMPT, read_score, read_verdict, resolve_llm, strip_thinking
+from ragnb.models.llm import (
+    prompt_template, QA_PROMPT, read_score, read_verdict, resolve_llm, shorten, strip_thinking
+)
 from ..context.builders import Context, ContextBuilder, reorder_for_attention, SimpleContextBuilder
 from ..pipeline.answer import Answer
 from ..pipeline.pipeline import Pipeline
@@ -290,12 +292,34 @@ class AnswerComparison:
         for name in self.reports[first].summary():
             for other in others:
                 pairs = self.differences(first, other, name)
+                row = {"evaluator": name, "a": first, "b": other, "n": len(pairs)}
                 t = paired_test([r["a"] for r in pairs], [r["b"] for r in pairs])
-                rows.append({
-                    "evaluator": name, "a": first, "b": other, "n": len(pairs), "mean_a": round(t.mean_a, 4),
-                    "mean_b": round(t.mean_b, 4), "difference": round(t.difference, 4),
-                    "ci": tuple(round(x, 4) for x in t.ci), "p": round(t.p_value, 4), "better": t.better,
-                    "worse": t.worse, "equal": t.equal, "dropped": n_answers - len(pairs)})
+                values = {"mean_a": round(t.mean_a, 4), "mean_b": round(t.mean_b, 4),
+                          "difference": round(t.difference, 4), "ci": tuple(round(x, 4) for x in t.ci),
+                          "p": round(t.p_value, 4), "better": t.better, "worse": t.worse, "equal": t.equal}
+                if not pairs:      # nothing was measured, which is no mean of 0
+                    values = dict.fromkeys(values)
+                rows.append(row | values | {"dropped": n_answers - len(pairs), "why": self._why(name, first, other)})
+        return rows
+
+    def _why(self, evaluator: str, *variants: str) -> str:
+        "Return the most frequent reason that judgements or answers of some variants are missing; '' if none is."
+        reports = [self.reports[name] for name in variants]
+        reasons = [a.error for report in reports for a in report.answers if a.error]
+        reasons += [j.error for report in reports for j in report.judgements if j.evaluator == evaluator and j.error]
+        return shorten(Counter(reasons).most_common(1)[0][0], 100) if reasons else ""
+
+    def records(self) -> list[dict[str, Any]]:
+        "Every answer with its scores and the judge's reasons, as JSON values."
+        rows = []
+        for variant, report in self.reports.items():
+            for answer in report.answers:
+                own = [j for j in report.judgements if j.query_id == answer.query_id]
+                judged = {j.evaluator: {"score": j.score, "passing": j.passing, "reason": j.feedback, "error": j.error}
+                          for j in own}
+                rows.append({"variant": variant, "query_id": answer.query_id, "query": answer.query,
+                             "answer": answer.text, "error": answer.error, "reference": answer.reference,
+                             "judged": judged, "context": answer.context})
         return rows
 
 # %% ../../nbs/90_evaluation/14_judging.ipynb #2f337e4e

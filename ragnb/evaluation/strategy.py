@@ -233,6 +233,8 @@ def settings_strategy(
 ) -> Strategy:                  # Without the size of the context, which is that of the measurement
     "Make the strategy of settings."
     from ragnb.chunking.parsers import makes_units, resolve_parser
+    from ragnb.pipeline.settings import without_steps
+    values = without_steps(values)
     split = values.get("split", "units")
     over_units = values.get("retrieve", "auto") in ("auto", "multi-scale") and makes_units(resolve_parser(split))
     made = {"retrieve": "multi-scale", "policy": "none"} if over_units else {}

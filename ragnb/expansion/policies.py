@@ -385,7 +385,7 @@ def llm_window(
 
     def prepare(situation: Situation) -> Policy:
         from llama_index.core.bridge.pydantic import create_model
-        from ragnb.models.asking import Asking, StepReply
+        from ragnb.models.asking import ModelStep, StepReply
         from ragnb.models.guards import guard_numbers
         from ragnb.models.limits import VERDICT_TOKENS
         from ragnb.models.llm import prompt_template, strip_thinking, tell_fallback
@@ -393,7 +393,7 @@ def llm_window(
         prompt = for_question(WINDOW_PROMPT, situation.question)
         prompt = prompt_template(prompt.replace("{most}", "10"))
         context = "\n\n".join(f"[{n}] {guard_numbers(h.text[:300])}" for n, h in enumerate(hits, 1))
-        asking = Asking(llm, "window", create_model("Window", __base__=StepReply, window=(int, ...)))
+        asking = ModelStep(llm, "window", create_model("Window", __base__=StepReply, window=(int, ...)))
         chosen = asking.ask(prompt, lambda reply: read_windows(strip_thinking(str(reply)), len(hits), 10),
                             VERDICT_TOKENS + 4 * len(hits), context_str=context, query_str=situation.question)
         situation.llm_calls += asking.calls

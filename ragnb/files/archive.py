@@ -39,6 +39,8 @@ def check_ratio(
                          f"more than {MOST_RATIO} times as much")
 
 # %% ../../nbs/88_files/02_archive.ipynb #24fdc5eb
+_MAIN_PARTS = {"word/document.xml": ".docx", "xl/workbook.xml": ".xlsx", "ppt/presentation.xml": ".pptx",
+               "Contents/header.xml": ".hwpx"}
 _SAFE: dict[str, Any] = {"resolve_entities": False, "no_network": True, "remove_comments": True, "remove_pis": True}
 
 
@@ -60,9 +62,16 @@ class Archive:
         self.path = path
         self._zip = zipfile.ZipFile(file)
         self._sizes = {part.filename: part.file_size for part in self._zip.infolist()}
+        self._check_ending()
         self._check_sizes(len(data))
         if check_tags:
             self._check_tags()
+
+    def _check_ending(self) -> None:
+        "Refuse a file of another program."
+        kind = next((kind for part, kind in _MAIN_PARTS.items() if part in self._sizes), "")
+        if kind and self.path.suffix.lower() in {*_MAIN_PARTS.values()} - {kind}:
+            raise InputError(f"{self.path.name} is a {kind} file with another ending: rename it")
 
     def _check_sizes(self, n_bytes: int) -> None:
         "Refuse an archive that is too large unpacked."

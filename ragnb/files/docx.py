@@ -161,6 +161,12 @@ def join_items(blocks: Iterable[Block]) -> list[Block]:
     return out
 
 
+def _is_before_paragraph(element: Any) -> bool:
+    "True for an element that a paragraph follows."
+    after = element.getnext()
+    return after is not None and tag(after) == "p"
+
+
 class WordReader:
     "Reads the parts of a Word document."
 
@@ -250,9 +256,16 @@ class WordReader:
     def body(self, element: Any) -> list[Block]:
         "Read paragraphs and tables."
         blocks: list[Block] = []
+        waiting: list[Any] = []      # Of paragraphs whose end is deleted: the next one goes on with them
         for inner in element:
             name = tag(inner)
             if name == "p":
+                if child(inner, "pPr", "rPr", "del") is not None and _is_before_paragraph(inner):
+                    waiting += [part for part in inner if tag(part) != "pPr"]
+                    continue
+                first = 1 if child(inner, "pPr") is not None else 0
+                inner[first:first] = waiting
+                waiting = []
                 blocks += self.paragraph(inner)
             elif name == "tbl":
                 blocks += self._table(inner)

@@ -223,7 +223,7 @@ def _is_units(row: Row, below: Row) -> bool:
 
 # %% ../../nbs/88_files/01_grid.ipynb #8cce5580
 MOST_DOWN: int = 200    # Characters of a label that is repeated in each of its rows
-MOST_ACROSS: int = 20   # Characters of a text that is repeated in each of its columns
+MOST_ACROSS: int = 500   # Characters of all copies of a text in the columns that it spans
 
 
 def _values(row: Row, above: Row) -> tuple[str, ...]:
@@ -233,7 +233,7 @@ def _values(row: Row, above: Row) -> tuple[str, ...]:
     for at, cell in enumerate(row):
         if cell is None:
             values.append("")
-        elif at and row[at - 1] is cell and (is_section or len(cell.text) > MOST_ACROSS):
+        elif at and row[at - 1] is cell and (is_section or len(cell.text) * cell.colspan > MOST_ACROSS):
             values.append("")
         elif above[at] is cell and len(cell.text) > MOST_DOWN:
             values.append("")

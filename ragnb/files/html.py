@@ -79,6 +79,18 @@ def _is_frame(element: Any, main: list[Any]) -> bool:
     return kind == "footer" or _is_links(element)
 
 
+def _is_side_menu(table: Any) -> bool:
+    "True for a table of short links in a layout table, beside a cell with much more text."
+    field = next(table.iterancestors("td"), None)
+    links = [*table.iter("a")]
+    if field is None or len(links) < 3 or not _is_links(table) or len([*table.iter("table", "th", "p", "img")]) > 1:
+        return False
+    size = _letters(table)
+    beside = max((_letters(other) for other in field.itersiblings("td")), default=0)
+    before = max((_letters(other) for other in field.itersiblings("td", preceding=True)), default=0)
+    return size <= 20 * len(links) and max(beside, before) >= 3 * size
+
+
 def menus(
     root: Any,                # Element of lxml
 ) -> dict[Any, str]:          # Element -> what it is
@@ -93,7 +105,7 @@ def menus(
         if part in seen or not isinstance(part.tag, str):
             continue
         role = part.get("role") or ""
-        is_menu = part.tag in ("nav", "noscript") or role in _NAVIGATION
+        is_menu = part.tag in ("nav", "noscript") or role in _NAVIGATION or part.tag == "table" and _is_side_menu(part)
         if not is_menu and part not in inside and not _NOTES.search(_names(part)):
             is_list = part.tag in ("ul", "ol", "dl", "div") and _MENU.search(_names(part))
             is_menu = bool(part.tag in frame or role in _FRAME or is_list) and _is_frame(part, main)
@@ -109,6 +121,7 @@ _LINES = {"p", "div", "section", "article", "main", "ul", "ol", "dl", "dt", "dd"
           "legend", "body", "html", "nav", "tr", "td", "th", "caption", "thead", "tbody", "tfoot"}
 _STRUCK = {"del", "s", "strike"}
 _HIDDEN = re.compile(r"(?:^|;)\s*(?:display\s*:\s*none|visibility\s*:\s*hidden)", re.I)
+_APART = {"a", "button", "label", "output", "span"}
 _FIELDS = {"text", "number", "email", "date", "tel", "url", "time", "month"}
 
 
@@ -144,6 +157,18 @@ def _shown(element: Any) -> str | None:
             return f"[{text.removeprefix('[').removesuffix(']')}]"
         return raised(text)
     return None
+
+def _pictures(element: Any) -> str:
+    "The texts of the pictures in an element."
+    return on_one_line(" ".join(picture.get("alt") or "" for picture in element.iter("img")))
+
+def _is_apart(element: Any, after: Any) -> bool:
+    "True for two elements without a blank between them that are no parts of a word: links, a label and its value."
+    if not isinstance(after.tag, str) or element.tag not in _APART or after.tag not in _APART or element.tail:
+        return False
+    is_styled = element.tag == after.tag == "span"
+    classes = [part.get("class") for part in (element, after)]
+    return not is_styled or all(classes) and classes[0] != classes[1]
 
 def _lines_of(table: Any) -> tuple[list[Any], int, str]:
     "The rows of a table, its footer last; how many are the header; the caption."
@@ -212,7 +237,7 @@ class Page:
             self.add(*([Paragraph(f"```\n{code}\n```")] if code.strip() else []))
         elif re.fullmatch("h[1-6]", name):
             self.end_line()
-            title = on_one_line(element.text_content())
+            title = on_one_line(element.text_content()) or _pictures(element)
             self.add(*([Title(title, int(name[1]))] if title else []))
         elif name in _LINES:
             self._read_lines(element)
@@ -224,7 +249,9 @@ class Page:
         self._line.append(element.text or "")
         for inner in element:
             self.read(inner)
-            self._line.append(inner.tail or "")
+            after = inner.getnext()
+            is_apart = after is not None and _is_apart(inner, after)
+            self._line.append(" " if is_apart else inner.tail or "")
 
     def _read_lines(self, element: Any) -> None:
         "Add an element that begins a line."

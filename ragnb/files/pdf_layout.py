@@ -377,10 +377,18 @@ class Heads(NamedTuple):
     texts: dict[str, int]     # One of each kind -> how many lines were left out
 
 
+def _is_set_apart(line: Line, lines: Sequence[Line]) -> bool:
+    "True for the first or the last line of a page, in one piece, with a gap to the others."
+    if len(lines) < 2 or len(line) > 1:
+        return False
+    edge, other = lines[:2] if line is lines[0] else lines[:-3:-1]
+    return line is edge and abs(edge[0].y - other[0].y) > 2.5 * line[0].height
+
+
 def running_heads(
     pages: Sequence[Sequence[Line]],
 ) -> Heads:
-    "Find lines that come again at the edge of at least three pages near each other."
+    "Find lines that come again at the edge of at least three pages near each other, or of both pages of a file."
     places: dict[tuple[str, int], list[tuple[int, Line]]] = defaultdict(list)
     for sheet, lines in enumerate(pages):
         for line in _edges(lines):
@@ -391,6 +399,7 @@ def running_heads(
     for found in places.values():
         sheets = sorted({sheet for sheet, _ in found})
         near = any(third - first <= 6 for first, third in zip(sheets, sheets[2:]))
+        near = near or len(pages) == len(sheets) == 2 and all(_is_set_apart(line, pages[sheet]) for sheet, line in found)
         text = line_text(found[0][1])
         if near and len(found[0][1]) <= 3 and re.search(r"\w", text):
             others = {id(line) for sheet, line in found[1:] if len(pages[sheet]) > 1} - left_out

@@ -431,6 +431,9 @@ def _medians(values: np.ndarray, starts: np.ndarray) -> np.ndarray:
     return low
 
 
+_IS_WORD = np.array([chr(code).isalnum() for code in range(0x250)] + [False])   # Of digits and Latin letters
+
+
 class _Lines:
     "The characters of all rows of a page, from left to right; Hebrew and Arabic in the order of drawing."
 
@@ -497,6 +500,18 @@ class _Lines:
             is_barred[place] = any(bottom[n] - 1 <= middle <= top[n] + 1 for n in range(start, end))
         return is_barred
 
+    def _is_automatic(self, gaps: np.ndarray, has_blank: np.ndarray) -> np.ndarray:
+        "True for the narrow gap that an office program adds between Korean and a number, in a text with real blanks."
+        code = self.glyphs.code
+        is_korean = (code >= ord("가")) & (code <= ord("힣"))
+        is_latin = (code < 0x250) & _IS_WORD[np.minimum(code, 0x250)]
+        is_mixed = np.zeros(len(code), bool)
+        is_mixed[1:] = is_korean[1:] & is_latin[:-1] | is_latin[1:] & is_korean[:-1]
+        of_file = self.glyphs.blank == 2
+        others = has_blank & ~is_mixed
+        has_real = 2 * (of_file & others).sum() > others.sum()
+        return is_mixed & ~of_file & (gaps < 0.3 * self.height) & has_real
+
     def _breaks(self, bars: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         "The first characters of the segments, and of the words."
         glyphs = self.glyphs
@@ -510,6 +525,7 @@ class _Lines:
         of_file = (glyphs.blank == 2) & (gaps > -0.3 * height)
         guessed = (glyphs.blank == 1) & (gaps > 0.06 * height)
         has_blank = (gaps > 0.17 * height) | (of_file | guessed) & (spacing == 0)
+        has_blank &= ~self._is_automatic(gaps, has_blank)
         begins = is_far & ~from_right
         begins[self.starts] = True
         return np.flatnonzero(begins), np.flatnonzero(begins | has_blank)

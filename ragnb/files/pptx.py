@@ -191,7 +191,7 @@ class Slides:
             names = [name for kind, name in own.values() if kind == "comments" and name in self._archive]
             n_comments += sum(tag(inner) == "cm" for name in names for inner in self._archive.xml(name))
         if hidden:
-            self.lost.append(f"hidden slides were left out: {', '.join(hidden)}")
+            self.lost.append(f"hidden slides were left out: number {', '.join(hidden)}")
         if n_comments:
             self.lost.append(f"comments were left out: {n_comments:,}")
         return pages

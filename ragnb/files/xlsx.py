@@ -9,6 +9,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterator
 from datetime import datetime, timedelta
+from decimal import Decimal, ROUND_HALF_UP
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,8 @@ __all__ = ['MOST_CELLS', 'is_date_format', 'moment', 'shown_date', 'shown_number
 # %% ../../nbs/88_files/07_xlsx.ipynb #7f6e817d
 _DATES = {14, 15, 16, 17, 22, *range(27, 37), *range(50, 59)}    # Formats of Excel itself
 _TIMES = {18, 19, 20, 21, 45, 46, 47}
-_SHARES = {9: "0%", 10: "0.00%"}
+_NUMBERS = {3: "#,##0", 4: "#,##0.00", 9: "0%", 10: "0.00%", **dict.fromkeys((37, 38, 41, 42), "#,##0"),
+            **dict.fromkeys((39, 40, 43, 44), "#,##0.00")}     # The sign of a currency there is that of the program
 _TOKEN = re.compile(r'"[^"]*"|\\.|\[[^\]]*\]|_.|\*.|y+|m+|d+|h+|s+(?:\.0+)?|a{3,4}|AM/PM|오전/오후|.', re.I | re.S)
 _PADDED = re.compile(r'((?:"[^"]*"|\\.)*)(0[0#]{1,17})((?:"[^"]*"|\\.)*)')     # 0000, "A-"0##
 _MONTHS = ("January", "February", "March", "April", "May", "June", "July", "August", "September", "October",
@@ -107,11 +109,73 @@ def shown_date(
     return "".join(parts).strip()
 
 
+_PART = re.compile(r'"[^"]*"|\\.|\[[^\]]*\]|_.|\*.|[#0?][#0?,.]*|.', re.S)
+_PLACES = re.compile(r"([#0?,]*?)(,*)(?:\.([#0?]*))?")
+_CURRENCIES = "₩￦$€£¥￥"
+
+
+def _sections(code: str) -> list[list[str]]:
+    "The parts of a format for positive, negative and other numbers."
+    sections: list[list[str]] = [[]]
+    for part in _PART.findall(code):
+        if part == ";":
+            sections.append([])
+        else:
+            sections[-1].append(part)
+    return sections
+
+
+def _literal(part: str) -> str | None:
+    "What a part of a format shows around the digits; None for one that is not understood."
+    if part[0] == '"':
+        return part[1:-1]
+    if part[0] == "\\":
+        return part[1:]
+    if part[0] in "_*" and len(part) == 2:      # a blank as wide as a character, or one that fills the cell
+        return ""
+    if part.startswith("[$"):                   # [$₩-412]
+        return part[2:-1].partition("-")[0]
+    if re.fullmatch(r"\[(?:[a-z]+ ?\d*)\]", part, re.I):    # a color
+        return ""
+    return part if part in "-+() :" or part in _CURRENCIES else None
+
+
+def _digits(value: float, part: str) -> str | None:
+    "A number in the places of a format."
+    places = _PLACES.fullmatch(part)
+    if not places:
+        return None
+    whole, thousands, decimals = places[1], places[2], places[3] or ""
+    shown = Decimal(f"{abs(value):.15g}").scaleb(-3 * len(thousands))
+    rounded = shown.quantize(Decimal(1).scaleb(-len(decimals)), ROUND_HALF_UP)
+    text = f"{rounded:{',' if ',' in whole else ''}f}"
+    if decimals.endswith(("#", "?")):
+        least = len(decimals.rstrip("#?"))
+        text = re.sub(rf"(\.\d{{{least}}}\d*?)0+$", r"\1", text).rstrip(".")
+    return text
+
+
+def _grouped(value: float, code: str) -> str | None:
+    "A number with the separators and the currency of its format; None for other formats."
+    sections = _sections(code)
+    first = sections[0]
+    has_currency = any((_literal(part) or "") and set(_literal(part)) & set(_CURRENCIES + "원") for part in first)
+    if not has_currency and not any(part[0] in "#0?" and "," in part for part in first) or abs(value) >= 1e15:
+        return None
+    is_other = value < 0 and len(sections) > 1
+    section = sections[1] if is_other else sections[2] if value == 0 and len(sections) > 2 else first
+    texts = [_digits(value, part) if part[0] in "#0?" else _literal(part) for part in section]
+    if None in texts or sum(part[0] in "#0?" for part in section) > 1:
+        return None
+    text = "".join(texts).strip()
+    return f"-{text}" if value < 0 and not re.match(r"\W*[-(]", text) else text
+
+
 def shown_number(
     value: float,
     code: str,      # The format of its cell
 ) -> str:
-    "Write a number; a share with its decimals."
+    "Write a number: a share with its decimals, an amount with its separators and its currency."
     share = re.search(r"(?:\.(0{1,30})[^%;.]{0,30})?%", re.sub(r'"[^"]*"', "", code.partition(";")[0]))
     if share:
         return f"{100 * value:.{len(share[1] or '')}f}%"
@@ -119,7 +183,7 @@ def shown_number(
     if padded and value == int(value) >= 0:
         text = f"{padded[1]}{int(value):0{len(padded[2])}d}{padded[3]}"
         return re.sub(r'"|\\(?=.)', "", text)
-    return f"{value:.15g}"
+    return _grouped(value, code) or f"{value:.15g}"
 
 # %% ../../nbs/88_files/07_xlsx.ipynb #3fe3e5a0
 def formats_of(
@@ -131,7 +195,7 @@ def formats_of(
     found = []
     for xf in formats if formats is not None else ():
         key = number(xf, "numFmtId")
-        code = codes.get(key, _SHARES.get(key, ""))
+        code = codes.get(key, _NUMBERS.get(key, ""))
         found.append((key in _DATES | _TIMES or key in codes and is_date_format(code), code))
     return found
 

@@ -6,13 +6,12 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import re
 import shutil
 import sqlite3
 import tempfile
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, TYPE_CHECKING
@@ -23,32 +22,32 @@ if TYPE_CHECKING:
     from llama_index.core.base.embeddings.base import BaseEmbedding
 
 # %% auto #0
-__all__ = ['LOCK', 'write_error', 'FileWriter', 'open_or_create']
+__all__ = ['LOCK', 'FileWriter', 'IndexFolder', 'open_or_create']
 
 # %% ../../nbs/70_indexing/03_commits.ipynb #04dd2612
-from ..machinery.atomic import PRIVATE, why_not_written, WriteError, WriteLock
+from ..machinery.atomic import new_file, PRIVATE, WriteLock
 from ..documents.kinds import Catalogue
 from ..documents.files import Problem
-from ..machinery.registry import opener
+from ..machinery.registry import opener, register
 from ..machinery.servers import ServerAddress
-from ..documents.span import IndexMismatchError, InputError, RagnbError
+from ..documents.span import IndexMismatchError, InputError
 from ..models.embedding import save_embedding
-from ..models.llm import check_model, shorten
+from ..models.llm import check_model
 from ..chunking.parsers import CONTEXTS, describe_parser
 from ..retrieval.sqlite_store import SqliteStore
-from ..retrieval.sqlite_units import damaged, Database, is_damage, SqliteUnits
+from ..retrieval.sqlite_units import Database, SqliteUnits
 from ragnb.indexing.folder_index import (
     Asked, clear_tables, FILE, follow_file, Index, IndexedFolder, IndexWriter, made_anew, Manifest, older, on_cluster,
     open_checked, open_index, read_catalogue, read_folders, reading, SETTINGS_FILE, stored_manifest, TABLES,
-    write_folders, write_state
+    write_error, write_folders, write_state
 )
 
 # %% ../../nbs/70_indexing/03_commits.ipynb #d155b19a
 LOCK: str = "writer.lock"  # In the index folder; locked by the process that writes
 _OWN = re.compile(r"(index|vectors)\.db(-wal|-shm|-journal)?|(writer|contexts\.jsonl)\.lock(\.json)?")
-_LEFT = re.compile(r"\.ragnb-[0-9a-f]+\.tmp|(index|writer|skipped|patterns)\.tmp")    # By killed runs
-_OLDER = re.compile(r"(chroma|embedding|bm25|multiscale)-\d+|((references|generation)-\d+|manifest|pending)\.json|index\.sum"
-                    r"|vectors\.f32|(skipped|patterns|writer)\.json|contexts\.lock")
+_LEFT = re.compile(r"\.ragnb-[0-9a-f]+\.tmp(-wal|-shm|-journal)?|(index|writer|skipped|patterns)\.tmp")   # Of killed runs
+_OLDER = re.compile(r"(chroma|embedding|bm25|multiscale)-\d+|((references|generation)-\d+|manifest|pending)\.json"
+                    r"|index\.sum|vectors\.f32|(skipped|patterns|writer)\.json|contexts\.lock")
 
 
 def _discard(path: Path) -> None:
@@ -92,31 +91,6 @@ def _leave(folder: Path, made: Sequence[Path]) -> None:
         for path in made:
             with contextlib.suppress(OSError):  # not empty: something else is in it
                 path.rmdir()
-
-# %% ../../nbs/70_indexing/03_commits.ipynb #fd5f7cc6
-# Messages about a full disk from the system, from SQLite, and from NumPy, which counts bytes
-_FULL = re.compile(r"No space left|disk is full|quota exceeded|\d requested and \d+ written", re.I)
-
-
-def write_error(
-    error: BaseException,   # The error of an update
-    folder: Path,           # Folder of the index
-) -> RagnbError | None:     # None if the folder can be written: the error has another reason
-    "Explain in one line that an index is damaged or cannot be written, if that made an update fail."
-    if is_damage(error):
-        return damaged(folder, error)
-    kinds = (OSError, RagnbError, sqlite3.Error)
-    if not isinstance(error, kinds):
-        return None
-    said, code = str(error), getattr(error, "errno", None)
-    full = code in (errno.ENOSPC, errno.EDQUOT) or _FULL.search(said) is not None
-    stopped = full or code in (errno.EFBIG, errno.EROFS) or any(s in said for s in ("disk I/O error", "File too large"))
-    reason = why_not_written(folder) if folder.is_dir() else ""   # a folder created in vain is already removed
-    reason = reason or (shorten(said) if stopped else "")
-    if full or "No space left" in reason:
-        reason = f"the disk is full ({reason})"
-    again = "the state before stays in force; run it again when there is room"
-    return WriteError(f"the index in {str(folder)!r} cannot be written: {reason}; {again}") if reason else None
 
 # %% ../../nbs/70_indexing/03_commits.ipynb #d3b9b30b
 class FileWriter(IndexWriter):
@@ -202,14 +176,12 @@ def _begin(folder: Path, asked: Asked, force: bool) -> FileWriter:
         return FileWriter(open_index(folder, database, asked), finished)
     try:
         made, model = made_anew(folder, asked)
-        database.connection.execute("BEGIN IMMEDIATE")
-        database.unsealed = True
-        clear_tables(database)
         store = SqliteStore(SqliteUnits(database))
         index = Index(folder, Manifest(describe_parser(made)), made, model, store, partial(read_catalogue, database))
         index.written = Catalogue()
         return FileWriter(index, finished)
     except BaseException:
+        database.rollback()
         if not finished:
             database.close()
             _remove_file(folder)
@@ -217,20 +189,55 @@ def _begin(folder: Path, asked: Asked, force: bool) -> FileWriter:
 
 
 def _opened(folder: Path, force: bool) -> Database:
-    "Open or create the file of an index for writing; with `force`, replace a damaged one."
+    "Open or create the file of an index for writing; with `force`, empty it, or replace a damaged one."
+    database = Database(folder / FILE, schema=TABLES)    # opened on first access
     try:
         if (folder / FILE).exists():
             with reading(folder):
                 open_checked(folder).close()
-                database = Database(folder / FILE, schema=TABLES)
-                stored_manifest(database)
+                if stored_manifest(database) is None or force:
+                    database.connection.execute("BEGIN IMMEDIATE")
+                    database.unsealed = True
+                    clear_tables(database)
                 return database
     except IndexMismatchError:
+        database.rollback()
+        database.close()
         if not force:
             raise
         _remove_file(folder)
-    (folder / FILE).touch(PRIVATE)
-    return Database(folder / FILE, schema=TABLES)
+    with new_file(folder / FILE, PRIVATE) as temporary:    # no file without its tables, also after a kill
+        made = Database(temporary, schema=TABLES)
+        made.create(TABLES)
+        made.close()
+    return database
+
+# %% ../../nbs/70_indexing/03_commits.ipynb #e89a2407
+@register("address", "index_folder", help="an index in a folder", korean="폴더의 색인")
+class IndexFolder:
+    "What a folder opens, as an address on a cluster does."
+
+    @staticmethod
+    def open_writer(
+        folder: Path,
+        force: bool,                # Rebuild the index
+        wait: float,                # Seconds to wait for another writer
+        make: Callable[[], Asked],  # How the index is asked for
+    ) -> FileWriter:                # It locks the folder until `release`
+        "Open an index for writing, or start a new one."
+        made, lock = _claim(folder, force, wait)
+        try:
+            check_model((wanted := make()).llm)
+            writer = _begin(folder, wanted, force)
+        except BaseException as error:
+            told = write_error(error, folder)
+            lock.release()
+            _leave(folder, made)
+            if told is not None:
+                raise told from error
+            raise
+        writer.lock, writer.made = lock, made
+        return writer
 
 # %% ../../nbs/70_indexing/03_commits.ipynb #08b96f80
 def open_or_create(
@@ -248,17 +255,4 @@ def open_or_create(
     asked = partial(Asked.of, embed, parser, contexts, base_url, embed_options)
     if on_cluster(folder):
         return opener(folder).open_writer(ServerAddress(folder), force, wait, asked)
-    folder = Path(folder)
-    made, lock = _claim(folder, force, wait)
-    try:
-        check_model((wanted := asked()).llm)
-        writer = _begin(folder, wanted, force)
-    except BaseException as error:
-        told = write_error(error, folder)
-        lock.release()
-        _leave(folder, made)
-        if told is not None:
-            raise told from error
-        raise
-    writer.lock, writer.made = lock, made
-    return writer
+    return IndexFolder.open_writer(Path(folder), force, wait, asked)

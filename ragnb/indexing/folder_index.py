@@ -29,15 +29,16 @@ if TYPE_CHECKING:
     from llama_index.core.base.embeddings.base import BaseEmbedding
 
 # %% auto #0
-__all__ = ['FORMAT', 'FILE', 'SETTINGS_FILE', 'TABLES', 'Manifest', 'reading', 'IndexedFolder', 'read_folders', 'write_folders',
-           'schema_sum', 'asked_skipped', 'ReadLater', 'read_entries', 'stored_manifest', 'read_catalogue',
-           'write_state', 'clear_tables', 'model_files', 'on_cluster', 'Asked', 'open_parser', 'needs_fit',
-           'open_embedding', 'Index', 'older', 'check_there', 'open_checked', 'open_file', 'open_index',
-           'read_patterns', 'rescued_patterns', 'made_anew', 'follow', 'follow_file', 'IndexWriter']
+__all__ = ['FORMAT', 'FILE', 'IN_A_FOLDER', 'SETTINGS_FILE', 'TABLES', 'Manifest', 'reading', 'IndexedFolder', 'read_folders',
+           'write_folders', 'schema_sum', 'asked_skipped', 'ReadLater', 'read_entries', 'stored_manifest',
+           'read_catalogue', 'write_state', 'clear_tables', 'model_files', 'on_cluster', 'Asked', 'open_parser',
+           'needs_fit', 'open_embedding', 'Index', 'older', 'check_there', 'open_checked', 'open_file', 'open_index',
+           'read_patterns', 'rescued_patterns', 'made_anew', 'follow', 'follow_file', 'write_error', 'IndexWriter',
+           'remove_documents']
 
 # %% ../../nbs/70_indexing/02_folder_index.ipynb #3955ebae
 from ..machinery.arguments import checked
-from ..machinery.atomic import WriteError
+from ..machinery.atomic import why_not_written, WriteError
 from ..documents.kinds import Catalogue
 from ..documents.files import Problem
 from ..machinery.halves import composed
@@ -50,7 +51,7 @@ from ragnb.models.embedding import (
     DEFAULT_OLLAMA_MODEL, describe_embedding, embedding_differences, load_embedding, NgramEmbedding, options_for,
     resolve_embedding
 )
-from ..models.llm import resolve_llm
+from ..models.llm import resolve_llm, shorten
 from ..chunking.base import SpanNodeParser
 from ragnb.chunking.parsers import (
     completed, CONTEXTS, DEFAULT_SPLITTER, describe_parser, makes_units, parser_from, resolve_parser, with_contexts
@@ -98,6 +99,7 @@ class Manifest:
 
 # %% ../../nbs/70_indexing/02_folder_index.ipynb #f196a527
 FILE: str = "index.db"    # In the folder of an index
+IN_A_FOLDER: str = "index_folder"    # Name of what opens one for writing; no scheme of an address has `_`
 SETTINGS_FILE: str = "ragnb.toml"  # Your settings, not those of the index: see `ragnb.pipeline.settings`
 
 TABLES: str = SCHEMA + STORED + """
@@ -253,13 +255,20 @@ def write_state(
 
 def clear_tables(
     database: Database,   # In a transaction
-) -> None:
-    "Remove everything; numbers of documents and states continue."
+) -> None:                # `IndexMismatchError` if what stays is damaged
+    "Remove everything but patterns and copies; numbers of documents and states continue."
     db = database.connection
-    for table in ("document", "part", "block", "vector", "word", "stored", "outline", "chunk", "entry", "holding", "model"):
+    kept = {"folder": database.whole("root, told", "folder"), "copy": database.whole("place, generation", "copy"),
+            "about": [("generation", database.setting("generation") or 0)]}
+    emptied = "document part block vector word stored outline chunk entry holding model".split()
+    for table in (*emptied, *kept):
         db.execute(f"DELETE FROM {table}")
     db.execute("INSERT INTO unit_words (unit_words) VALUES ('delete-all')")
-    db.execute("DELETE FROM about WHERE key != 'generation'")
+    db.execute("DELETE FROM total")     # also what a damaged row has left in it
+    names = re.findall(r"total VALUES \('(\w+)'", TABLES)
+    db.executemany("INSERT INTO total VALUES (?, 0, 0)", [[name] for name in names])
+    for table, rows in kept.items():
+        database.insert(table, rows)
 
 # %% ../../nbs/70_indexing/02_folder_index.ipynb #95d9b38e
 @contextlib.contextmanager
@@ -279,9 +288,9 @@ def on_cluster(
     "Check for the address of an index on a cluster; `InputError` for another kind of address."
     text = str(folder).strip()
     scheme, slashes, _ = text.partition("://")
-    if isinstance(folder, str) and slashes and find_part("address", scheme.lower()):
+    if isinstance(folder, str) and slashes and scheme != IN_A_FOLDER and find_part("address", scheme.lower()):
         return True
-    if told := told_absent(scheme.lower()):
+    if slashes and (told := told_absent(scheme.lower())):
         raise InputError(told)
     if re.match(r"[A-Za-z][A-Za-z0-9+.-]+:/|opensearchs?:.|[^/\\:]{2,}:.*@", text, re.I):
         raise InputError(f"an index is a folder, or opensearch://host:9200/NAME, got {ServerAddress(text)!r}")
@@ -520,7 +529,6 @@ class Index:
         LockedError
             If another process is still writing this index.
         """
-        from ragnb.indexing.update import remove_documents
         vars(self).update(vars(remove_documents(doc_ids, self.place, embed=self.embed_model, wait=wait)))
 
     @classmethod
@@ -605,7 +613,7 @@ def open_checked(
         version, = database.connection.execute("PRAGMA user_version").fetchone()
         if version != LAYOUT and database.connection.execute("SELECT 1 FROM sqlite_master").fetchone():
             raise older(folder)
-        if version and (known := database.setting("schema")) is not None and known != schema_sum(database):
+        if (known := database.setting("schema")) is not None and known != schema_sum(database):
             raise database.damage("the tables have changed")
     return database
 
@@ -619,7 +627,7 @@ def open_file(
     if not read_only:
         database.close()
         return Database(Path(folder) / FILE, schema=TABLES)
-    if not database.connection.execute("PRAGMA user_version").fetchone()[0] or database.setting("finished") is None:
+    if database.setting("finished") is None:
         raise InputError(f"the run that makes the index in {str(folder)!r} has not finished: "
                          f"run `ragnb index PATH --index {folder}` again")
     return database
@@ -718,6 +726,31 @@ def follow_file(
     database = index.store.database
     follow(index, index.store, partial(stored_manifest, database), partial(model_files, database))
 
+# %% ../../nbs/70_indexing/02_folder_index.ipynb #fd5f7cc6
+# Messages about a full disk from the system, from SQLite, and from NumPy, which counts bytes
+_FULL = re.compile(r"No space left|disk is full|quota exceeded|\d requested and \d+ written", re.I)
+
+
+def write_error(
+    error: BaseException,   # The error of an update
+    folder: Path,           # Folder of the index
+) -> RagnbError | None:     # None if the folder can be written: the error has another reason
+    "Explain in one line that an index is damaged or cannot be written, if that made an update fail."
+    if is_damage(error):
+        return damaged(folder, error)
+    kinds = (OSError, RagnbError, sqlite3.Error)
+    if not isinstance(error, kinds):
+        return None
+    said, code = str(error), getattr(error, "errno", None)
+    full = code in (errno.ENOSPC, errno.EDQUOT) or _FULL.search(said) is not None
+    stopped = full or code in (errno.EFBIG, errno.EROFS) or any(s in said for s in ("disk I/O error", "File too large"))
+    reason = why_not_written(folder) if folder.is_dir() else ""   # a folder created in vain is already removed
+    reason = reason or (shorten(said) if stopped else "")
+    if full or "No space left" in reason:
+        reason = f"the disk is full ({reason})"
+    again = "the state before stays in force; run it again when there is room"
+    return WriteError(f"the index in {str(folder)!r} cannot be written: {reason}; {again}") if reason else None
+
 # %% ../../nbs/70_indexing/02_folder_index.ipynb #a8fd2f05
 class IndexWriter:
     "Write an index: readers see all of a change, or nothing. Each kind of index has a writer."
@@ -751,6 +784,18 @@ class IndexWriter:
         "Store what is known of a folder; an index on a cluster stores nothing."
         return []
 
+    def drop(
+        self,
+        doc_ids: Sequence[str],    # Of documents that are there
+    ) -> None:
+        "Remove documents; this counts after `commit`."
+        index = self.index
+        index.written = index.catalogue
+        for doc_id in doc_ids:
+            index.written.remove(doc_id)
+            index.manifest.documents.pop(doc_id, None)
+        index.store.delete(doc_ids)
+
     def save(self) -> bool:
         "Commit the work so far if readers cannot open the index yet; return whether it was committed."
         if not self.finished:
@@ -761,3 +806,38 @@ class IndexWriter:
         "Commit the present state."
         self._commit(True)
         self.finished, self.index.written = True, None
+
+# %% ../../nbs/70_indexing/02_folder_index.ipynb #fd0a3aac
+def remove_documents(
+    doc_ids: Iterable[str],              # For an unknown id, `InputError` and no removal
+    folder: str | Path = ".ragnb",       # The index
+    *,
+    embed: str | Any | None = None,      # Needed only for an embedding of your own
+    wait: float = 10,                    # Seconds to wait for another writer; then `LockedError`
+) -> Index:                              # The index without them
+    "Remove documents from an index."
+    ids = list(dict.fromkeys([doc_ids] if isinstance(doc_ids, str) else doc_ids))
+    check_there(folder)
+    if on_cluster(folder):
+        writer = opener(folder).open_writer(ServerAddress(folder), False, wait, lambda: Asked(embed))
+    else:
+        writer = find_part("address", IN_A_FOLDER).load().open_writer(Path(folder), False, wait, lambda: Asked(embed))
+    try:
+        if not writer.finished:
+            raise InputError(f"an update of {str(folder)!r} was cut short: "
+                             f"run `ragnb index PATH --index {folder}` first")
+        if unknown := [i for i in ids if i not in writer.index.manifest.documents]:
+            raise InputError(f"the index has no document {unknown[0]!r}: "
+                             f"`ragnb ls --index {folder}` lists those it has")
+        if ids:
+            writer.begin()
+            writer.drop(ids)
+            writer.commit()
+    except BaseException as error:
+        told = write_error(error, writer.index.folder)
+        if told is not None:
+            raise told from error
+        raise
+    finally:
+        writer.release()
+    return writer.index

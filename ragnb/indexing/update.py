@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 # %% auto #0
 __all__ = ['Batch', 'NO_PATTERNS', 'IndexReport', 'document_hash', 'fit_pieces', 'Patterns', 'IndexUpdate', 'update_index',
-           'index_documents', 'remove_documents']
+           'index_documents']
 
 # %% ../../nbs/70_indexing/04_update.ipynb #85fac133
 from ..documents.files import Problem, read_documents
@@ -46,9 +46,9 @@ from ..chunking.base import SpanNodeParser
 from ..chunking.contextual import LlmContextNodeParser
 from ..chunking.parsers import needs_parser
 from ..storage.store import ChunkReader, embed_nodes
-from .commits import FileWriter, open_or_create, write_error
+from .commits import FileWriter, open_or_create
 from ragnb.indexing.folder_index import (
-    check_there, Index, Manifest, needs_fit, read_patterns, rescued_patterns
+    Index, Manifest, needs_fit, read_patterns, rescued_patterns, write_error
 )
 
 # %% ../../nbs/70_indexing/04_update.ipynb #17ad5b87
@@ -163,12 +163,10 @@ def _clear(writer: FileWriter, plan: _Plan) -> None:
     for doc_id in [*plan.gone, *plan.lost, *(d.id_ for d in plan.todo if d.id_ in entries)]:
         entries[doc_id]["hash"] = ""
     index.written = index.catalogue
-    for doc_id in [*plan.lost, *removed]:
+    for doc_id in plan.lost:
         index.written.remove(doc_id)
     if removed:
-        index.store.delete(removed)
-        for doc_id in removed:
-            entries.pop(doc_id, None)
+        writer.drop(removed)
 
 # %% ../../nbs/70_indexing/04_update.ipynb #07ca869a
 def fit_pieces(
@@ -452,7 +450,7 @@ class IndexUpdate:
 
     def _in_turn(self, batches: Iterable[Batch], n_documents: int, bar: tqdm, renew: bool = False,
                  every: int = 4_000, seconds: float = 30) -> Iterator[Outline]:
-        "Embed, save and yield documents; check in after a tenth or many seconds, but not after the last batch."
+        "Embed, store and yield documents; save after a tenth or many seconds, but not after the last batch."
         since, last, done, took, entries = 0, time.monotonic(), 0, 0.0, self.index.manifest.documents
         for batch, ahead in self.embedder.embedded(batches, renew):
             nodes, outlines = [n for ns, _ in batch for n in ns], [o for _, o in batch]
@@ -617,35 +615,3 @@ def index_documents(documents: Iterable[Document], folder: str | Path = ".ragnb"
                             base_url=base_url, embed_options=embed_options, wait=wait)
     IndexUpdate(writer, documents, name, report).run(show_progress)
     return writer.index, report
-
-# %% ../../nbs/70_indexing/04_update.ipynb #87940892
-def remove_documents(
-    doc_ids: Iterable[str],              # For an unknown id, `InputError` and no removal
-    folder: str | Path = ".ragnb",       # The index
-    *,
-    embed: str | Any | None = None,      # Needed only for an embedding of your own
-    wait: float = 10,                    # Seconds to wait for another writer; then `LockedError`
-) -> Index:                              # The index without them
-    "Remove documents from an index."
-    ids = list(dict.fromkeys([doc_ids] if isinstance(doc_ids, str) else doc_ids))
-    check_there(folder)
-    writer = open_or_create(folder, embed, wait=wait)
-    try:
-        if not writer.finished:
-            raise InputError(f"an update of {str(folder)!r} was cut short: "
-                             f"run `ragnb index PATH --index {folder}` first")
-        if unknown := [i for i in ids if i not in writer.index.manifest.documents]:
-            raise InputError(f"the index has no document {unknown[0]!r}: "
-                             f"`ragnb ls --index {folder}` lists those it has")
-        if ids:
-            writer.begin()
-            _clear(writer, _Plan(ids))
-            writer.commit()
-    except BaseException as error:
-        told = write_error(error, writer.index.folder)
-        if told is not None:
-            raise told from error
-        raise
-    finally:
-        writer.release()
-    return writer.index

@@ -19,11 +19,14 @@ from ..documents.fields import document_title, field_text, front_matter, iso_dat
 from ..documents.files import Problem, read_documents, record_id
 from ..documents.forms import plain_text
 from .headings import article_headings, ArticleHeading, unread_articles
-from ..documents.kinds import detect_kind, document_kind, Kind, kind_named, reading_notes, records_of
+from ragnb.documents.kinds import (
+    detect_kind, document_kind, Kind, kind_named, PartMark, reading_notes, records_of
+)
 from ..documents.packing import TextRuler
 from ..documents.records import Record, to_jsonl
 from ..documents.span import InputError, Span
 from .citations import level_word
+from .labels import article_marks, begins_article
 from .records import statute_records
 from ragnb.laws.rulings import (
     INTERPRETATION_PARTS, interpretation_records, NamedPart, named_parts, RULING_PARTS, ruling_records
@@ -107,6 +110,12 @@ class StatuteKind(Kind):
                 yield "cite", f"{statute.name} {level_word('article', article.number)}", article.span
                 if article.title:
                     yield "title", f"{statute.name} {article.title}", article.span
+
+    def marks(self, text: str, prefix: str) -> list[PartMark]:
+        return article_marks(text, prefix)
+
+    def begins(self, text: str) -> bool:
+        return begins_article(text)
 
     def place(self, metadata: Mapping[str, Any]) -> str:
         known = metadata.get("article_range") or metadata.get("article_number")

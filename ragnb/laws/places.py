@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from ..documents.kinds import MissingCitation
+from ..documents.kinds import MissingCitation, TouchedPart
 from ..documents.span import Span
 from .catalogue import StatuteCatalogue
 from .provisions import cited_spans, look_up_question, missing_citations, touched_articles
@@ -30,6 +30,7 @@ class LawPlaces(StatuteCatalogue):
     def cited(self, doc_id: str, span: Span, depth: int = 1) -> list[tuple[str, Span, str]]:
         return cited_spans(doc_id, span, self, depth)
 
-    def touched(self, doc_id: str, span: Span) -> tuple[tuple[str, Span], ...]:
-        return touched_articles(doc_id, span, self)
+    def touched(self, doc_id: str, span: Span) -> tuple[TouchedPart, ...]:
+        parts = touched_articles(doc_id, span, self)
+        return tuple(TouchedPart(name, place, name == "부칙") for name, place in parts)
 

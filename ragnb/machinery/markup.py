@@ -63,7 +63,8 @@ def counted(
 # %% ../../nbs/95_machinery/05_markup.ipynb #42ec5008
 _COUNTED = {"passage": "{n:,} passages", "hit": "{n:,} hits", "row": "{n:,} rows", "neighbor": "{n:,} neighbors",
             "parent": "{n:,} parents", "character": "{n:,} characters", "read": "{n:,} reads",
-            "document": "{n:,} documents", "question": "{n:,} questions", "made question": "{n:,} made questions",
+            "document": "{n:,} documents", "question": "{n:,} questions", "call": "{n:,} calls",
+            "made question": "{n:,} made questions",
             "strategy": "{n:,} strategies", "record": "{n:,} records", "other line": "{n:,} other lines"}
 
 

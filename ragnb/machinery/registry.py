@@ -21,8 +21,8 @@ from .values import InputError
 
 # %% auto #0
 __all__ = ['KINDS', 'PLUGIN_GROUPS', 'IMPORTED', 'PACKAGE', 'SHEDS', 'Part', 'register', 'read_parts', 'import_plugins',
-           'find_part', 'parts_of', 'ArgumentError', 'split_name', 'make_part', 'plugin_spec', 'told_absent', 'opener',
-           'told_usual', 'usages', 'told_parts', 'told_plugins']
+           'find_part', 'registered', 'parts_of', 'ArgumentError', 'split_name', 'make_part', 'plugin_spec',
+           'told_absent', 'opener', 'told_usual', 'usages', 'told_parts', 'told_plugins']
 
 # %% ../../nbs/95_machinery/04_registry.ipynb #8e56e768
 KINDS: tuple[str, ...] = ("splitter", "embedding", "retriever", "reranker", "policy", "builder", "compressor",
@@ -68,7 +68,8 @@ class Part(NamedTuple):
 
 _PARTS: dict[tuple[str, str], Part] = {}
 _FUNCTIONS: dict[tuple[str, str], Callable[..., Any]] = {}
-_SPECS: dict[type, str] = {}          # Class of what a plugin made -> the name it was made by
+_CHANGES: list[Part] = []             # Every registration
+_SPECS: dict[type, str] = {}          # Class of an embedding or splitter -> the name it was made by
 _LOADED: set[str] = set()             # Files and modules of plugins
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -81,6 +82,7 @@ def _add(part: Part) -> Part:
             raise InputError(f"a plugin cannot replace ragnb's {part.kind} {part.name!r}: give yours another name")
         return known
     _PARTS[part.kind, part.name] = part
+    _CHANGES.append(part)
     return part
 
 
@@ -115,7 +117,7 @@ def register(
 
 # %% ../../nbs/95_machinery/04_registry.ipynb #1ccade52
 PACKAGE: Path = Path(inspect.getfile(InputError)).parent.parent    # The folder of ragnb
-_DECORATED = re.compile(r"((?:^@[^\n]*\n(?:[ \t][^\n]*\n)*)+)(?:def|class) (\w+)", re.M)
+_DECORATED = re.compile(r"((?:@[^\n]*\n(?:[ \t][^\n]*\n)*)+)(?:def|class) (\w+)")
 
 
 def read_parts(
@@ -123,13 +125,17 @@ def read_parts(
     module: str,          # Its dotted name
 ) -> Iterator[Part]:
     "Read the decorators of a module without importing it."
-    for decorators, function in _DECORATED.findall(source):
-        for line in re.split("^@", decorators, flags=re.M):
+    start = source.find("\n@register(")
+    while start >= 0:
+        found = _DECORATED.match(source, start + 1)
+        decorators = re.split("^@", found[1], flags=re.M) if found else []
+        for line in decorators:
             if line.startswith("register("):
                 call = ast.parse(line.strip(), mode="eval").body
                 given = {keyword.arg: ast.literal_eval(keyword.value) for keyword in call.keywords}
                 kind, name, *rest = map(ast.literal_eval, call.args)
-                yield Part(kind, name, f"{module}:{function}", *rest, **given)
+                yield Part(kind, name, f"{module}:{found[2]}", *rest, **given)
+        start = source.find("\n@register(", found.end() if found else start + 1)
 
 
 def _read_own() -> None:
@@ -169,11 +175,32 @@ def import_plugins(
         raise InputError(f"plugins {place!r} cannot be imported: {type(error).__name__}: {error}") from error
 
 # %% ../../nbs/95_machinery/04_registry.ipynb #92914a24
+def _has_plugins() -> bool:
+    "Check whether a package on the path has an entry point for ragnb."
+    groups = [f"[{group}]".encode() for group in PLUGIN_GROUPS]
+    for folder in sys.path:
+        try:
+            names = os.listdir(folder or ".")
+        except OSError:       # not there, or an archive
+            continue
+        for name in [name for name in names if name.endswith((".dist-info", ".egg-info"))]:
+            try:
+                data = Path(folder, name, "entry_points.txt").read_bytes()
+            except OSError:   # the package has no entry point
+                continue
+            if any(group in data for group in groups):
+                return True
+    return False
+
+
 def _import_installed() -> None:
     "Import the plugins that the environment names and those that are installed, once."
     for place in filter(None, os.environ.get(IMPORTED, "").split(os.pathsep)):
         import_plugins(place)
     if "installed" in _LOADED:
+        return
+    if not _has_plugins():
+        _LOADED.add("installed")
         return
     from importlib.metadata import entry_points
     points = [point for group in PLUGIN_GROUPS for point in entry_points(group=group)]
@@ -194,6 +221,11 @@ def find_part(
     if (kind, name) not in _PARTS:
         _import_installed()
     return _PARTS.get((kind, name))
+
+
+def registered() -> tuple[int, int]:   # Differs after every change
+    "Return the state of the registry, for what is made of its lists and kept."
+    return len(_CHANGES), len(_PARTS)
 
 
 def parts_of(
@@ -262,12 +294,12 @@ def make_part(
         if part.is_own:
             raise
         raise InputError(f"the plugin {spec!r} cannot be made: {error}") from error
-    if kind in ("splitter", "embedding") and not part.is_own:   # an index stores the name, to make the part again
+    if kind in ("splitter", "embedding"):   # an index stores the name, to make the part again
         _SPECS[type(made)] = spec
     return made
 
 
-def plugin_spec(made: object) -> str:  # '' for what no plugin has made
+def plugin_spec(made: object) -> str:  # '' for what was made without a name
     "Find the name that a part was made by."
     return _SPECS.get(type(made), "")
 

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from llama_index.core.bridge.pydantic import BaseModel, ConfigDict, ValidationError
 
 # %% auto #0
-__all__ = ['T', 'Schema', 'StepReply', 'read_as', 'Asking']
+__all__ = ['T', 'Schema', 'StepReply', 'read_as', 'ModelStep']
 
 # %% ../../nbs/10_models/13_asking.ipynb #719df061
 from .limits import ModelCall, VERDICT_TOKENS
@@ -47,12 +47,12 @@ def read_as(
 
 # %% ../../nbs/10_models/13_asking.ipynb #cd310171
 @dataclass
-class Asking:
+class ModelStep:
     "Ask a model for the values of one step, and record what went wrong."
     llm: Any                                # A LlamaIndex LLM
     step: str                               # Name, under which the cost is counted
     schema: type[BaseModel] | None = None   # Of a reply; None for free text
-    structured: bool | None = None          # Use `structured_predict`; None: if the model calls functions and is not ours
+    structured: bool | None = None          # Use `structured_predict`; None: as `decide` says
     calls: int = 0
     characters: int = 0                     # Of all prompts
     failures: int = 0                       # Errors, and replies without a usable value

@@ -542,7 +542,7 @@ def save_embedding(
         record["where"] = {"base_url": getattr(emb, "base_url", None) or emb.api_base, **calling}
     elif record["kind"] == "onnx":
         record["where"] = {"folder": str(Path(emb.folder).resolve())}
-    elif spec := plugin_spec(emb):
+    elif record["kind"] == "object" and (spec := plugin_spec(emb)):
         record["where"] = {"plugin": spec}
     _write_json(folder / "embedding.json", record)
     return record

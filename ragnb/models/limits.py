@@ -97,13 +97,15 @@ def this_call() -> ModelCall:   # Outside every block: an answer
 # %% ../../nbs/10_models/06_limits.ipynb #2ce8fccc
 @contextmanager
 def model_calls() -> Iterator[list[ModelCall]]:   # Filled inside the block, in order
-    "Collect the calls of a block; a block inside another one collects its own."
-    calls: list[ModelCall] = []
+    "Collect the calls of a block; those of a block inside it are added at its end."
+    outer, calls = _CALLS.get(), list[ModelCall]()
     token = _CALLS.set(calls)
     try:
         yield calls
     finally:
         _CALLS.reset(token)
+        if outer is not None:
+            outer += calls
 
 # %% ../../nbs/10_models/06_limits.ipynb #5f4fda10
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ __all__ = ['N_COUNTERS', 'mix_bits', 'hash_ngrams', 'count_ngrams', 'inverse_fre
            'in_steps', 'from_steps', 'release', 'Axes']
 
 # %% ../../nbs/10_models/02_ngrams.ipynb #e007cf01
-from ..documents.one_token import one_form
+from ..documents.one_token import search_form
 
 # %% ../../nbs/10_models/02_ngrams.ipynb #00104e7b
 _NOT_WORD = re.compile(r"\W+")
@@ -30,7 +30,7 @@ _NOT_WORD = re.compile(r"\W+")
 
 def _plain(text: str) -> str:
     "Normalize text to NFC, lower case and single spaces, with a space at both ends."
-    return f" {_NOT_WORD.sub(' ', one_form(text).lower()).strip()} "
+    return f" {_NOT_WORD.sub(' ', search_form(text).lower()).strip()} "
 
 # %% ../../nbs/10_models/02_ngrams.ipynb #069161b5
 _PRIME = np.uint64(0x9E3779B97F4A7C15)

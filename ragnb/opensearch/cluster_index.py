@@ -370,8 +370,6 @@ class ClusterWriter(IndexWriter):
         change.totals["entries"] = len(self._held)
         self.store.commit(told)
         self._moving = False
-        if finished:
-            remove_others(self.store.rows, self.files)    # of killed runs and of earlier states
 
     def _write_entries(self, manifest: Manifest, catalogue: Catalogue) -> None:
         "Write the changed entries; write all entries to a new index of rows."
@@ -400,10 +398,12 @@ class ClusterWriter(IndexWriter):
         change, rows = self.store.pending, self.store.rows
         self.store.pending, self.store.deferred, self.store.check = None, False, lambda: None
         rows.steady = False
-        with contextlib.suppress(Exception):     # the server is gone: the run's error is raised, and the next writer removes it
+        with contextlib.suppress(Exception):     # the server is gone: the next writer removes what is left
             if change is not None and change.fresh:
                 rows.client.indices.delete(index=change.rows, ignore_unavailable=True)
-            if rows.look().state.generation:
+            state = rows.look().state
+            if state.generation:
+                remove_others(rows, state.told["files"])    # of killed runs and of earlier states
                 _follow(self.index)
             else:
                 self.store.drop()

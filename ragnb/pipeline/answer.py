@@ -10,7 +10,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 # %% auto #0
 __all__ = ['STRONG', 'UNFINISHED', 'best_sentence', 'with_focus', 'Answer', 'strong_offsets', 'numbered_passages',
-           'sentence_facts', 'listed_sources', 'ModelError', 'completed', 'written', 'awritten', 'AnswerStream']
+           'sentence_facts', 'listed_sources', 'ModelError', 'with_text', 'written', 'awritten', 'AnswerStream']
 
 # %% ../../nbs/80_pipeline/02_answer.ipynb #3a9de00b
 from ..machinery.arguments import checked
@@ -27,7 +27,7 @@ from ..machinery.markup import card, counted, one_line, short
 from ..machinery.messages import say, translated
 from ..documents.span import check_fields, Passage, RagnbError, Span, try_address, union
 from ..documents.text import sentence_spans, tokenizer, word_tokens_batch
-from ..models.limits import ModelCall
+from ..models.limits import ModelCall, step_costs, StepCost
 from ..models.llm import awithin, prompt_template, shorten, strip_thinking, ThoughtFilter, within
 from ..storage.store import ChunkReader
 from ..retrieval.hybrid import Hits
@@ -117,8 +117,10 @@ class Answer:
         What the compressor left out of the passages, if there was one.
     unfinished : bool
         True if the model's text ended at the most that it may write, not where the model wanted to end.
+    costs : tuple of StepCost
+        Calls, seconds and tokens of each step that asked a model.
     searched : str
-        The question with the topic of the conversation, if it has none of its own; "" if the question was searched.
+        The question with the topic of the conversation, if it has no topic; "" if the question was searched.
     """
     question: str
     text: str
@@ -128,6 +130,7 @@ class Answer:
     generated: bool = False
     compression: Compression | None = None
     unfinished: bool = False
+    costs: tuple[StepCost, ...] = field(default=(), compare=False)
     searched: str = ""
 
     def __post_init__(self) -> None:
@@ -327,7 +330,7 @@ UNFINISHED: str = ("the answer is not complete: it ended at the most that the mo
                    "the end of its window (num_ctx)")
 
 
-def completed(
+def with_text(
     answer: Answer,      # Complete except for the model's text
     text: str,           # As the model wrote it, without thoughts
     prompt: str,         # With {context_str} and {query_str}
@@ -346,10 +349,11 @@ def _answered(llm: object, said: str, answer: Answer, call: ModelCall, prompt: s
     "Add a model's text to an answer, without its thoughts; `ModelError` when nothing is left."
     text = strip_thinking(said)
     call.estimate(answer.context.text, text)
+    answer = replace(answer, costs=(*answer.costs, *step_costs([call])))
     if not text:
         what = "it only thought (think=False or --no-think turns that off)" if said.strip() else "its text is empty"
         raise ModelError(f"the model {_name(llm)!r} did not answer: {what}", answer)
-    return completed(answer, said if text == said.strip() else text, prompt, call.by_length)
+    return with_text(answer, said if text == said.strip() else text, prompt, call.by_length)
 
 # %% ../../nbs/80_pipeline/02_answer.ipynb #a1c048c0
 def written(

@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from typing import Any, TYPE_CHECKING
 
@@ -31,6 +32,7 @@ from ..machinery.markup import card
 from ..machinery.messages import for_question, say, translated
 from ..documents.span import check_fields, InputError, Passage, Why
 from ..documents.text import article_tokens, tokenizer as tokenizer_of
+from ..models.limits import model_calls, step_costs
 from ..models.llm import fallbacks, prompt_template, QA_PROMPT, resolve_llm
 from ..models.threads import in_thread
 from ..storage.filtered import filtered_store, FilteredStore, located, warned
@@ -38,6 +40,8 @@ from ..storage.filters import Where
 from ..storage.store import ChunkReader
 from ..retrieval.missing_words import content_words, index_words, missing_words, Note
 from ..retrieval.hybrid import check_question, find_hits, Hits, question_bundle
+from ..retrieval.planning import MultiQueryRetriever
+from ..retrieval.repeats import asks_edition, other_editions
 from ..expansion.expander import Expander, Expansion, ExpansionStats
 from ..expansion.policy import no_expansion, Policy, policy_name
 from ragnb.context.builders import (
@@ -49,7 +53,7 @@ from ..context.conversation import Conversation, sole_passages
 from ..context.follow_ups import searched_question
 from ..indexing.folder_index import asked_skipped, Index, read_folders
 from .answer import Answer, AnswerStream, awritten, numbered_passages, with_focus, written
-from .chance import absent_notes
+from .chance import absent_notes, chance_of, LOW_CHANCE
 from ragnb.pipeline.engines import (
     CHAT_SETTINGS, check_engine_settings, ContextRetriever, JoinContextPostprocessor
 )
@@ -322,15 +326,37 @@ def _laid_out(pipeline: Pipeline, question: str, found: Hits, history: Conversat
     return replace(answer, text=numbered_passages(answer.passages))
 
 
+def _in_other_words(pipeline: Pipeline, question: str, found: Hits,
+                    write: Callable[[str], Sequence[str]]) -> tuple[Hits, list[Note]]:
+    "Search again with a model's words where an answer is unlikely; the ranking with the better chance stays."
+    chance = None if found.places else chance_of(found.signs)
+    if chance is None or chance >= LOW_CHANCE:
+        return found, []
+    if not (texts := write(question)):
+        return found, []
+    again, listed = pipeline.find(" ".join([question, *texts])), " / ".join(texts)
+    if (chance_of(again.signs) or 0.0) <= chance:
+        return found, [Note("words", say("other words of the model found nothing better: {words}", words=listed))]
+    return again, [Note("words", say("searched with other words of the model too: {words}", words=listed))]
+
+
 def _told(pipeline: Pipeline, question: str, history: Conversation | None) -> Answer:
     "Prepare the answer up to the model from one state of the store, within the model's window."
     store = pipeline.expander.store
 
+    @cache     # a store may call `told` twice, the model is asked once
+    def write(asked: str) -> tuple[str, ...]:
+        return MultiQueryRetriever(pipeline.retriever, pipeline.llm, timeout=pipeline.timeout).plan(asked).texts
+
     def told() -> Answer:
-        with fallbacks() as texts:
+        with fallbacks() as texts, model_calls() as calls:
             searched = pipeline.searched(question, history) if history else ""
-            answer = warned(pipeline.read(question, pipeline.find(searched or question), history, searched), store)
-        answer = noted(answer, pipeline.retriever, store, pipeline.catalogue)
+            found, notes = pipeline.find(searched or question), list[Note]()
+            if pipeline.llm is not None and pipeline.other_words:
+                found, notes = _in_other_words(pipeline, searched or question, found, write)
+            answer = warned(pipeline.read(question, found, history, searched), store)
+        answer = replace(answer, costs=tuple(step_costs(calls)))
+        answer = _with_notes(noted(answer, pipeline.retriever, store, pipeline.catalogue), notes)
         answer = _with_notes(answer, [Note("model", text) for text in texts])
         return for_window(answer, pipeline.llm, pipeline.builder, pipeline.prompt) if pipeline.llm else answer
 
@@ -372,6 +398,9 @@ def _part_facts(pipeline: Pipeline) -> dict[str, str]:
     return parts | {"model": "none" if llm is None else str(getattr(llm, "model", None) or type(llm).__name__)}
 
 
+_EDITIONS = 50   # Documents, best first, of which a question may choose editions
+
+
 class _Shown:
     "Display a pipeline as text and as HTML."
     def __repr__(self) -> str:
@@ -409,6 +438,8 @@ class Pipeline(_Shown):
         Share of the context for one document while others wait, in (0, 1]; None for no ceiling.
     timeout : float, optional
         Seconds that the model may take for an answer, 600 by default; None for no limit.
+    other_words : bool
+        With a model: ask it for other words for a question whose `chance` is low, and search with them too.
     """
     retriever: BaseRetriever
     expander: Expander
@@ -421,6 +452,7 @@ class Pipeline(_Shown):
     catalogue: Catalogue | None = None
     document_share: float | None = None
     timeout: float | None = 600
+    other_words: bool = True
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -536,11 +568,15 @@ class Pipeline(_Shown):
         found = find_hits(self.retriever, bundle := question_bundle(question))
         if self.reranker is not None:
             found = found.reranked(self.reranker.postprocess_nodes(found.hits, query_bundle=bundle))
+        if asks_edition(bundle.query_str):
+            outlines = self.expander.store.get_outlines(found.doc_ids[:_EDITIONS]).found
+            names = {i: f"{outline.metadata.get('title', '')} {i}" for i, outline in outlines.items()}
+            found = found.documents_last(other_editions(bundle.query_str, names))
         dated = self.catalogue if self.catalogue and self.catalogue.as_of else None
         return found.documents_last({i for i in found.doc_ids if dated.edition(i)}) if dated else found
 
     def searched(self, question: str, history: Conversation) -> str:
-        """Complete a follow-up question that has no topic of its own, without a model.
+        """Complete a follow-up question that has no topic, without a model.
 
         Parameters
         ----------
@@ -588,7 +624,7 @@ class Pipeline(_Shown):
         question : str
             `InputError` if it is empty.
         history : Conversation, optional
-            The passages of its last turn are added, without a search. A question without a topic of its own is searched
+            The passages of its last turn are added, without a search. A question without a topic is searched
             with the topic of the conversation. This turn is not added to it.
 
         Raises
@@ -652,8 +688,9 @@ class Pipeline(_Shown):
         """
         nodes = self.expander.store.get_chunks(h for h in hits if isinstance(h, str)).all()
         chosen = Hits([NodeWithScore(node=nodes[h]) if isinstance(h, str) else h for h in hits])
-        with fallbacks() as texts:
+        with fallbacks() as texts, model_calls() as calls:
             read = self.read(check_question(question), chosen, history)
+        read = replace(read, costs=tuple(step_costs(calls)))
         read = _with_notes(read, [Note("model", text) for text in texts])
         return written(for_window(read, self.llm, self.builder, self.prompt), self.llm, self.prompt, self.timeout)
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TYPE_CHECKING
 
@@ -15,12 +15,14 @@ if TYPE_CHECKING:
     from llama_index.core.llms import LLM
 
 # %% auto #0
-__all__ = ['SETTINGS', 'SettingsKey', 'check_settings', 'load_settings', 'write_settings', 'pipeline_arguments', 'read_settings']
+__all__ = ['STEPS', 'SETTINGS', 'SettingsKey', 'read_steps', 'without_steps', 'check_settings', 'load_settings', 'write_settings',
+           'pipeline_arguments', 'read_settings']
 
 # %% ../../nbs/80_pipeline/05_settings.ipynb #f20d35c9
 from ..machinery.atomic import check_own, write_atomically
 from ..documents.kinds import Catalogue
 from ..machinery.markup import visible
+from ..machinery.messages import say
 from ..documents.span import InputError
 from ..machinery.values import complaint
 from ..retrieval.arguments import check_counts
@@ -67,6 +69,44 @@ def _cut(key: str, value: float) -> None:
     if not 0 <= value < 1:
         raise InputError(f"{key} must be at least 0 and less than 1, got {value}")
 
+# %% ../../nbs/80_pipeline/05_settings.ipynb #b42ebf0c
+STEPS: tuple[str, ...] = ("rewrite", "route", "plan", "rerank", "grade", "window", "compress", "answer", "judge")
+
+
+def read_steps(
+    given: str | Sequence[str] | None,   # STEP=MODEL, or several; "none" as the model turns a step off
+) -> dict[str, str]:                     # Step -> model; `InputError` for an unknown step, and without a model
+    "Read which model each step asks."
+    out = {}
+    for text in [given] if isinstance(given, str) else given or ():
+        name, equals, model = str(text).partition("=")
+        if not equals or not model:
+            raise InputError(say("--step needs STEP=MODEL, got {given!r}", given=text))
+        if name not in STEPS:
+            raise InputError(f"no step {name!r} asks a model: these do: {', '.join(STEPS)}")
+        out[name] = model
+    return out
+
+
+def without_steps(
+    values: Mapping[str, Any],   # As of `load_settings`
+) -> dict[str, Any]:             # Without the key `step`
+    "Apply the steps that are turned off to the other settings."
+    out = {key: value for key, value in values.items() if key != "step"}
+    off = [name for name, model in read_steps(values.get("step")).items() if model == "none"]
+    plan, _, inner = str(out.get("retrieve", "")).partition(":")
+    if "plan" in off and plan in ("multi-query", "hyde"):
+        out["retrieve"] = inner or "auto"
+    if "rerank" in off and str(out.get("rerank", "")).startswith("llm"):
+        out["rerank"] = "none"
+    if "window" in off and "llm" in str(out.get("policy", "")):
+        parts = out["policy"].split("+")
+        parts = [f"neighbors{part[3:] or ':5'}" if part.partition(":")[0] == "llm" else part for part in parts]
+        out["policy"] = "+".join(parts)
+    if "compress" in off and str(out.get("compress", "")).startswith("llm:"):
+        out["compress"] = out["compress"].removeprefix("llm:")
+    return out
+
 # %% ../../nbs/80_pipeline/05_settings.ipynb #e343ccf0
 SETTINGS: dict[str, SettingsKey] = {
     "split": SettingsKey(check=_split),      # Of a new index; a question checks that the index was made with it
@@ -90,6 +130,7 @@ SETTINGS: dict[str, SettingsKey] = {
     "compress": SettingsKey(str | int, "compressor", _without_model(resolve_compressor)),
     "reorder": SettingsKey(bool),
     "llm": SettingsKey(),
+    "step": SettingsKey(str | list, check=lambda key, value: read_steps(value)),    # Applied before the others
 }
 
 # %% ../../nbs/80_pipeline/05_settings.ipynb #d54862b4
@@ -177,6 +218,7 @@ def pipeline_arguments(
     llm: str | LLM | None = None,  # A model that was made already; it wins over the key `llm`
 ) -> dict[str, Any]:             # Name -> value
     "Turn settings into the arguments of `Pipeline.from_index`."
+    values = without_steps(values)
     apart = ("split", "embed", "budget", "budget_share", "model", "tokenizer", "llm")
     given = {SETTINGS[key].argument or key: value for key, value in values.items() if key not in apart}
     llm = values.get("llm") if llm is None else llm

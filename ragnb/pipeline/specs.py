@@ -74,7 +74,7 @@ def parse_retriever(
     if not spec or match is None and not takes_argument or part is None and name != "auto":
         plans = " or ".join(f"{plan}:" for plan in PLANS)
         raise InputError(f"unknown retriever {spec!r}: use {usages('retriever')}, with {plans} before one of them if a "
-                         f"model may plan{told_plugins('retriever', spec)}")
+                         "model may plan" + told_plugins("retriever", spec))
     if match is None:
         return RetrieverSpec(spec)
     weights = match["weights"] and tuple(float(w) for w in match["weights"].split("/"))

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 # %% auto #0
 __all__ = ['Rankers', 'cell_text', 'rank_label', 'signal_names', 'read_label', 'Chunk', 'chunks_of', 'GoldSpan', 'uncovered',
-           'passage_numbers', 'Trace', 'is_strong', 'trace']
+           'passage_numbers', 'Trace', 'is_strong', 'told_cost', 'trace']
 
 # %% ../../nbs/80_pipeline/08_trace_data.ipynb #db9c0cfd
 from ..machinery.atomic import write_page
@@ -27,6 +27,7 @@ from ..machinery.messages import say, translated
 from ragnb.documents.span import (
     InputError, MissingChunkError, n_characters, Outline, Passage, shared, Span, try_address, union, Why
 )
+from ..models.limits import StepCost
 from ..storage.store import ChunkReader
 from ..expansion.fetch import read_spans
 from ..context.labels import passage_pages
@@ -354,6 +355,15 @@ def _of_signals(ranking: Any, hits: Iterable[str]) -> dict[str, Any]:
     rankers = {k: own if k == "multi-scale" else v for k, v in rankers.items() if own or k != "multi-scale"}
     return {"rankers": rankers, "signals": signals, "cited": cited}
 
+# %% ../../nbs/80_pipeline/08_trace_data.ipynb #3b9e78e9
+def told_cost(
+    cost: StepCost,
+) -> str:
+    "Write what the calls of a step cost, in a line."
+    return say("{step}: {calls}, {seconds:.1f} s, {tokens_in:,} tokens in, {tokens_out:,} out", step=cost.step,
+               calls=said_count(cost.calls, "call"), seconds=cost.seconds, tokens_in=cost.tokens_in,
+               tokens_out=cost.tokens_out)
+
 # %% ../../nbs/80_pipeline/08_trace_data.ipynb #daa8be7f
 def _of_answer(answer: Answer) -> dict[str, Any]:
     "Collect the data of a trace from an answer."
@@ -369,7 +379,7 @@ def _of_answer(answer: Answer) -> dict[str, Any]:
     earlier = [p for p in answer.passages if is_earlier(p)]
     kept = {"question": answer.question, "passages": (*e.passages, *earlier), "read": tuple(answer.passages),
             "outlines": e.outlines, "dropped": dict(e.dropped), "rankers": {} if e.fitted else answer.fusion.members,
-            "facts": (*facts, *stats.events, *_notes(answer)), "answer": answer}
+            "facts": (*facts, *map(told_cost, answer.costs), *stats.events, *_notes(answer)), "answer": answer}
     return kept | (_of_signals(answer.fusion, [i for p in e.passages for i in p.hits]) if e.fitted else {})
 
 # %% ../../nbs/80_pipeline/08_trace_data.ipynb #d492b137

@@ -36,7 +36,7 @@ from .unit_source import SHIFT, Units, UnitSource
 _FUNCTION = frozenset((
     "a about after all also am an and any are as at be been before between but by can compare could did do does during "
     "each for from get give had has have he her his how i if in into is it its long make many may me more most much "
-    "must my no not of on one or other our out over say says section shall she should so some such tell than that the "
+    "must my no not of on one or other our out over percent say says section shall she should so some such tell than that the "
     "their them then there these they this those through to under up us use was we were what when where which while "
     "who whom whose why will with would you your "
 ).split())
@@ -63,6 +63,9 @@ _MEANING = re.compile(r"(?<=\w)\s+(?:mean|means|stand for|stands for)(?=\W*\Z)" 
 CODED = re.compile(r"[A-Za-z]-?\d|\d-?[A-Za-z]|\d\.\d")   # A text that may have a code
 
 
+_MOST = 20   # Codes of a question, and missing words: each is compared with many others
+
+
 def _sections(text: str) -> list[str]:
     "Find the numbers of sections: 4.2 for section 4.2 and 4.2절."
     return [a or b for a, b in _SECTION.findall(text)]
@@ -70,10 +73,11 @@ def _sections(text: str) -> list[str]:
 
 def codes_in(
     text: str,
-) -> list[str]:   # Numbers of sections, then the others, in order
+) -> list[str]:   # Numbers of sections, then the others, in order; each once, at most 20
     "Find the codes of a text: letters and digits together (HB-300), and the number of a section (4.2)."
     codes = [m[0] for m in _CODE.finditer(text)]
-    return _sections(text) + [c for c in codes if any(map(str.isdigit, c)) and any(map(str.isalpha, c))]
+    codes = _sections(text) + [c for c in codes if any(map(str.isdigit, c)) and any(map(str.isalpha, c))]
+    return list(dict.fromkeys(codes))[:_MOST]
 
 
 def content_words(
@@ -86,6 +90,7 @@ def content_words(
         words = [word for word in found if len(word) > 1 and not _ORDINAL.fullmatch(word)]
         return list(dict.fromkeys(_sections(question) + words))
     out = codes_in(question) if CODED.search(question) else []
+    in_codes = "\n".join(out)
     morphemes = load_kiwi().tokenize(question)
     for a, b in pairwise(morphemes):    # 일비, read as 일 and 비 in some sentences
         begins = not question[:a.start][-1:].strip()
@@ -93,9 +98,7 @@ def content_words(
             out.append(a.form + b.form)
     for m in morphemes:
         noun = m.tag in ("NNG", "NNP", "SL", "SH") or m.tag == "SN" and len(m.form) > 3
-        if any(m.form in code for code in out if not _HANGUL.search(code)):
-            continue
-        if noun and len(m.form) > 1 and m.form not in _QUESTION_NOUNS and m.form.lower() not in _FUNCTION:
+        if noun and m.form not in in_codes and len(m.form) > 1 and m.form not in _QUESTION_NOUNS and m.form.lower() not in _FUNCTION:
             out.append(m.form)
     return list(dict.fromkeys(out))
 
@@ -258,8 +261,9 @@ class IndexWords:
     def keys(self, word: str) -> np.ndarray:   # Rising
         "Find the texts that contain a word or a compound."
         tokens = self.tokens(word)
-        known = bool(tokens) and all(token in self.counts for token in tokens)
-        return np.sort(self.holding(tokens)) if known else np.zeros(0, np.int64)
+        if not tokens or any(token not in self.counts for token in tokens):
+            tokens = [word] if word in self.counts else []     # 손님, read as 손 and 님 in some questions
+        return np.sort(self.holding(tokens)) if tokens else np.zeros(0, np.int64)
 
     def is_rare(
         self,
@@ -370,7 +374,7 @@ def _notes(asked: list[str], missing: list[str], unread: list[str], words: Index
     if unread:
         told = say("in the documents, but in no passage of the context: {words}", words=", ".join(unread))
         notes.append(Note("unread", told))
-    alike = {w: found for w in missing if (found := spelled_alike(w, words.others(w)))}
+    alike = {w: found for w in missing[:_MOST] if (found := spelled_alike(w, words.others(w)))}
     told = "spelled like {word}: {words}"
     return [*notes, *(Note("alike", say(told, word=w, words=", ".join(found))) for w, found in alike.items())]
 

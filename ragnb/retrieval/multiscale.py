@@ -17,9 +17,10 @@ from llama_index.core.callbacks import CallbackManager
 from llama_index.core.schema import NodeRelationship, NodeWithScore, QueryBundle, RelatedNodeInfo, TextNode
 
 # %% auto #0
-__all__ = ['HEADER', 'SAME_LINE', 'BY_NAME', 'BY_ID', 'WITH_FIRST', 'Piece', 'pieces_by_score', 'cut_pieces', 'take_units',
-           'with_headers', 'UnitReader', 'take_readable', 'KnownPlace', 'places_apart', 'MultiScaleRanking',
-           'put_first', 'known_places', 'own_code_first', 'names_first', 'extended', 'MultiScaleRetriever']
+__all__ = ['HEADER', 'SAME_LINE', 'BY_NAME', 'BY_ID', 'WITH_FIRST', 'Piece', 'pieces_by_score', 'once_each', 'cut_pieces',
+           'take_units', 'with_headers', 'UnitReader', 'take_readable', 'KnownPlace', 'places_apart',
+           'MultiScaleRanking', 'put_first', 'known_places', 'own_code_first', 'names_first', 'extended',
+           'MultiScaleRetriever']
 
 # %% ../../nbs/40_retrieval/07_multiscale.ipynb #d1e85e12
 from ..machinery.arguments import checked
@@ -41,6 +42,7 @@ from ragnb.retrieval.missing_words import (
 )
 from .hybrid import check_question, Hits, HitsRetriever, question_bundle
 from .cosine_scale import CosineScale
+from .repeats import repeated_units, Repeats
 from .scoring import question_vector, score_units, Signs, UnitScores
 from .unit_source import GROW, in_short_records, SHIFT, Units, UnitSource, WHOLE
 
@@ -64,6 +66,21 @@ def pieces_by_score(
     ranks = np.argsort(np.argsort(np.array([scores.units.ids[n] for n in numbers.tolist()], object)))
     order = keep[np.lexsort((keys, ranks[which], -own, -behind, -total[keep]))]
     return list(map(Piece, scores.keys[order].tolist(), total[order].tolist()))
+
+
+def once_each(
+    pieces: Sequence[Piece],                     # Best first
+    repeats: Repeats,
+) -> list[Piece]:              # Scores still falling
+    "Leave out units whose text another one has; that one gets the best place of them. Older editions come last."
+    first = {key: own for own, others in repeats.same.items() for key in (own, *others)}
+    own_place: dict[int, Piece] = {}
+    for piece in pieces:
+        key = first.get(piece.key, piece.key)
+        own_place.setdefault(key, piece._replace(key=key))
+    out = sorted(own_place.values(), key=lambda piece: piece.key in repeats.behind)
+    lowest = accumulate((piece.score for piece in out), min)
+    return [piece._replace(score=score) for piece, score in zip(out, lowest)]
 
 
 def cut_pieces(
@@ -423,6 +440,7 @@ class MultiScaleRanking(Hits):
     common: Mapping[int, Common] = field(default_factory=dict)   # Of each unit of a small corpus: from `common_words`
     top_k: int = 20         # Units that `hits` reads, and all that are asked for by name
     signs: Signs | None = None   # Of all documents, the cosine on the scale of n-grams
+    repeated: Mapping[int, Sequence[int]] = field(default_factory=dict)   # Unit -> units with its text, left out
 
     @cached_property
     def hits(self) -> list[NodeWithScore]:  # type: ignore[override]
@@ -511,9 +529,17 @@ class MultiScaleRanking(Hits):
                 scores = tuple(self.pieces[self.ranks[key] - 1].score if key in self.ranks else 0.0 for key in run)
                 why = {units.address(key): self._why(key, taken[key]) for key in run}
                 evidence = {"rank": rank, "score": scores[0], "scores": scores, "why": why}
-                self._made[made] = _passage(reader, run, taken, opened, **evidence)
+                made_of = _passage(reader, run, taken, opened, **evidence)
+                self._made[made] = self._with_places(made_of, run) if self.repeated else made_of
             passages.append(self._made[made])
         return passages
+
+    def _with_places(self, passage: Passage, run: Sequence[int]) -> Passage:
+        "Name the other documents with a text of the passage in its metadata."
+        ids = self.reader.units.ids
+        others = dict.fromkeys(ids[key >> SHIFT] for own in run for key in self.repeated.get(own, ()))
+        others.pop(passage.doc_id, None)
+        return replace(passage, metadata=passage.metadata | {"also_in": [*others]}) if others else passage
 
     def explain(
         self,
@@ -817,6 +843,9 @@ class MultiScaleRetriever(StoreRetriever, HitsRetriever):
                 if by_spelling and not common:
                     read = [unit.text for unit in reader.read_units(p.key for p in pieces[:20])]
                     pieces = [] if missing_words(text, words, read).is_all_missing else pieces
+            repeated = repeated_units(scores.units, [p.key for p in pieces], lambda keys: [
+                unit.text for unit in reader.read_units(keys)], text)
+            pieces = once_each(pieces, repeated) if repeated.same or repeated.behind else pieces
             may = None if allowed is None else set(np.intersect1d(units.keys, allowed).tolist())
             pieces = with_headers(units, own_code_first(reader, pieces, text) if CODED.search(text) else pieces, may)
             places = known_places(units, named, pieces, self.follow, may, self.whole)
@@ -827,7 +856,7 @@ class MultiScaleRetriever(StoreRetriever, HitsRetriever):
         signs = scores.signs if allowed is None and not apart else None   # Hidden ones must not show
         if signs is not None and not by_spelling:
             signs = self.scale and signs._replace(cosine=self.scale.as_ngrams(signs.cosine))
-        return MultiScaleRanking(source, reader, led, scores, apart, common, self.top_k, signs)
+        return MultiScaleRanking(source, reader, led, scores, apart, common, self.top_k, signs, repeated.same)
 
     fuse = rank    # As every retriever that keeps what its rankers said
 

@@ -29,7 +29,7 @@ from ..machinery.arguments import checked
 from ..machinery.markup import one_line
 from ..machinery.messages import for_question, in_both, say
 from ..documents.span import InputError
-from ..models.asking import Asking, read_as, StepReply
+from ..models.asking import ModelStep, read_as, StepReply
 from ..models.guards import guard_marks
 from ..models.limits import QUERY_TOKENS, TEXT_TOKENS
 from ..models.llm import json_values, ModelEvent, resolve_llm, shorten, strip_thinking, tell_fallback
@@ -229,7 +229,7 @@ class PlanningRetriever(BaseRetriever):
         template = PromptTemplate(for_question(self.prompt, asked))
         marks = ["질문"] if template.template == self.prompt else ["질문", "question"]
         words = {"query_str": guard_marks(asked, *marks), "count": str(self.n)}
-        asking = Asking(self.llm, "plan", self.schema)
+        asking = ModelStep(self.llm, "plan", self.schema)
         tokens = max(TEXT_TOKENS, self.n * QUERY_TOKENS)
         texts = asking.ask(template, lambda reply: self.read(reply, question) or None, tokens, self.timeout, **words)
         with _COUNTING:

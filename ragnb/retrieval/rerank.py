@@ -37,7 +37,7 @@ from ..machinery.messages import for_question, in_both, say
 from ..machinery.registry import ArgumentError, make_part, register, told_plugins, usages
 from ..documents.span import InputError
 from ..models.embedding import open_onnx, token_limit
-from ..models.asking import Asking
+from ..models.asking import ModelStep
 from ..models.guards import guard_marks
 from ..models.limits import VERDICT_TOKENS
 from ..models.llm import error_event, ModelEvent, prompt_template, resolve_llm, shorten, tell_fallback
@@ -215,7 +215,7 @@ class _Run:
     nodes: list[NodeWithScore]
     question: str
     pools: list[list[int]]                  # Indices into `nodes`
-    asking: Asking
+    asking: ModelStep
     ends: float | None                      # On the monotonic clock
     grades: list[str | None] = field(default_factory=list)
 
@@ -321,13 +321,13 @@ class LLMReranker(Reranker):
         cuts = [round(len(asked) * i / n) for i in range(n + 1)] if n else []
         pools = [asked[a:b] for a, b in zip(cuts, cuts[1:])]
         ends = None if self.timeout is None else time.monotonic() + self.timeout
-        asking = Asking(self.llm, "rerank", Grades, self.structured)
+        asking = ModelStep(self.llm, "rerank", Grades, self.structured)
         if pools:
             asking.decide()
         return _Run(nodes, check_question(question), pools, asking, ends, [None] * len(nodes))
 
     def _job(self, run: _Run, pool: list[int]) -> dict[str, Any]:
-        "Return what is asked about a pool, as arguments of `Asking.ask`."
+        "Return what is asked about a pool, as arguments of `ModelStep.ask`."
         mark = "자료" if for_question(self.prompt, run.question) == self.prompt else "passage"
         passages = passage_list([run.nodes[i] for i in pool], self.text_size, mark)
         words = {"context_str": passages, "query_str": run.question, "count": str(len(pool))}

@@ -35,7 +35,7 @@ CHUNKS: int = 16   # Chunks in a row of the table `chunk`
 STORED: str = """
 CREATE TABLE IF NOT EXISTS stored (doc INTEGER PRIMARY KEY, crc INTEGER, id TEXT NOT NULL UNIQUE, levels TEXT);
 CREATE TABLE IF NOT EXISTS outline (doc INTEGER PRIMARY KEY, crc INTEGER, data BLOB);
-CREATE TABLE IF NOT EXISTS chunk (key INTEGER PRIMARY KEY, crc INTEGER, nodes BLOB);   -- of its first: (doc << 20) + place
+CREATE TABLE IF NOT EXISTS chunk (key INTEGER PRIMARY KEY, crc INTEGER, nodes BLOB);   -- of its first: see `block`
 """ + counted("stored")
 
 

@@ -15,6 +15,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,8 +23,9 @@ import numpy as np
 from llama_index.core.schema import TextNode
 
 # %% auto #0
-__all__ = ['BLOCK', 'NEAR', 'LAYOUT', 'WORD_SUM', 'SCHEMA', 'FEW', 'KEPT', 'row_sum', 'word_sum', 'counted', 'is_damage',
-           'damaged', 'Database', 'HeldDocument', 'HeldUnits', 'SqliteState', 'WordSearch', 'SqliteUnits', 'UnitWriter']
+__all__ = ['WORD_SUM', 'BLOCK', 'NEAR', 'LAYOUT', 'SCHEMA', 'FEW', 'KEPT', 'row_sum', 'are_integers', 'word_sum', 'counted',
+           'is_damage', 'damaged', 'Database', 'HeldDocument', 'HeldUnits', 'SqliteState', 'WordSearch', 'SqliteUnits',
+           'UnitWriter']
 
 # %% ../../nbs/40_retrieval/12_sqlite_units.ipynb #b8228da7
 from ..machinery.markup import one_line
@@ -40,6 +42,9 @@ from ragnb.retrieval.unit_vectors import (
 )
 
 # %% ../../nbs/40_retrieval/12_sqlite_units.ipynb #a1c0ffee
+WORD_SUM: tuple[int, ...] = 1_000_003, 998_244_353, 1_000_000_007, 1_000_000_009   # Of number, units, titles and names
+
+
 def row_sum(
     *values: object,   # Of a row: numbers, texts and bytes
 ) -> int:              # In [0, 2**32)
@@ -49,6 +54,13 @@ def row_sum(
         data = value if isinstance(value, bytes) else str(value).encode()
         out = zlib.crc32(data, zlib.crc32(b"%d" % len(data), out))    # with its length: where a value ends counts
     return out
+
+
+def are_integers(
+    values: Iterable[object],
+) -> bool:
+    "Check that no number of a row has become something else."
+    return all(type(value) is int for value in values)
 
 
 def word_sum(
@@ -79,7 +91,6 @@ def counted(
 BLOCK: int = 16   # Units in a row of the table `block`
 NEAR: int = 8     # Units in a row of the table `vector`: with 384 numbers it fits on a page of SQLite
 LAYOUT: int = 7   # Version of the tables, in the head of the file; an earlier one has no checksums
-WORD_SUM: tuple[int, ...] = 1_000_003, 998_244_353, 1_000_000_007, 1_000_000_009   # See `word_sum`
 
 SCHEMA: str = f"""
 PRAGMA user_version = {LAYOUT};
@@ -228,9 +239,10 @@ class Database:
         self.connection.execute("COMMIT")
 
     def rollback(self) -> None:
-        "Take a transaction back, if there is one: a full disk has ended it."
+        "Take the transaction of this thread back, if there is one: a full disk has ended it."
         self.unsealed = False
-        if self.connection.in_transaction:
+        db = self._shared or getattr(self._own, "db", None)
+        if db is not None and db.in_transaction:
             self.connection.execute("ROLLBACK")
 
     def unseal(self) -> None:
@@ -347,7 +359,7 @@ class Database:
     ) -> None:                  # `IndexMismatchError`
         "Check that no row of a table is lost."
         total = self.connection.execute("SELECT n, sum FROM total WHERE name = ?", [table]).fetchone()
-        if total != (len(sums), sum(sums)):
+        if not are_integers(sums) or total != (len(sums), sum(sums)):
             raise self.damage(f"a row of {table} is lost")
 
     def setting(
@@ -517,7 +529,8 @@ class SqliteState(UnitSource):
             now = self.database.keys("document")
             out = {n: kept.document(n) for n in now if known and n in kept.ids}
             new = [n for n in now if n not in out]
-            for doc, doc_id, lengths, signs in self.database.rows("doc, id, lengths, signs", "document", "doc", new, True):
+            rows = self.database.rows("doc, id, lengths, signs", "document", "doc", new, True)
+            for doc, doc_id, lengths, signs in rows:
                 own = np.frombuffer(lengths, np.uint32)
                 codes = self.database.joined("codes", "vector", doc, -(-len(own) // NEAR)) if keeps[0] else b""
                 near = np.frombuffer(codes, np.int8).reshape(len(own), dims if keeps[0] else 0)
@@ -534,6 +547,8 @@ class SqliteState(UnitSource):
         held = self.held
         if held.keeps[0]:
             return held.codes[held.rows_of(keys)]
+        if not held.dims:
+            return np.zeros((len(keys), 0), np.int8)
         firsts, owners = np.unique(keys - keys % NEAR, return_inverse=True)
         rows = [codes for codes, in self.database.rows("codes", "vector", "key", firsts.tolist(), True)]
         starts = (keys % NEAR * held.dims).tolist()
@@ -547,7 +562,7 @@ class SqliteState(UnitSource):
     ) -> list[tuple[str, int, int, int, int]]:    # Word, number, how many units, titles and names contain it
         "Read words; one that is not found is looked up in a second way."
         values = list(values)
-        columns = "word, id, mark, crc, units, titles, names"
+        columns = "word, id, mark, units, titles, names, crc"
         with self.snapshot():
             rows = list(self.database.asked(columns, "word", key, values))
             found = {row[key == "id"] for row in rows}
@@ -556,10 +571,11 @@ class SqliteState(UnitSource):
             lost = missing if key == "id" else {word for word, in others}.intersection(missing)
         if lost:
             raise self.database.damage("a row of word is lost")
-        for word, number, mark, crc, *counts in rows:
-            if mark != row_sum(word) or crc != word_sum(mark, number, *counts):
+        for word, *numbers, crc in rows:
+            number, mark, *counts = numbers
+            if not are_integers(numbers) or mark != row_sum(word) or crc != word_sum(mark, number, *counts):
                 raise self.database.damage("a row of word has changed")
-        return [(word, number, *counts) for word, number, _, _, *counts in rows]
+        return [(word, number, *counts) for word, number, _, *counts, _ in rows]
 
 # %% ../../nbs/40_retrieval/12_sqlite_units.ipynb #d9344eb7
 _WORTH = 20_000   # Postings that are left: fewer are simply read
@@ -639,14 +655,15 @@ class WordSearch(SqliteState):
         ranges = list[tuple[int, int]]()
         for segment, (terms, pages) in held.segments.items():
             for number in new:
-                place = bisect_right(terms, b"0%d" % number)     # the term is on no page after the next one that is named
+                place = bisect_right(terms, b"0%d" % number)     # no later page than the next one has it
                 last = pages[place] if place < len(pages) else (1 << _PAGE_BITS) - 1
                 first = pages[place - 1]
                 for height in _HEIGHTS:
                     base = (segment << _SEGMENT_BITS) + (height << _PAGE_BITS)
                     ranges.append((base + first, base + last))
-        sql = ("SELECT d.id, page.crc, d.block FROM json_each(?) AS asked CROSS JOIN unit_words_data AS d "
-               "ON d.id BETWEEN json_extract(asked.value, '$[0]') AND json_extract(asked.value, '$[1]') LEFT JOIN page ON page.id = d.id")
+        bounds = "json_extract(asked.value, '$[0]') AND json_extract(asked.value, '$[1]')"
+        sql = (f"SELECT d.id, page.crc, d.block FROM json_each(?) AS asked CROSS JOIN unit_words_data AS d "
+               f"ON d.id BETWEEN {bounds} LEFT JOIN page ON page.id = d.id")
         database.checked("unit_words", database.connection.execute(sql, [json.dumps(ranges)]))
         held.sound.update(new)
 
@@ -655,8 +672,8 @@ class WordSearch(SqliteState):
         database = self.database
         rows = database.connection.execute("SELECT segid, term, pgno FROM unit_words_idx").fetchall()
         database.check_total("unit_words_idx", [row_sum(*row) for row in rows])
-        database.checked("unit_words", database.connection.execute(
-            "SELECT d.id, page.crc, d.block FROM unit_words_data AS d LEFT JOIN page ON page.id = d.id WHERE d.id < 11"))
+        heads = "unit_words_data AS d LEFT JOIN page ON page.id = d.id WHERE d.id < 11"    # which segments there are
+        database.checked("unit_words", database.connection.execute(f"SELECT d.id, page.crc, d.block FROM {heads}"))
         segments: dict[int, tuple[list[bytes], list[int]]] = {}
         for segment, term, page in rows:
             terms, pages = segments.setdefault(segment, ([], []))
@@ -734,17 +751,17 @@ class SqliteUnits(WordSearch):
 
     def _vocabulary(self) -> dict[str, int]:
         "Read all words, and how many units contain each."
-        rows = self.database.connection.execute("SELECT word, id, mark, crc, units, titles, names FROM word").fetchall()
-        if not rows:
-            self.database.check_total("word", [])
-            return {}
-        words, ids, marks, crcs, *counts = zip(*rows)
-        table = np.array([marks, ids, *counts, crcs], np.int64)
-        if list(map(row_sum, words)) != list(marks) or not np.array_equal(word_sum(*table[:5]), table[5]):
+        with self.snapshot() as db:
+            rows = db.execute("SELECT word, mark, id, units, titles, names, crc FROM word").fetchall()
+            self.database.check_total("word", [row[-1] for row in rows])
+        marks = [row_sum(word) for word, *_ in rows]
+        numbers = [row[1:] for row in rows]
+        if not are_integers(chain.from_iterable(numbers)) or marks != [row[0] for row in numbers]:
             raise self.database.damage("a row of word has changed")
-        self.database.check_total("word", crcs)
-        units, titles, names = counts
-        return {w: n for w, n, *others in zip(words, units, titles, names) if n or any(others)}
+        columns = np.array(numbers, np.int64).reshape(-1, 6).T
+        if not np.array_equal(word_sum(*columns[:5]), columns[5]):
+            raise self.database.damage("a row of word has changed")
+        return {word: units for word, _, _, units, titles, names, _ in rows if units or titles or names}
 
     def holding(self, words: Sequence[str]) -> np.ndarray:
         numbers = {word: number for word, number, *_ in self.words("word", dict.fromkeys(words))}
@@ -782,7 +799,8 @@ class SqliteUnits(WordSearch):
 
     def texts(self, field: str, keys: Collection[int]) -> dict[int, np.ndarray]:
         table, key = ("document", "doc") if field == "title" else ("part", "part")
-        rows = self.database.rows(f"{key}, {field}", table, key, keys, True)
+        there = [k for k in keys if k >= 0]      # -1: a unit before the first heading
+        rows = self.database.rows(f"{key}, {field}", table, key, there, True)
         return {k: np.frombuffer(words, np.uint32) for k, words in rows}
 
 # %% ../../nbs/40_retrieval/12_sqlite_units.ipynb #fd0faaf2

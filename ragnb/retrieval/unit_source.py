@@ -353,8 +353,8 @@ class UnitSource(ABC):
         "Find the units that hold any of some words, and the titles and headings that do."
         numbers = set(self.counts(sorted(words)).numbers.values())
         holding = np.unique(np.concatenate([np.zeros(0, np.int64), *(self.holding([w]) for w in words)]))
-        fields = ("title", units.doc), ("name", units.part)
-        titles, headings = ([key for key, own in self.texts(field, np.unique(of).tolist()).items()
+        fields = ("title", units.doc), ("name", units.part)    # -1: a unit without a heading
+        titles, headings = ([key for key, own in self.texts(field, np.unique(of[of >= 0]).tolist()).items()
                              if numbers & set(own.tolist())] for field, of in fields)
         return holding, titles, headings
 
@@ -372,6 +372,7 @@ class UnitSource(ABC):
         keys = np.sort(np.concatenate([np.zeros(0, np.int64), *every])) if allowed is None else allowed
         units = self.read(np.stack([keys, keys + 1], axis=1), whole=False)
         rows = units.rows_of(keys)
+        parts = units.part[rows]                     # -1 for a unit of no part
         shared = [self.texts("title", np.unique(units.doc[rows]).tolist()),
-                  self.texts("name", np.unique(units.part[rows]).tolist())]
+                  self.texts("name", np.unique(parts[parts >= 0]).tolist())]
         return any(numbers <= set(own.tolist()) for texts in shared for own in texts.values())

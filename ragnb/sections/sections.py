@@ -6,14 +6,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from llama_index.core.schema import BaseNode
 
 from ..documents.fields import document_title
-from ..documents.kinds import document_kind, Kind, MissingCitation, Places
+from ..documents.kinds import document_kind, Kind, Places
 from ..documents.span import Span
 from ..documents.text import trim_span
 from ..machinery.registry import register
@@ -135,22 +135,14 @@ class SectionPlaces(Places):
                  if any(len(name) > 3 and name in asked for name in (_words(told["name"]), _words(doc_id.split("/")[-1])))]
         return named or list(self.documents)
 
-    def _asked(self, question: str) -> Iterator[tuple[str, list[tuple[str, Span]]]]:
-        "Each section that a question names, with the places that it may mean."
+    def named(self, question: str) -> list[tuple[str, Span]]:
+        named = []
         for _, number, other in section_citations(question[:4_000]):
             meant = self._meant(other or question)
             places = [(doc_id, Span(*self.documents[doc_id]["spans"][number])) for doc_id in meant
                       if number in self.documents[doc_id]["spans"]]
-            yield number, places
-
-    def named(self, question: str) -> list[tuple[str, Span]]:
-        return [place for _, places in self._asked(question) if len(places) <= _MOST_DOCUMENTS for place in places]
-
-    def missing(self, question: str, among: Collection[str] | None = None) -> list[MissingCitation]:
-        if among is not None and not set(among).issuperset(self.documents):
-            return []   # what is said would reveal a document that may not be read
-        lost = [MissingCitation(f"Section {number}", "section") for number, places in self._asked(question) if not places]
-        return list(dict.fromkeys(lost))
+            named += places if len(places) <= _MOST_DOCUMENTS else []
+        return list(dict.fromkeys(named))
 
     def cited(self, doc_id: str, span: Span, depth: int = 1) -> list[tuple[str, Span, str]]:
         told = self.documents.get(doc_id, {"citations": [], "spans": {}})

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -249,6 +250,26 @@ async def test_over_stdio_the_settings_file_is_read(tmp_path: Path) -> None:
         await told("start_reading")
         shown = [i for at in (1, 2) for i in numbers(await told("get_neighbor_chunks", doc_id="rules.md", chunk_idx=at, count=1))]
         assert shown == [2, 1, 3], "counted from 1"
+
+
+@pytest.mark.heavy
+def test_a_message_with_half_a_character_gets_a_reply(folder: Path) -> None:
+    """As clients write it that cut a text in the middle of a character: in the query, a name, a key, and the id."""
+    server = served("--index", str(folder))
+    call = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {"name": "search", "arguments": {"query": "연차 \ud83d 규정"}}}
+    start = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "test", "version": "1"}}
+    messages = [{"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": start}, {"jsonrpc": "2.0", "method": "notifications/initialized"}, call,
+                call | {"id": 3, "params": {"name": "sea\udc80rch", "arguments": {}}}, call | {"id": 4, "params": {"name": "search", "arguments": {"que\ud800ry": "연차"}}},
+                call | {"id": "five \ud800"}, call | {"id": 6, "params": {"name": "search", "arguments": {"query": "연차"}}}]
+    lines = "".join(json.dumps(message) + "\n" for message in messages)
+    with subprocess.Popen([server.command, *server.args], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, env=server.env) as process:
+        process.stdin.write(lines.encode())
+        process.stdin.flush()
+        replies = [json.loads(process.stdout.readline()) for _ in range(6)]
+        process.stdin.close()
+    by_id = {reply["id"]: reply for reply in replies}
+    assert set(by_id) == {1, 2, 3, 4, "five \ufffd", 6}
+    assert "rules.md" in by_id[2]["result"]["content"][0]["text"] and [by_id[i]["result"]["isError"] for i in (2, 3, 4, 6)] == [False, True, True, False]
 
 
 # --- chat

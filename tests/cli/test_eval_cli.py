@@ -259,3 +259,22 @@ def test_decide_with_bad_options(tmp_path, options, told, capsys):
     (tmp_path / "a.md").write_text(TEXT, encoding="utf-8")
     assert main(["decide", str(tmp_path), *options, "--quiet"]) == 2
     assert told in capsys.readouterr().err
+
+
+def test_prompts_keep_every_answer_and_an_unreadable_judge_is_no_zero(run, files):
+    """A judge that says neither yes nor no: `–` and why in the table, null in JSON, and the reason with each answer."""
+    for name in ("a", "b"):
+        (files / f"{name}.txt").write_text(name + " {context_str} {query_str}", encoding="utf-8")
+    with OllamaServer(models=("chat",)) as server:
+        server.said = lambda messages: "15일입니다 [1]." if messages[-1]["content"][0] in "ab" else "흠, 어렵네요"
+        model = ("--llm", "ollama:chat", "--base-url", server.url, "--budgets", "200", "--limit", "2", "--out", "out/prompts")
+        code, out, err = run("corpus.jsonl", "questions.jsonl", "--prompts", "a.txt", "b.txt", *model)
+        rows = json.loads(run("corpus.jsonl", "questions.jsonl", "--prompts", "a.txt", "b.txt", *model, "--json")[1])["answers"]
+        asked = len(server.asked("/api/chat"))
+        code_of_one, _, told = run("corpus.jsonl", "questions.jsonl", "--prompts", "a.txt", *model)
+    assert code == 0 and "0.000" not in out and "| – |" in out and "neither YES nor NO" in out
+    assert all((row["n"], row["mean_a"], row["p"]) == (0, None, None) and row["dropped"] == 2 and row["why"] for row in rows)
+    records = [json.loads(line) for line in (files / "out/prompts/answers.jsonl").read_text(encoding="utf-8").splitlines()]
+    assert [record["variant"] for record in records] == ["a.txt", "a.txt", "b.txt", "b.txt"] and {record["answer"] for record in records} == {"15일입니다 [1]."}
+    assert all(record["judged"]["faithfulness"]["score"] is None and "neither YES nor NO" in record["judged"]["faithfulness"]["error"] for record in records)
+    assert code_of_one == 2 and "name two files or more" in told and len(server.asked("/api/chat")) == asked

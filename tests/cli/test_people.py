@@ -451,7 +451,7 @@ def test_a_size_without_an_overlap_has_none(run, index):
     for name in ("fixed", "chunks", "recursive"):
         assert describe_parser(resolve_parser(f"{name}:300")) == describe_parser(resolve_parser(f"{name}:300/0"))
     assert "--import FILE registers your own" in run("index", "x", "--split", "paras:100")[2] or "no such file" in run("index", "x", "--split", "paras:100")[2]
-    assert "fixed:500/0, whole" in " ".join(run("index", "--help")[1].split())
+    assert "fixed:500/0, exactly so many characters" in " ".join(run("index", "--help")[1].split())
 
 
 def test_wrong_arguments_of_a_tool_are_told_in_one_line(index):

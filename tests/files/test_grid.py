@@ -161,3 +161,13 @@ def test_markdown_finds_the_tables_that_were_written(rows):
     blocks = [block for block in read_cells(placed(rows)) if isinstance(block, Grid)]
     found = find_tables(to_markdown(blocks))
     assert [len(table.rows) for table in found] == [len(block.rows) for block in blocks]
+
+
+def test_a_text_over_columns_is_in_each_unless_its_copies_are_long():
+    def row(size: int) -> list[str]:
+        cells = [Cell(0, n, name) for n, name in enumerate(("방", "평일", "주말", "공휴일"))]
+        cells += [Cell(1, n, text) for n, text in enumerate(("가", "1", "2", "3"))]
+        cells += [Cell(2, 0, "나"), Cell(2, 1, "값" * size, colspan=3)]
+        return to_markdown(read_cells(cells)).splitlines()[-1].strip("| ").split(" | ")
+    assert row(160) == ["나", *["값" * 160] * 3]
+    assert [text.strip() for text in row(170)[:2]] == ["나", "값" * 170] and "".join(row(170)).count("값") == 170

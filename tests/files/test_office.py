@@ -171,7 +171,7 @@ def test_a_level_that_is_too_deep_is_no_list():
 
 
 @pytest.mark.parametrize("value, code, shown", [(7, "00000", "00007"), (42, '"B-"0000', "B-0042"), (9, '00"호"', "09호"), (3, "\\N0##", "N003"), (8, "0000;-0000", "0008"),
-                                                (7.5, "000", "7.5"), (-7, "000", "-7"), (7, "0", "7"), (1200, "#,##0", "1200")])
+                                                (7.5, "000", "7.5"), (-7, "000", "-7"), (7, "0", "7"), (1200, "#,##0", "1,200")])
 def test_numbers_with_leading_zeros_keep_them(value: float, code: str, shown: str):
     assert shown_number(value, code) == shown
 
@@ -301,7 +301,7 @@ def test_a_reader_that_is_added_is_found_by_its_ending(tmp_path: Path, monkeypat
 
 
 LOST = ["hidden text was left out (13 characters)", "hidden or struck text was left out (1,313 characters)", "hidden comments were left out (3 characters)",
-        "tracked changes were read as accepted: 4 deleted characters were left out", "hidden slides were left out: 2, 5", "hidden sheets were left out: 초안",
+        "tracked changes were read as accepted: 4 deleted characters were left out", "hidden slides were left out: number 2, 5", "hidden sheets were left out: 초안",
         "sheet 가: hidden rows were left out: 2", "sheet 가: hidden columns were left out: 1", "sheet 가: 3 formulas without a stored value (open and save the file in Excel)",
         "more than 150 elements are inside each other: the page was read as plain text", "a table has 8,001 rows and 8,000 columns, and more characters than 2,000,000",
         "a table of 3 rows and 5 columns has cells that overlap", "a table of 3 rows spans more than 20 places"]
@@ -318,3 +318,16 @@ def test_what_is_told_of_a_file_is_translated_behind_its_name(message: str):
     finally:
         use_language("")
     assert told.startswith("표.abc: ") and not any(word in told for word in ("left out", "rows", "characters", "stored", "elements"))
+
+
+def test_a_deleted_end_of_a_paragraph_joins_it_with_the_next(tmp_path: Path):
+    from docx import Document
+    from docx.oxml import parse_xml
+    from docx.oxml.ns import nsdecls
+    document = Document()
+    for text, is_deleted in (("열람실은 밤", True), (" 열 시에 ", True), ("닫는다.", False), ("끝", True)):
+        paragraph = document.add_paragraph(text)._p
+        if is_deleted:
+            paragraph.get_or_add_pPr().append(parse_xml(f'<w:rPr {nsdecls("w")}><w:del w:id="1" w:author="a"/></w:rPr>'))
+    document.save(tmp_path / "a.docx")
+    assert read_by_ending(tmp_path / "a.docx")["text"] == "열람실은 밤 열 시에 닫는다.\n\n끝"

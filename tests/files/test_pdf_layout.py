@@ -65,6 +65,20 @@ def test_a_head_that_changes_from_left_to_right_is_found(tmp_path: Path):
     assert found["notes"] == ["running heads are kept once: 4 lines left out, such as '2장 시설'", "printed page numbers are no part of the text: 6 left out"]
 
 
+def test_a_head_between_the_halves_of_a_table_over_two_pages(tmp_path: Path):
+    def page(head: str, rows: list[list[str]]) -> list[tuple]:
+        cells = [(50 + 120 * n, 700 - 16 * at, text) for at, row in enumerate(rows) for n, text in enumerate(row)]
+        return [(50, 780, head), *cells]
+    rows = [[f"창고 {n}호", f"{n}층", f"{30 + n}"] for n in range(1, 9)]
+    split = read_pdf(drawn(tmp_path / "a.pdf", page("관리과 자료", [["이름", "층", "면적"], *rows[:4]]), page("관리과 자료", rows[4:])))
+    assert split["pages"][1].startswith("| 이름 | 층 | 면적 |") and "관리과 자료" not in split["pages"][1]
+    assert split["notes"] == ["running heads are kept once: 1 line left out, such as '관리과 자료'"]
+    other = read_pdf(drawn(tmp_path / "b.pdf", page("관리과 자료", rows[:4]), page("시설과 자료", rows[4:])))
+    assert other["pages"][1].startswith("시설과 자료")
+    near = [(50, 716, "창고 목록"), (50, 700, "가 창고")], [(50, 716, "창고 목록"), (50, 700, "나 창고")]
+    assert all(text.startswith("창고 목록") for text in read_pdf(drawn(tmp_path / "c.pdf", *near))["pages"])
+
+
 def test_lines_that_differ_in_more_than_a_page_number_stay(tmp_path: Path):
     amounts = ["3,100원", "2,050원", "7,800원", "1,990원"]
     text = text_of(drawn(tmp_path / "a.pdf", *[[(50, 800, f"합계 {amount}"), (50, 700, "다음 장에 이어진다.")] for amount in amounts]))

@@ -17,8 +17,9 @@ from conftest import one_line, write
 from ragnb.context.conversation import Conversation
 from ragnb.documents.span import InputError
 from ragnb.indexing.collections import stale_copies
-from ragnb.indexing.folder_index import Index, IndexedFolder, open_checked, read_folders, read_patterns
+from ragnb.indexing.folder_index import Index, IndexedFolder, open_checked, open_file, read_folders, read_patterns
 from ragnb.indexing.update import index_documents, update_index
+from ragnb.retrieval.sqlite_store import packed
 
 PAPERS = {"보안.md": "# 보안 규정\n\n출입증은 매년 바꾼다.\n", "폐지/보안-2015.md": "# 옛 보안 규정\n\n출입증은 평생 쓴다.\n", "사진.png": b"\x89PNG"}
 ODD = ["", "7", "null", '"text"', "[]", "[7]", '{"a": 7}', '{"a": {"exclude": 7}}', '{"a": {"exclude": "old/"}}', '{"a": {"exclude": [7]}}',
@@ -42,25 +43,37 @@ def place(made: tuple[Path, Path], tmp_path: Path) -> tuple[Path, Path]:
     return made[0], tmp_path / "index"
 
 
-def earlier(place: Path, root: Path, content: str | bytes | None = None) -> None:
-    """Make an index as an earlier version left it: the patterns are in a file, and the file has no table for them."""
+OLD = """
+CREATE TABLE about (key TEXT PRIMARY KEY, value) WITHOUT ROWID;
+CREATE TABLE document (doc INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT NOT NULL UNIQUE, title BLOB, lengths BLOB, signs BLOB);
+CREATE TABLE stored (doc INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, levels TEXT, outline BLOB);
+CREATE TABLE entry (id TEXT PRIMARY KEY, told TEXT, holding BLOB) WITHOUT ROWID;
+CREATE TABLE model (name TEXT PRIMARY KEY, data BLOB) WITHOUT ROWID;
+CREATE TABLE folder (root TEXT PRIMARY KEY, told BLOB) WITHOUT ROWID;
+CREATE TABLE copy (place TEXT PRIMARY KEY, generation INTEGER) WITHOUT ROWID;
+INSERT INTO about VALUES ('generation', 2), ('finished', 1), ('manifest', '{"format": 6}');
+"""   # Of format 6, which had no checksums in its rows
+
+
+def earlier(place: Path, root: Path, folders: bool = True) -> None:
+    """Make an index as an earlier version left it, with or without the table of folders."""
+    for file in place.glob("index.db*"):
+        file.unlink()
+    (place / "index.sum").write_text('{"state": 2, "crc": 7, "patterns": 1}')
     db = sqlite3.connect(place / "index.db")
-    db.execute("DROP TABLE folder")
-    db.execute("DROP TABLE copy")
+    db.executescript(OLD)
+    db.execute("INSERT INTO folder VALUES (?, ?)", [str(root), packed({"patterns": {"include": [], "exclude": ["폐지/"]}, "skipped": []})])
+    if not folders:
+        db.execute("DROP TABLE folder")
     db.commit()
-    db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     db.close()
-    (place / "index.sum").unlink()
-    told = content if content is not None else json.dumps({str(root): {"include": [], "exclude": ["폐지/"]}}, ensure_ascii=False)
-    (place / "patterns.json").write_bytes(told if isinstance(told, bytes) else told.encode())
-    (place / "skipped.json").write_text("{}")
 
 
 @pytest.mark.parametrize("content", [None, *ODD])
 def test_no_file_next_to_an_index_changes_what_it_answers(place: tuple[Path, Path], run: Callable, content: str | bytes | None) -> None:
     """Each file that is there or was there once: missing, or with something else in it."""
     docs, index = place
-    names = {p.name for p in index.iterdir() if not p.name.startswith("index.db")} | {"patterns.json", "skipped.json", "writer.lock.json", "manifest.json"}
+    names = {p.name for p in index.iterdir() if not p.name.startswith("index.db")} | {"index.sum", "patterns.json", "skipped.json", "writer.lock.json", "manifest.json"}
     for name in names:
         (index / name).unlink(missing_ok=True)
         if content is not None:
@@ -71,40 +84,23 @@ def test_no_file_next_to_an_index_changes_what_it_answers(place: tuple[Path, Pat
     assert Index.open(index).doc_ids == ["보안.md"]
 
 
-def test_patterns_of_an_earlier_version_move_into_the_index(place: tuple[Path, Path], run: Callable) -> None:
+@pytest.mark.parametrize("folders", [True, False])
+def test_an_index_of_an_earlier_version_is_refused_with_the_command_that_makes_it_again(
+        place: tuple[Path, Path], run: Callable, folders: bool) -> None:
     docs, index = place
-    earlier(index, docs)
-    assert run("ask", "출입증은 언제 바꾸나?", "--index", index)[0] == 0
-    assert read_patterns(index, str(docs)) == {"include": [], "exclude": ["폐지/"]}
-    for _ in range(2):
-        assert update_index(docs, index, show_progress=False)[0].doc_ids == ["보안.md"]
-        assert not (index / "patterns.json").exists() and not (index / "skipped.json").exists()
-    assert read_folders(open_checked(index))[str(docs)].patterns["exclude"] == ["폐지/"]
-
-
-def test_patterns_of_another_folder_move_too(place: tuple[Path, Path], tmp_path: Path) -> None:
-    docs, index = place
-    earlier(index, docs)
-    notes = write(tmp_path / "notes", {"회의.md": "회의는 월요일이다."})
-    update_index(notes, index, show_progress=False)
-    assert not (index / "patterns.json").exists()
-    assert update_index(docs, index, show_progress=False)[0].doc_ids == ["보안.md", "회의.md"]
-
-
-@pytest.mark.parametrize("content", ODD)
-def test_patterns_of_an_earlier_version_that_cannot_be_read_stop_an_update(place: tuple[Path, Path], run: Callable, content: str | bytes) -> None:
-    docs, index = place
-    earlier(index, docs, content)
-    for more in ((), ("--force",)):
-        line = one_line(run("index", docs, "--index", index, "--quiet", *more))
-        assert "patterns.json" in line and "--exclude" in line
-    assert Index.open(index).doc_ids == ["보안.md"]
-    (index / "patterns.json").unlink()
-    assert run("index", docs, "--index", index, "--quiet", "--exclude", "폐지/")[0] == 0
+    earlier(index, docs, folders)
+    for command in (("ask", "출입증은?"), ("index", docs, "--quiet"), ("remove", "보안.md"), ("info",)):
+        line = one_line(run(*command, "--index", index))
+        assert "was made by an earlier version" in line and f"`ragnb index PATH --index {index} --force`" in line
+    if not folders:
+        assert "--include none --exclude none" in one_line(run("index", docs, "--index", index, "--quiet", "--force"))
+    more = () if folders else ("--include", "none", "--exclude", "폐지/")
+    assert run("index", docs, "--index", index, "--quiet", "--force", *more)[0] == 0
     assert update_index(docs, index, show_progress=False)[0].doc_ids == ["보안.md"]
+    assert not (index / "index.sum").exists() and "매년 바꾼다" in run("ask", "출입증은 언제 바꾸나?", "--index", index)[1]
 
 
-@pytest.mark.parametrize("damage", [lambda data: b"", lambda data: data[:20_000], lambda data: data[:-100] + bytes([data[-100] ^ 1]) + data[-99:]])
+@pytest.mark.parametrize("damage", [lambda data: b"", lambda data: data[:20_000], lambda data: b"\xff" * 100 + data[100:]])
 def test_patterns_in_a_damaged_index_must_be_named_again(place: tuple[Path, Path], run: Callable, damage: Callable[[bytes], bytes]) -> None:
     docs, index = place
     (index / "index.db").write_bytes(damage((index / "index.db").read_bytes()))
@@ -140,11 +136,9 @@ def test_a_folder_that_moves_keeps_its_patterns_or_stops(made: tuple[Path, Path]
 def test_a_note_does_not_make_a_copy_old(place: tuple[Path, Path]) -> None:
     """The second update stores a note on the patterns; the documents of the copy are those of the index."""
     docs, index = place
-    db = sqlite3.connect(index / "index.db")
-    db.execute("INSERT INTO copy VALUES ('http://localhost:1', ?)", [Index.open(index).store.version])
-    db.commit()
-    db.close()
-    (index / "index.sum").unlink()
+    database = open_file(index, read_only=False)
+    database.insert("copy", [("http://localhost:1", Index.open(index).store.version)])
+    database.close()
     update_index(docs, index, show_progress=False)
     assert stale_copies(index) == []
     Index.open(index).remove(["보안.md"])
@@ -154,7 +148,6 @@ def test_a_note_does_not_make_a_copy_old(place: tuple[Path, Path]) -> None:
 def test_a_batch_without_files_leaves_patterns_alone(place: tuple[Path, Path]) -> None:
     from llama_index.core.schema import Document
     docs, index = place
-    earlier(index, docs)
     index_documents([Document(text="회의는 월요일이다.", id_="n")], index, show_progress=False)
     assert update_index(docs, index, show_progress=False)[0].doc_ids == ["n", "보안.md"]
 

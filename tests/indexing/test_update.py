@@ -15,7 +15,8 @@ from strategies import examples
 
 from ragnb import Index, InputError, NgramEmbedding, Outline
 from ragnb.indexing import update as ingest
-from ragnb.indexing.update import IndexUpdate, remove_documents
+from ragnb.indexing.folder_index import remove_documents
+from ragnb.indexing.update import IndexUpdate
 
 
 def test_only_what_changed_is_done(tmp_path):
@@ -103,6 +104,7 @@ ACT = "정원관리법\n\n제1조(목적) 나무를 심는다.\n\n제2조(정의
 MEMO = "「정원관리법」 제2조에 따라 뜰을 돌본다.\n"
 
 
+@pytest.mark.laws
 def test_citations_are_there_after_a_run_that_was_cut_short_at_its_end(tmp_path, monkeypatch):
     source = write(tmp_path / "s", {"act.md": ACT, "memo.md": MEMO})
     want = update(source, tmp_path / "fresh")[0].catalogue
@@ -123,6 +125,7 @@ def test_citations_are_there_after_a_run_that_was_cut_short_at_its_end(tmp_path,
     assert Index.open(tmp_path / "i", ToyEmbedding(embed_dim=32)).catalogue == want
 
 
+@pytest.mark.laws
 def test_a_refused_document_does_not_change_what_is_cited(tmp_path):
     one = write(tmp_path / "one", {"act.md": ACT, "memo.md": MEMO})
     two = write(tmp_path / "two", {"act.md": ACT.replace("제2조", "제3조"), "other.md": MEMO})
@@ -231,7 +234,7 @@ def check_ins(n_batches: int, size: int = 100, **options: float) -> list[int]:
     """Chunks that were done at each saving of a run."""
     outline, nodes = Outline("d", 1), [TextNode(text="x")] * size
     report, at = SimpleNamespace(chunks=0), []
-    run = SimpleNamespace(report=report, writer=SimpleNamespace(saved=True, stage=int, check_in=lambda: at.append(report.chunks)),
+    run = SimpleNamespace(report=report, writer=SimpleNamespace(begin=int, save=lambda: at.append(report.chunks)),
                           index=SimpleNamespace(store=SimpleNamespace(put=lambda *_: None), manifest=SimpleNamespace(documents={})),
                           embedder=SimpleNamespace(embedded=lambda batches, renew: ((b, ()) for b in batches), cache=SimpleNamespace(keep_only=lambda texts: None)))
     bar = SimpleNamespace(update=lambda n: None)

@@ -69,14 +69,32 @@ def test_a_plugin_with_a_name_of_ragnb_is_refused(kind, name):
     assert find_part(kind, name).is_own
 
 
-def test_metadata_that_names_a_shed_that_is_gone_is_ignored(monkeypatch):
-    points = [metadata.EntryPoint("gone", "ragnb.gone.shed", "ragnb.sheds"), metadata.EntryPoint("old", "ragnb.serve", "ragnb.plugins")]
-    monkeypatch.setattr(metadata, "entry_points", lambda group: [point for point in points if point.group == group])
+def install(place: Path, name: str, points: str) -> None:
+    """A package in a folder, as far as its metadata go."""
+    info = place / f"{name}-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text(points)
+
+
+def test_metadata_that_names_a_shed_that_is_gone_is_ignored(monkeypatch, tmp_path):
+    install(tmp_path, "old-ragnb", "[ragnb.sheds]\ngone = ragnb.gone.shed\n[ragnb.plugins]\nold = ragnb.older\n")
+    monkeypatch.syspath_prepend(tmp_path)
     registry._LOADED.discard("installed")
-    assert find_part("policy", "nobody") is None
+    assert find_part("policy", "nobody") is None and "installed" in registry._LOADED
 
 
-def test_a_known_name_reads_no_metadata_and_an_unknown_one_reads_it_once(monkeypatch):
+def test_a_shed_of_another_package_registers_by_its_entry_point(monkeypatch, tmp_path):
+    install(tmp_path, "my-shed", "[ragnb.sheds]\nmine = my_shed\n")
+    (tmp_path / "my_shed.py").write_text("from ragnb.machinery.registry import register\n@register('format', '.mine')\ndef read(path): return {'text': 'mine'}\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    registry._LOADED.discard("installed")
+    assert find_part("format", ".mine").load()(Path("a.mine")) == {"text": "mine"} and ".mine" in [part.name for part in parts_of("format")]
+
+
+def test_a_known_name_reads_no_metadata_and_an_unknown_one_reads_it_once(monkeypatch, tmp_path):
+    install(tmp_path, "empty-shed", "[ragnb.sheds]\n")
+    monkeypatch.syspath_prepend(tmp_path)
     reads = []
     monkeypatch.setattr(metadata, "entry_points", lambda group: reads.append(group) or [])
     registry._LOADED.discard("installed")
@@ -84,6 +102,12 @@ def test_a_known_name_reads_no_metadata_and_an_unknown_one_reads_it_once(monkeyp
     for _ in range(3):
         assert make_part("policy", "nobody") is None
     assert reads == list(registry.PLUGIN_GROUPS)
+
+
+def test_where_no_package_has_a_group_of_ragnb_no_entry_point_is_read(monkeypatch):
+    monkeypatch.setattr(metadata, "entry_points", lambda group: pytest.fail("reading all entry points takes 40 ms"))
+    registry._LOADED.discard("installed")
+    assert len(parts_of("kind")) >= 5 and find_part("policy", "nobody") is None
 
 
 def test_the_table_of_sheds_has_the_names_that_they_register():

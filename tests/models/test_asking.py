@@ -23,7 +23,7 @@ from ragnb.context.question_kinds import ask_question_type
 from ragnb.documents.span import Address, Outline, Passage, Span
 from ragnb.expansion.policies import llm_window
 from ragnb.expansion.policy import Seen, Situation
-from ragnb.models.asking import Asking, read_as, StepReply
+from ragnb.models.asking import ModelStep, read_as, StepReply
 from ragnb.models.limits import model_calls, step_costs
 from ragnb.models.llm import resolve_llm
 from ragnb.models.scripted import ScriptedLLM
@@ -187,7 +187,7 @@ values = st.recursive(st.none() | st.booleans() | st.integers() | st.text(max_si
 @examples(150)
 @given(st.one_of(st.text(max_size=40), values, values.map(json.dumps)))
 def test_whatever_comes_is_a_value_of_the_schema_or_none(reply: Any) -> None:
-    asking = Asking(ScriptedLLM(reply if isinstance(reply, str) else json.dumps(reply)), "route", Route)
+    asking = ModelStep(ScriptedLLM(reply if isinstance(reply, str) else json.dumps(reply)), "route", Route)
     value = asking.ask("?", partial(read_as, Route))
     assert (value is None) == bool(asking.events) == bool(asking.failures) and asking.calls == 1
     assert value is None or value.route in ("setup", "general")

@@ -45,7 +45,7 @@ def places() -> list[tuple[str, ast.AST]]:
 
 def test_every_place_that_asks_a_model_has_a_limit():
     every = places()
-    assert len(every) >= 6, "the walk finds them: answers and judges; the other steps go through `Asking`"
+    assert len(every) >= 6, "the walk finds them: answers and judges; the other steps go through `ModelStep`"
     assert [name for name, function in every if not limits(function)] == []
 
 

@@ -205,7 +205,7 @@ while True:
 def test_a_writer_that_is_killed_leaves_a_state_of_whole_documents(tmp_path):
     documents, draw, seen, path = many(4), random.Random(11), set(), tmp_path / "units.db"
     for n in range(8):
-        told = [sys.executable, "-c", KILLED, str(path), str(n), str(draw.randrange(4000)), *sys.path]
+        told = [sys.executable, "-c", KILLED, str(path), str(n), str(draw.randrange(16_000)), *sys.path]
         assert subprocess.run(told).returncode == -signal.SIGKILL
         source = SqliteUnits(path, tokenizer=tokens)
         held = {i: documents[i] for i in source.held.ids.values()}

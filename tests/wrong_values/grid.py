@@ -174,7 +174,7 @@ def slide_merged(folder: Path) -> str:
     return row(read(folder)[0], "한지수")
 
 
-@item(right=[False, ["hidden slides were left out: 2"]])
+@item(right=[False, ["hidden slides were left out: number 2"]])
 def slide_hidden(folder: Path) -> list[Any]:
     "PowerPoint: a hidden slide is left out and told"
     from pptx import Presentation

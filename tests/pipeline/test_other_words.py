@@ -1,0 +1,58 @@
+"""With a model, a question with a low chance is searched in other words too; one call, told, and off by an option."""
+import json
+from dataclasses import replace
+
+import pytest
+from llama_index.core.schema import Document
+
+from ragnb.indexing.update import index_documents
+from ragnb.models.scripted import ScriptedLLM
+from ragnb.pipeline.chance import chance_of, LOW_CHANCE
+from ragnb.pipeline.pipeline import Pipeline
+
+LAY, PLAIN = "I moved out and the guy who owns my flat keeps my cash", "When does the lessor return the deposit?"
+
+
+@pytest.fixture(scope="module")
+def index(tmp_path_factory):
+    """Forms, and a rule about deposits."""
+    texts = {f"{name}.md": f"# {name}\n\n" + "\n\n".join(f"{a} {n} {b} in {name} office {n}." for n, (a, b) in enumerate(
+        ((a, b) for a in ("Forms", "Letters", "Permits") for b in ("are kept", "are sent", "are signed")), 1)) for name in ("north", "south")}
+    texts["south.md"] += "\n\nThe cash of the canteen is kept in a safe at the desk.\n"
+    texts["tenancy.md"] = "# Tenancy\n\nThe lessor returns the deposit within thirty days after the lease has ended.\n"
+    documents = [Document(text=text, id_=i, metadata={"title": i}) for i, text in texts.items()]
+    return index_documents(documents, tmp_path_factory.mktemp("words") / "index", show_progress=False)[0]
+
+
+def model(words: str) -> ScriptedLLM:
+    """A model that writes words when it is asked for a JSON array, and an answer otherwise."""
+    return ScriptedLLM(lambda prompt: words if "JSON" in prompt else "Thirty days [1].")
+
+
+def kinds(answer) -> list[str]:
+    return [note.kind for note in answer.context.notes]
+
+
+def test_only_a_low_chance_asks_and_the_note_tells_it(index):
+    llm = model(json.dumps([PLAIN, "deposit after the lease has ended"]))
+    pipeline = Pipeline.from_index(index, llm=llm)
+    assert chance_of(pipeline.find(LAY).signs) < LOW_CHANCE <= chance_of(pipeline.find(PLAIN).signs) and not llm.prompts
+    answer = pipeline.ask(LAY)
+    assert answer.passages[0].doc_id == "tenancy.md" and len(llm.prompts) == 2 and "words" in kinds(answer)
+    assert "deposit after the lease has ended" in answer.note and LAY in llm.prompts[-1] and PLAIN not in llm.prompts[-1].split("</")[-1]
+    assert "words" not in kinds(pipeline.ask(PLAIN)) and len(llm.prompts) == 3
+
+
+def test_nothing_is_asked_without_a_model_or_with_the_option_off(index):
+    llm = model("[]")
+    plain = Pipeline.from_index(index)
+    off = replace(Pipeline.from_index(index, llm=llm), other_words=False).ask(LAY)
+    assert "words" not in kinds(plain.ask(LAY)) + kinds(off) and len(llm.prompts) == 1
+
+
+@pytest.mark.parametrize("words, kind", [(json.dumps(["zzz qqq xxyy", "wwvv uutt qqpp"]), "words"), ("", "model")])
+def test_words_that_find_nothing_better_change_nothing(index, words, kind):
+    llm = model(words)
+    answer = Pipeline.from_index(index, llm=llm).ask(LAY)
+    assert answer.passages == Pipeline.from_index(index).ask(LAY).passages
+    assert kind in kinds(answer) and len(llm.prompts) == 2

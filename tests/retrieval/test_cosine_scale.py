@@ -1,0 +1,58 @@
+"""An index measures what the cosines of its embedding mean; n-grams need no scale."""
+import sys
+from pathlib import Path
+
+from llama_index.core.schema import Document
+
+from ragnb.indexing.folder_index import Index
+from ragnb.indexing.update import index_documents
+from ragnb.pipeline.pipeline import Pipeline
+from ragnb.retrieval.cosine_scale import CosineScale, UNKNOWN
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "wrong_values"))
+from typed_turns import Letters  # noqa: E402
+
+
+class Counting(Letters):
+    """Counts the questions that it is asked."""
+    asked: list[str] = []
+
+    def _get_query_embedding(self, query: str) -> list[float]:
+        self.asked.append(query)
+        return self._vector(query)
+
+
+def stalls(n: int) -> list[Document]:
+    """Markets with stalls."""
+    goods = ("사과", "감자", "양파", "수박", "마늘", "포도", "대파", "호박")
+    return [Document(text="\n\n".join(f"{name} 가게는 {market}째 시장 {row}번 줄에 있고, 아침 {row}시에 문을 연다." for row, name in enumerate(goods, 1)),
+                     id_=f"{market}.md", metadata={"title": f"시장 {market}"}) for market in range(n)]
+
+
+def test_the_scale_is_stored_and_measured_again_when_the_index_doubles(tmp_path):
+    model = Counting()
+    index = index_documents(stalls(4), tmp_path / "index", embed=model, show_progress=False)[0]
+    scale, n = index.manifest.cosine_scale, len(model.asked)
+    assert scale.n_units == len(index.multiscale) and 16 <= n <= 64 and scale.far <= scale.near
+    assert Index.open(tmp_path / "index", model).manifest.cosine_scale == scale
+    again = index_documents(stalls(5), tmp_path / "index", embed=model, show_progress=False)[0]
+    assert again.manifest.cosine_scale == scale and len(model.asked) == n, "not for a fourth more"
+    more = index_documents(stalls(12), tmp_path / "index", embed=model, show_progress=False)[0]
+    assert more.manifest.cosine_scale.n_units == len(more.multiscale) and len(model.asked) > n
+
+
+def test_n_grams_and_small_indexes_have_no_scale(tmp_path):
+    assert index_documents(stalls(4), tmp_path / "ngrams", show_progress=False)[0].manifest.cosines is None
+    small = index_documents(stalls(1), tmp_path / "small", embed=Letters(), show_progress=False)[0]
+    assert small.manifest.cosines is None and Pipeline.from_index(small).ask("사과 가게는 어디인가요?").chance is None
+
+
+def test_a_filter_hides_the_chance_with_any_embedding(tmp_path):
+    index = index_documents(stalls(4), tmp_path / "index", embed=Letters(), show_progress=False)[0]
+    assert Pipeline.from_index(index).ask("사과 가게는 어디인가요?").chance is not None
+    assert Pipeline.from_index(index, where={"doc_id": "1.md"}).ask("사과 가게는 어디인가요?").chance is None
+
+
+def test_an_embedding_that_tells_nothing_apart_has_no_say():
+    assert {CosineScale(.8, .79, .1, 99).as_ngrams(c) for c in (-1, 0, 1)} == {UNKNOWN}
+    assert {CosineScale(.8, .8, .0, 99).as_ngrams(c) for c in (0, 1)} == {UNKNOWN}

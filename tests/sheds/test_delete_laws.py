@@ -1,0 +1,77 @@
+"""Delete the laws: the tests of the house pass, English and Korean texts are indexed and asked, a name of the laws is refused with the part that has it."""
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import ROOT
+
+pytestmark = pytest.mark.heavy
+
+ROOMS = "documents", "chunking", "storage", "retrieval", "expansion", "context", "indexing", "pipeline"
+REFUSED = "belongs to ragnb.laws, which this installation does not have"
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory) -> Path:
+    """A folder with the package without its laws, and documents."""
+    place = tmp_path_factory.mktemp("without_laws")
+    shutil.copytree(ROOT / "ragnb", place / "ragnb", ignore=shutil.ignore_patterns("__pycache__", "laws"))
+    (place / "docs").mkdir()
+    (place / "docs/leave.md").write_text("# Leave\n\nEmployees have 25 days of leave a year.\n", encoding="utf-8")
+    (place / "docs/휴가.md").write_text("# 휴가\n\n직원의 휴가는 한 해 18일이다. 민법 제3조와 다르다.\n", encoding="utf-8")
+    (place / "docs/문답.txt").write_text("질의: 이월되나요?\n회시: 다음 해 삼월까지 쓸 수 있습니다.\n", encoding="utf-8")
+    (place / "docs/act.txt").write_text("나루법\n\n제1조(목적) 안전을 정한다.\n\n제2조(등록) 배를 등록한다.\n\n제3조(벌칙) 어기면 벌한다.\n", encoding="utf-8")
+    return place
+
+
+def process(place: Path, *words: object) -> subprocess.CompletedProcess:
+    """A Python process that has the copy of the package only."""
+    env = {**os.environ, "PYTHONPATH": str(place), "RAGNB_LANG": "en", "OMP_NUM_THREADS": "1"}
+    return subprocess.run([sys.executable, *map(str, words)], cwd=place, env=env, capture_output=True, text=True, timeout=3_000)
+
+
+@pytest.mark.parametrize("split", ["units", "structure", "records"])
+def test_english_and_korean_texts_are_indexed_and_asked(place, split):
+    assert str(place) in process(place, "-c", "import ragnb; print(ragnb.__file__)").stdout
+    made = process(place, "-m", "ragnb", "index", "docs", "--index", split, "--split", split, "--quiet")
+    assert made.returncode == 0, made.stderr
+    for question, answer in {"how many days of leave?": "25 days", "휴가는 며칠인가?": "18일", "이월되나요?": "삼월까지", "나루법 제3조는?": "벌한다"}.items():
+        asked = process(place, "-m", "ragnb", "ask", question, "--index", split)
+        assert asked.returncode == 0 and answer in asked.stdout, (question, asked.stdout, asked.stderr)
+
+
+def test_an_index_made_with_laws_is_read_and_updated(place):
+    made = subprocess.run([sys.executable, "-m", "ragnb", "index", "docs", "--index", "with", "--quiet"], cwd=place,
+                          env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, timeout=900)
+    assert made.returncode == 0, made.stderr
+    assert "벌한다" in process(place, "-m", "ragnb", "ask", "어기면 어떻게 되나?", "--index", "with").stdout
+    (place / "docs/new.md").write_text("# Parking\n\nThe gate closes at nine.\n", encoding="utf-8")
+    assert process(place, "-m", "ragnb", "index", "docs", "--index", "with", "--quiet").returncode == 0
+    assert "nine" in process(place, "-m", "ragnb", "ask", "when does the gate close?", "--index", "with").stdout
+    (place / "docs/new.md").unlink()
+
+
+def test_a_name_of_the_laws_is_refused_with_the_part_that_has_it(place):
+    for name in ("statute", "ruling", "interpretation"):
+        (place / "rules.ini").write_text(f"[mine]\nkind = {name}\n", encoding="utf-8")
+        done = process(place, "-m", "ragnb", "index", "docs", "--index", "refused", "--split", "structure:rules.ini")
+        assert done.returncode == 2 and f"{name} {REFUSED}" in done.stderr and len(done.stderr.strip().splitlines()) == 1, done.stderr
+    done = process(place, "-m", "ragnb", "records", "docs/act.txt", "--out", "out")
+    assert done.returncode == 2 and f"records {REFUSED}" in done.stderr, done.stderr
+    assert "records" not in process(place, "-m", "ragnb", "--help").stdout.partition("Commands:")[2]
+
+
+@pytest.mark.parametrize("room", ROOMS)
+def test_the_tests_of_the_house_pass(place, room):
+    if not (place / "tests").exists():
+        shutil.copytree(ROOT / "tests", place / "tests", ignore=shutil.ignore_patterns("__pycache__", "laws"))
+        for folder in ("data", "benchmarks", "tools"):
+            shutil.copytree(ROOT / folder, place / folder, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copy(ROOT / "pytest.ini", place)
+    done = process(place, "-m", "pytest", "-q", "-m", "not heavy and not cluster and not browser and not laws", "-p", "no:cacheprovider", f"tests/{room}")
+    assert done.returncode == 0, done.stdout[-3_000:]
