@@ -80,7 +80,7 @@ def _is_frame(element: Any, main: list[Any]) -> bool:
 
 
 def _is_side_menu(table: Any) -> bool:
-    "True for a table of short links in a layout table, beside a cell with much more text."
+    "True for a table of short links in a layout table, next to a cell with much more text."
     field = next(table.iterancestors("td"), None)
     links = [*table.iter("a")]
     if field is None or len(links) < 3 or not _is_links(table) or len([*table.iter("table", "th", "p", "img")]) > 1:
