@@ -169,7 +169,8 @@ def test_the_edition_in_force_comes_first_and_the_other_is_marked(folder: Path, 
     assert ranked[0].doc_id == first and "edition" not in ranked[0].metadata
     assert {p.metadata.get("edition") for p in answer.passages if p.doc_id != first} == {marked}
     headers = [line for line in answer.context.text.splitlines() if line.startswith("[") and (".txt" in line)]
-    assert all((marked in line) == (first not in line) for line in headers) and len(headers) >= 2
+    own = [line.split(", also in ")[0] for line in headers]   # A sentence of both editions is read once and names the other
+    assert all((marked in line) == (first not in name) for line, name in zip(headers, own)) and len(headers) >= 2
     assert marked in trace(answer).table()
 
 
