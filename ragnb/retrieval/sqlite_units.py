@@ -652,6 +652,8 @@ class WordSearch(SqliteState):
         if held.segments is None:
             held.segments = self._segments()
         new = [number for number in numbers if number not in held.sound]
+        if not new:
+            return
         ranges = list[tuple[int, int]]()
         for segment, (terms, pages) in held.segments.items():
             for number in new:
@@ -686,8 +688,8 @@ class WordSearch(SqliteState):
         blocks = np.stack([ranges[:, 0] // BLOCK, (ranges[:, 1] - 1) // BLOCK + 1], axis=1)
         runs = [np.arange(a, b) for a, b in blocks.tolist()]
         wanted = np.unique(np.concatenate([np.zeros(0, np.int64), *runs])) * BLOCK
-        last, sizes = (1 << SHIFT) - 1, self.held.sizes     # a range may go past the end of its document
-        wanted = [key for key in wanted.tolist() if key & last < sizes.get(key >> SHIFT, 0)]
+        last, held = (1 << SHIFT) - 1, self.held     # a range may go past the end of its document
+        wanted = [key for key in wanted.tolist() if key & last < held.sizes.get(key >> SHIFT, 0)]
         rows = self.database.rows("key, rows, tokens, norms", "block", "key", wanted, True)
         keys = [key for key, _, _, _ in rows]
         tables = [table for _, table, _, _ in rows]
@@ -695,7 +697,7 @@ class WordSearch(SqliteState):
         norms = [lengths for _, _, _, lengths in rows if whole]
         sizes = np.array([len(t) // UNIT.itemsize for t in tables], np.int64)
         offsets = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-        keys, held = np.repeat(np.array(keys, np.int64), sizes) + offsets, self.held
+        keys = np.repeat(np.array(keys, np.int64), sizes) + offsets
         return Units(
             keys, np.frombuffer(b"".join(tables), UNIT), np.frombuffer(b"".join(tokens), np.uint32),
             self.codes_of(keys if whole and vectors else keys[:0]),
