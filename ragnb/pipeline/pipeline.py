@@ -51,7 +51,7 @@ from ragnb.context.builders import (
 from ..context.compress import Compressor
 from ..context.conversation import Conversation, sole_passages
 from ..context.follow_ups import searched_question
-from ..indexing.folder_index import asked_skipped, Index, read_folders
+from ..indexing.folder_index import asked_skipped, Index, read_folders, TABLES
 from .answer import Answer, AnswerStream, awritten, numbered_passages, with_focus, written
 from .chance import absent_notes, chance_of, LOW_CHANCE
 from ragnb.pipeline.engines import (
@@ -199,7 +199,7 @@ _SHEET = re.compile(r"sheet (.{1,100}?): ")
 def _file_notes(question: str, passages: Sequence[Passage], store: ChunkReader, filtered: bool) -> list[Note]:
     "Note a file that the question names and that was not indexed; note what the texts of the passages' files lack."
     stores = getattr(store, "stores", {"": store}).values()
-    databases = [s.database for s in stores if hasattr(s, "database")]
+    databases = [s.database for s in stores if hasattr(s, "database") and TABLES in s.database.schema]
     folders = [read_folders(database) for database in databases]
     named = [] if filtered else [file for folder in folders for file in asked_skipped(folder, question)]
     notes = [Note("skipped", say("{file} was not indexed: {reason}", file=file, reason=translated(reason)))

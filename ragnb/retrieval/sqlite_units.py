@@ -652,6 +652,8 @@ class WordSearch(SqliteState):
         if held.segments is None:
             held.segments = self._segments()
         new = [number for number in numbers if number not in held.sound]
+        if not new:
+            return
         ranges = list[tuple[int, int]]()
         for segment, (terms, pages) in held.segments.items():
             for number in new:
@@ -686,8 +688,8 @@ class WordSearch(SqliteState):
         blocks = np.stack([ranges[:, 0] // BLOCK, (ranges[:, 1] - 1) // BLOCK + 1], axis=1)
         runs = [np.arange(a, b) for a, b in blocks.tolist()]
         wanted = np.unique(np.concatenate([np.zeros(0, np.int64), *runs])) * BLOCK
-        last, sizes = (1 << SHIFT) - 1, self.held.sizes     # a range may go past the end of its document
-        wanted = [key for key in wanted.tolist() if key & last < sizes.get(key >> SHIFT, 0)]
+        last, held = (1 << SHIFT) - 1, self.held     # a range may go past the end of its document
+        wanted = [key for key in wanted.tolist() if key & last < held.sizes.get(key >> SHIFT, 0)]
         rows = self.database.rows("key, rows, tokens, norms", "block", "key", wanted, True)
         keys = [key for key, _, _, _ in rows]
         tables = [table for _, table, _, _ in rows]
@@ -695,7 +697,7 @@ class WordSearch(SqliteState):
         norms = [lengths for _, _, _, lengths in rows if whole]
         sizes = np.array([len(t) // UNIT.itemsize for t in tables], np.int64)
         offsets = np.arange(sizes.sum()) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-        keys, held = np.repeat(np.array(keys, np.int64), sizes) + offsets, self.held
+        keys = np.repeat(np.array(keys, np.int64), sizes) + offsets
         return Units(
             keys, np.frombuffer(b"".join(tables), UNIT), np.frombuffer(b"".join(tokens), np.uint32),
             self.codes_of(keys if whole and vectors else keys[:0]),
@@ -832,11 +834,14 @@ class UnitWriter:
                 self._remove(list(found))
                 numbered = self._numbered([list(self.units.tokenizer(t)) for t in texts])
                 tokens, titles, names = map(iter, numbered)
+                words: list[tuple[int, str]] = []
                 for outline in outlines:
                     own = found[outline.doc_id]
-                    self._write(own, outline, vectors[at:at + len(own)], next(titles),
-                                [next(names) for _ in outline.sections], [next(tokens) for _ in own])
+                    words += self._write(own, outline, vectors[at:at + len(own)], next(titles),
+                                         [next(names) for _ in outline.sections], [next(tokens) for _ in own])
                     at += len(own)
+                # last: a change of a table with a trigger lets FTS5 write a segment, and each is searched
+                self.database.connection.executemany("INSERT INTO unit_words (rowid, words) VALUES (?, ?)", words)
                 self._count(numbered, 1)
                 shape = {"dims": vectors.shape[1], "scales": json.dumps(self.units.scales)} if flat else {}
                 self._tell({**shape, "generation": int(about.get("generation", 0)) + 1})
@@ -875,8 +880,8 @@ class UnitWriter:
         return [[np.array([known[w] for w in text], np.uint32) for text in texts] for texts in kinds]
 
     def _write(self, nodes: Sequence[TextNode], outline: Outline, vectors: np.ndarray, title: np.ndarray,
-               names: Sequence[np.ndarray], tokens: Sequence[np.ndarray]) -> None:
-        "Write one document."
+               names: Sequence[np.ndarray], tokens: Sequence[np.ndarray]) -> list[tuple[int, str]]:
+        "Write one document, except the rows of `unit_words`, which are returned."
         db, table, codes = self.database.connection, stored_units(nodes, outline, tokens), to_codes(vectors)
         norms = window_norms(codes, self.units.scales)
         told = title.tobytes(), table["length"].astype(np.uint32).tobytes(), signs_of(codes).tobytes()
@@ -891,8 +896,7 @@ class UnitWriter:
         if codes.shape[1]:
             near = [(base + i, codes[i:i + NEAR].tobytes()) for i in range(0, len(nodes), NEAR)]
             self.database.insert("vector", near)
-        db.executemany("INSERT INTO unit_words (rowid, words) VALUES (?, ?)",
-                       [(base + i, " ".join(map(str, t.tolist()))) for i, t in enumerate(tokens)])
+        return [(base + i, " ".join(map(str, t.tolist()))) for i, t in enumerate(tokens)]
 
     def _remove(self, doc_ids: Sequence[str]) -> None:
         "Remove documents that are there; others are passed over."

@@ -46,8 +46,9 @@ def test_ragnb_alone_shows_examples_and_names_every_command(run):
     code, out, err = run()
     assert (code, err) == (0, "") and len(out.splitlines()) <= 15 and set(commands(run)) <= set(re.findall(r"[a-z]+", out))
     readme = (Path(__file__).resolve().parents[2] / "README.md").read_text(encoding="utf-8")
-    for text in (out, readme):
-        assert all(word in text for word in ("--cut 0.2", "--llm ollama:", "folder=faq", "doc_type: manual", "canned pages"))
+    words = ("--cut 0.2", "--llm ollama:", "folder=faq", "doc_type: manual", "canned pages")
+    assert all(word in out for word in words)
+    assert all(word in readme for word in ("--llm ollama:", "folder=faq", "canned pages", "`ragnb` without arguments shows more"))
 
 
 # --- the Tab key --------------------------------------------------------------------------------------------------------

@@ -195,7 +195,8 @@ def test_what_include_asked_for_once_stays(run, tmp_path):
     assert ids("--include", "*.log", "--exclude", "old/")[0] == ["line.log", "rule.md"]
     kept, told = ids()
     assert kept == ["line.log", "rule.md"] and "--include: '*.log' as before; --include none forgets that" in told and "--exclude: 'old/'" in told
-    assert ids() == (kept, "") and ids("--force")[0] == kept        # told once, as what is skipped
+    assert ids() == (kept, told) and ids("--force") == (kept, told)        # told by every run: it explains what is read
+    assert told.count("as before") == 2
     assert ids("--exclude", "none")[0] == ["line.log", "old/rule.md", "rule.md"]
     assert ids("--include", "none")[0] == ids()[0] == ["old/rule.md", "rule.md"]
     shutil.copytree(docs, tmp_path / "more")

@@ -73,8 +73,8 @@ def test_commands_that_retrieve_take_the_same_options(run):
 @pytest.mark.parametrize("text, told", [
     ("kut = 0.2", "unknown key 'kut': use split, embed, retrieve"), ('top_k = "many"', "top_k must be a whole number, got 'many'"),
     ("top_k = 0", "top_k = 0: top_k must be >= 1"), ('policy = "neighbours"', "policy = 'neighbours': unknown policy 'neighbours': use"),
-    ('retrieve = "nearest"', "use multi-scale, bm25"), ('context = "tabel"', "use simple, ranked"), ('compress = "x"', "a number of characters, llm:N or head:N"),
-    ('rerank = "best"', "use none, llm, llm:POOL"), ("cut = 2", "cut = 2: cut must be at least 0 and less than 1"), ("lookup = 1", "lookup must be True or False, got 1"),
+    ('retrieve = "nearest"', "use multi-scale, bm25"), ('context = "tabel"', "use simple, ranked"), ('compress = "x"', "use a number of characters, llm:N, head:N"),
+    ('rerank = "best"', "use none, llm[:POOL], onnx:FOLDER"), ("cut = 2", "cut = 2: cut must be at least 0 and less than 1"), ("lookup = 1", "lookup must be True or False, got 1"),
     ("policy = neighbors", "cannot be read"), ("where = 3", "where must be"), ('split = "words"', "unknown splitter 'words'"),
 ])
 def test_a_bad_file_is_one_line_that_names_it(run, index, text, told):

@@ -237,7 +237,7 @@ def check_ins(n_batches: int, size: int = 100, **options: float) -> list[int]:
     run = SimpleNamespace(report=report, writer=SimpleNamespace(begin=int, save=lambda: at.append(report.chunks)),
                           index=SimpleNamespace(store=SimpleNamespace(put=lambda *_: None), manifest=SimpleNamespace(documents={})),
                           embedder=SimpleNamespace(embedded=lambda batches, renew: ((b, ()) for b in batches), cache=SimpleNamespace(keep_only=lambda texts: None)))
-    bar = SimpleNamespace(update=lambda n: None)
+    bar = SimpleNamespace(update=lambda n: None, disable=True)      # as `--quiet`: no time is told
     list(IndexUpdate._in_turn(run, ([(nodes, outline)] for _ in range(n_batches)), n_batches, bar, **options))
     return at
 
