@@ -452,7 +452,7 @@ class Pipeline(_Shown):
     catalogue: Catalogue | None = None
     document_share: float | None = None
     timeout: float | None = 600
-    other_words: bool = True
+    other_words: bool = False
 
     def __post_init__(self) -> None:
         check_fields(self)

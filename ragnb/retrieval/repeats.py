@@ -101,10 +101,11 @@ def _of_editions(units: Units, keys: Sequence[int]) -> dict[int, tuple[str, int]
 
 
 def _by_spelling(texts: Mapping[int, str], spelling: Callable[[int, str], Hashable]) -> list[list[int]]:
-    "Group units with the same spelling; headings and short texts stay alone."
+    "Group units with the same spelling; headings, table rows and short texts stay alone."
     groups: dict[Hashable, list[int]] = {}
     for key, text in texts.items():
-        if not is_heading(text) and len(bare_spelling(text)) >= _LEAST:
+        is_row = text.lstrip().startswith("|")       # means what its table and header say
+        if not is_row and not is_heading(text) and len(bare_spelling(text)) >= _LEAST:
             groups.setdefault(spelling(key, text), []).append(key)
     return [group for group in groups.values() if len(group) > 1]
 
@@ -129,7 +130,7 @@ def repeated_units(
     for group in _by_spelling(texts, lambda key, text: bare_spelling(text)):
         is_series = all(key in editions for key in group) and len({editions[key][0] for key in group}) == 1
         first = max(group, key=lambda key: editions[key][1]) if is_series else group[0]
-        same[first] = [key for key in group if key != first]
+        same[first] = [key for key in group if key >> SHIFT != first >> SHIFT]     # in other documents
     left = {key: text for key, text in texts.items() if key in editions} if editions else {}
     behind: set[int] = set()
     for group in _by_spelling(left, lambda key, text: (editions[key][0], re.sub(r"\d", "", bare_spelling(text)))):

@@ -317,7 +317,7 @@ def adjusted_totals(
 
 # %% ../../nbs/40_retrieval/09_scoring.ipynb #9dba610d
 Forms = Sequence[Sequence[str]]   # Of a name: the tokens of each spelling
-FEW: int = 8                      # Scored units; a name in more of them is not counted
+FEW: int = 2                      # Scored units; a name in more of them is not counted
 
 
 def names_held(
