@@ -121,7 +121,9 @@ def test_prefixes_are_kept_in_the_index(run, index, server, tmp_path):
     where = ("--index", tmp_path / "i", "--embed", "ollama:embedder")
     made = ("index", index.parent / "docs", *where, "--base-url", server.url, "--quiet")
     assert run(*made, "--query-prefix", "query: ", "--document-prefix", "passage: ", "--embed-option", "embed_batch_size=2")[0] == 0
-    assert all(t.startswith("passage: ") for body in server.asked("/api/embed") for t in body["input"])
+    texts = [text for body in server.asked("/api/embed") for text in body["input"]]
+    probes = [text for text in texts if text.startswith("query: ")]       # beginnings of texts, which measure what a cosine means
+    assert len(probes) <= 64 and all(t.startswith("passage: ") for t in texts if t not in probes) and len(texts) > len(probes)
     assert run("ask", QUESTION, *where)[0] == 0 and server.asked("/api/embed")[-1]["input"] == [f"query: {QUESTION}"]
     n = len(server.asked("/api/embed"))
     code, out, err = run(*made, "--query-prefix", "Query: ")

@@ -509,7 +509,8 @@ def test_a_question_that_goes_on_is_asked_with_the_one_before(tmp_path):
     first = asked("노트북을 잃어버리면 어떻게 하나요?")
     for question in ("그럼 기한은요?", "그럼 어디에 하나요?"):
         state = asked(question)
-        assert state.queries == [f"{first.question} {question}"] and state.hits[0].doc_id == "노트북.md"
+        (query,) = state.queries            # the topic, or its rare nouns, and the question
+        assert query.endswith(f" {question}") and first.question.startswith(query.split()[0][:3]) and state.hits[0].doc_id == "노트북.md"
     assert asked("여권을 분실하면요?").queries[0] == "여권을 분실하면요?"
 
 

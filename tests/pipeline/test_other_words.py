@@ -35,7 +35,7 @@ def kinds(answer) -> list[str]:
 
 def test_only_a_low_chance_asks_and_the_note_tells_it(index):
     llm = model(json.dumps([PLAIN, "deposit after the lease has ended"]))
-    pipeline = Pipeline.from_index(index, llm=llm, other_words=True)
+    pipeline = replace(Pipeline.from_index(index, llm=llm), other_words=True)
     assert chance_of(pipeline.find(LAY).signs) < LOW_CHANCE <= chance_of(pipeline.find(PLAIN).signs) and not llm.prompts
     answer = pipeline.ask(LAY)
     assert answer.passages[0].doc_id == "tenancy.md" and len(llm.prompts) == 2 and "words" in kinds(answer)
@@ -53,6 +53,6 @@ def test_nothing_is_asked_without_a_model_or_with_the_option_off(index):
 @pytest.mark.parametrize("words, kind", [(json.dumps(["zzz qqq xxyy", "wwvv uutt qqpp"]), "words"), ("", "model")])
 def test_words_that_find_nothing_better_change_nothing(index, words, kind):
     llm = model(words)
-    answer = Pipeline.from_index(index, llm=llm, other_words=True).ask(LAY)
+    answer = replace(Pipeline.from_index(index, llm=llm), other_words=True).ask(LAY)
     assert answer.passages == Pipeline.from_index(index).ask(LAY).passages
     assert kind in kinds(answer) and len(llm.prompts) == 2
