@@ -22,7 +22,7 @@ from llama_index.core.schema import Document
 
 from .forms import plain_text, reading_form
 from ..machinery.halves import composed, decode_lines, read_text, replace_halves, replace_halves_in
-from ..machinery.registry import find_part, parts_of, told_absent
+from ..machinery.registry import find_part, parts_of, told_gone
 from .readers import read_by_ending
 from .span import InputError
 
@@ -143,7 +143,7 @@ def _other_kinds(names: Iterable[str]) -> Iterator[Problem]:
         kinds.setdefault(Path(name).suffix.lower(), []).append(name)
     for suffix, found in sorted(kinds.items()):
         way = [f"saved as {_OLDER[suffix]} it can be"] if suffix in _OLDER else []
-        way += filter(None, [told_absent(suffix)])
+        way += filter(None, [told_gone(suffix)])
         way = [f"--include '*{suffix}' reads it as text"] if suffix in _AS_TEXT else way
         if len(found) == 1:
             yield Problem(found[0], "; ".join(["a kind of file that is not read", *way]))
@@ -168,7 +168,7 @@ def find_files(
     known = suffixes()
     if path.is_file():
         if path.suffix.lower() not in known and rules(path.name) is not False:
-            if told := told_absent(path.suffix.lower()):
+            if told := told_gone(path.suffix.lower()):
                 raise InputError(f"cannot index {path.name!r}: {told}")
             raise InputError(f"cannot index {path.name!r}: expected one of {', '.join(known)}; "
                              "other text is read with --include PATTERN")

@@ -22,10 +22,10 @@ from .forms import plain_text
 from .packing import TextRuler
 from .records import Record
 from .span import InputError, Span
-from ..machinery.registry import find_part, parts_of, register, registered, told_absent
+from ..machinery.registry import find_part, parts_of, register, registered, told_gone
 
 # %% auto #0
-__all__ = ['ANYWHERE', 'PartMark', 'Kind', 'MissingCitation', 'TouchedPart', 'Places', 'Rows', 'all_kinds', 'is_kind',
+__all__ = ['ANYWHERE', 'PartMark', 'Kind', 'MissingCitation', 'TouchedPart', 'NamedPlaces', 'Rows', 'all_kinds', 'is_kind',
            'kind_named', 'detect_kind', 'document_kind', 'records_of', 'reading_notes', 'part_label', 'part_marks',
            'begins_part', 'Catalogue']
 
@@ -128,7 +128,7 @@ class TouchedPart(NamedTuple):
     weak: bool = False   # Several smaller parts may be inside it
 
 
-class Places:
+class NamedPlaces:
     "What an index knows of the named places in its documents; each default knows nothing."
     as_of: str = ""   # ISO date whose editions count; "" for the newest that is not repealed
 
@@ -152,7 +152,7 @@ class Places:
         documents: Iterable[BaseNode],   # All of a folder, or those of them that are new
         facts: Mapping[str, Any],        # Id -> `facts`, of those that are new or changed
         state: Mapping[str, Any],        # From `unsettled`: how the others were read; empty if that is not known
-    ) -> Places:                         # Documents of other folders stay as they are
+    ) -> NamedPlaces:                         # Documents of other folders stay as they are
         "Enter documents, and read again what new names change."
         return self
 
@@ -180,7 +180,7 @@ class Places:
         cls,
         records: Mapping[str, Mapping[str, Any]],  # From `records`, also read back from JSON
         state: Mapping[str, Any],                  # From `state`
-    ) -> Places:                                   # `ValueError` for damaged values
+    ) -> NamedPlaces:                                   # `ValueError` for damaged values
         "Make the places of what an index stores."
         return cls()
 
@@ -188,14 +188,14 @@ class Places:
     def joined(
         cls,
         collections: Mapping[str, Any],  # Name -> its places, of this class; ids begin with the name
-    ) -> Places:
+    ) -> NamedPlaces:
         "Join the places of several collections."
         return cls()
 
     def at(
         self,
         date: str,  # 2024-01-01, 2024. 1. 1., or today; `InputError` when it is none
-    ) -> Places:    # Shares everything with this one
+    ) -> NamedPlaces:    # Shares everything with this one
         "The places as of a date: a name means the edition that was in force then."
         day = datetime.date.today().isoformat() if date == "today" else iso_date(date)
         if not day:
@@ -253,7 +253,7 @@ def _by_number(name: str) -> list[tuple[int, str]]:
 @register("places", "rows", help="rows of a JSONL file that are parts of the same document",
           korean="같은 문서의 부분인 JSONL 행")
 @dataclass
-class Rows(Places):
+class Rows(NamedPlaces):
     "Which rows are parts of the same document."
     parents: dict[str, str] = field(default_factory=dict)   # Document id -> its `parent_id`
 
@@ -310,7 +310,7 @@ def is_kind(
     name: str,
 ) -> bool:
     "Check whether a kind has a name, here or in a part of the package that is missing."
-    return bool(find_part("kind", name) or told_absent(name))
+    return bool(find_part("kind", name) or told_gone(name))
 
 
 def kind_named(
@@ -319,7 +319,7 @@ def kind_named(
     "Find a kind by its name."
     kinds = {kind.name: kind for kind in all_kinds()}
     if name not in kinds:
-        raise InputError(told_absent(name) or f"kind must be one of {', '.join(kinds)}, got {name!r}")
+        raise InputError(told_gone(name) or f"kind must be one of {', '.join(kinds)}, got {name!r}")
     return kinds[name]
 
 
@@ -396,15 +396,15 @@ def _of_today(row: Mapping[str, Any]) -> Mapping[str, Mapping[str, Any]]:
     return rows | ({"laws": laws} if row["spans"] or row["citations"] else {})
 
 
-def _places() -> dict[str, type[Places]]:
+def _places() -> dict[str, type[NamedPlaces]]:
     "The places that an index keeps, by their names."
     return {part.name: part.load() for part in parts_of("places")}
 
 
 @dataclass
-class Catalogue(Places):
+class Catalogue(NamedPlaces):
     "What an index knows of the named places in its documents, of all kinds."
-    parts: dict[str, Places] = field(default_factory=dict)   # Name -> places; all that are registered, if left out
+    parts: dict[str, NamedPlaces] = field(default_factory=dict)   # Name -> places; all that are registered, if left out
 
     def __post_init__(self) -> None:
         known = self.parts
@@ -426,7 +426,7 @@ class Catalogue(Places):
         return catalogue.updated(documents, {d.node_id: catalogue.facts(d) for d in documents}, {})
 
     @property
-    def known(self) -> list[Places]:
+    def known(self) -> list[NamedPlaces]:
         "The parts that know a document."
         return [part for part in self.parts.values() if len(part)]
 

@@ -25,7 +25,7 @@ from ..machinery.messages import for_question, in_both, say
 from ..machinery.registry import register
 from ..documents.span import Address, covering, InputError, Outline, Span
 from ..documents.text import tokenizer as named_tokenizer
-from ..documents.kinds import Places
+from ..documents.kinds import NamedPlaces
 from ..chunking.base import parent_index
 from ..retrieval.arguments import check_counts, is_number
 from ragnb.expansion.policy import (
@@ -444,7 +444,7 @@ def with_citations(
 # %% ../../nbs/50_expansion/06_policies.ipynb #34f6068c
 @register("policy", "citations", "[:DEPTH]", help="what is cited, so many steps far", korean="인용한 곳을 이만큼 따라가서",
           needs=("documents",))
-def _citations(depth: int = 1, catalogue: Places | Callable[..., Any] | None = None) -> Policy:
+def _citations(depth: int = 1, catalogue: NamedPlaces | Callable[..., Any] | None = None) -> Policy:
     "The citations policy of a catalogue, or of a citing function."
     if catalogue is None:
         raise InputError("the citations policy needs a catalogue: resolve_policy('citations', catalogue=…)")

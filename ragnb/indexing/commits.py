@@ -105,9 +105,11 @@ class FileWriter(IndexWriter):
 
     @property
     def changing(self) -> bool:  # type: ignore[override]
+        "Check for an open transaction."
         return self.database.connection.in_transaction
 
     def begin(self) -> None:
+        "Begin a transaction, if none is open."
         if not self.changing:
             self.database.connection.execute("BEGIN IMMEDIATE")
 

@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 
 # %% auto #0
 __all__ = ['FORMAT', 'FILE', 'IN_A_FOLDER', 'SETTINGS_FILE', 'TABLES', 'Manifest', 'reading', 'IndexedFolder', 'read_folders',
-           'write_folders', 'schema_sum', 'asked_skipped', 'ReadLater', 'read_entries', 'stored_manifest',
-           'read_catalogue', 'write_state', 'clear_tables', 'model_files', 'on_cluster', 'Asked', 'open_parser',
-           'needs_fit', 'open_embedding', 'Index', 'older', 'check_there', 'open_checked', 'open_file', 'open_index',
+           'write_folders', 'schema_sum', 'asked_skipped', 'ReadLater', 'stored_manifest', 'read_catalogue',
+           'write_state', 'clear_tables', 'model_files', 'on_cluster', 'Asked', 'open_parser', 'needs_fit',
+           'open_embedding', 'Index', 'older', 'check_there', 'open_checked', 'open_file', 'open_index',
            'read_patterns', 'rescued_patterns', 'made_anew', 'follow', 'follow_file', 'write_error', 'IndexWriter',
            'remove_documents']
 
@@ -43,7 +43,7 @@ from ..documents.kinds import Catalogue
 from ..documents.files import Problem
 from ..machinery.halves import composed
 from ..machinery.markup import card
-from ..machinery.registry import find_part, opener, told_absent
+from ..machinery.registry import find_part, opener, told_gone
 from ..machinery.servers import rebuild, ServerAddress
 from ..documents.span import IndexMismatchError, InputError, RagnbError
 from ..models.calls import model_name
@@ -59,7 +59,7 @@ from ragnb.chunking.parsers import (
 from ..storage.store import ChunkStore
 from ..retrieval.cosine_scale import CosineScale
 from ..retrieval.sqlite_store import packed, SqliteStore, STORED, unpacked
-from ..retrieval.sqlite_units import counted, damaged, Database, is_damage, LAYOUT, row_sum, SCHEMA, SqliteUnits
+from ..retrieval.sqlite_units import damaged, Database, is_damage, kept_total, LAYOUT, row_sum, SCHEMA, SqliteUnits
 
 # %% ../../nbs/70_indexing/02_folder_index.ipynb #1ae32217
 FORMAT: int = 7  # Version of an index; earlier versions must be rebuilt
@@ -108,7 +108,7 @@ CREATE TABLE IF NOT EXISTS holding (id TEXT PRIMARY KEY, crc INTEGER, data BLOB)
 CREATE TABLE IF NOT EXISTS model (name TEXT PRIMARY KEY, crc INTEGER, data BLOB) WITHOUT ROWID;   -- a file of it
 CREATE TABLE IF NOT EXISTS folder (root TEXT PRIMARY KEY, crc INTEGER, told BLOB) WITHOUT ROWID;  -- `IndexedFolder`
 CREATE TABLE IF NOT EXISTS copy (place TEXT PRIMARY KEY, crc INTEGER, generation INTEGER) WITHOUT ROWID;   -- in Chroma
-""" + "".join(map(counted, ("entry", "holding", "model", "folder", "copy")))
+""" + "".join(map(kept_total, ("entry", "holding", "model", "folder", "copy")))
 
 # %% ../../nbs/70_indexing/02_folder_index.ipynb #ea3b0121
 @contextlib.contextmanager
@@ -202,7 +202,7 @@ class ReadLater(Mapping):
         return len(self._rows)
 
 
-def read_entries(
+def _read_entries(
     database: Database,
 ) -> dict[str, dict[str, Any]]:   # By document
     "Read the documents of the manifest."
@@ -216,7 +216,7 @@ def stored_manifest(
     text = database.setting("manifest")
     if text is None:
         return None
-    return Manifest.of(json.loads(text), ReadLater(partial(read_entries, database)), Path(database.path).parent)
+    return Manifest.of(json.loads(text), ReadLater(partial(_read_entries, database)), Path(database.path).parent)
 
 
 def read_catalogue(
@@ -290,7 +290,7 @@ def on_cluster(
     scheme, slashes, _ = text.partition("://")
     if isinstance(folder, str) and slashes and scheme != IN_A_FOLDER and find_part("address", scheme.lower()):
         return True
-    if slashes and (told := told_absent(scheme.lower())):
+    if slashes and (told := told_gone(scheme.lower())):
         raise InputError(told)
     if re.match(r"[A-Za-z][A-Za-z0-9+.-]+:/|opensearchs?:.|[^/\\:]{2,}:.*@", text, re.I):
         raise InputError(f"an index is a folder, or opensearch://host:9200/NAME, got {ServerAddress(text)!r}")

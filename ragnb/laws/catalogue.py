@@ -21,7 +21,7 @@ from .citations import Citation, find_citations, name_key, short_names, StatuteN
 from ..documents.forms import plain_text, reading_form
 from .headings import find_contents
 from ..documents.fields import field_text, iso_date
-from ..documents.kinds import document_kind, Places
+from ..documents.kinds import document_kind, NamedPlaces
 from ..machinery.markup import one_line
 from ..documents.span import Span
 from .statutes import Block, Clause, EFFECTIVE_KEYS, parse_statute, Statute
@@ -291,7 +291,7 @@ def names_key(names: StatuteNames) -> str:  # The same for the same names, in an
 
 # %% ../../nbs/84_laws/06_catalogue.ipynb #ab9cdffa
 @dataclass
-class StatuteCatalogue(Places):
+class StatuteCatalogue(NamedPlaces):
     "Which statutes a corpus holds, where their articles are, and what every document cites."
     holdings: dict[str, Holding] = field(default_factory=dict)    # Document id -> what it holds
     aliases: dict[str, str] = field(default_factory=dict)         # Further short names -> names of statutes

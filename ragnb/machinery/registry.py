@@ -22,7 +22,7 @@ from .values import InputError
 # %% auto #0
 __all__ = ['KINDS', 'PLUGIN_GROUPS', 'IMPORTED', 'PACKAGE', 'SHEDS', 'Part', 'register', 'read_parts', 'import_plugins',
            'find_part', 'registered', 'parts_of', 'ArgumentError', 'split_name', 'make_part', 'plugin_spec',
-           'told_absent', 'opener', 'told_usual', 'usages', 'told_parts', 'told_plugins']
+           'told_gone', 'opener', 'told_usual', 'usages', 'told_parts', 'told_plugins']
 
 # %% ../../nbs/95_machinery/04_registry.ipynb #8e56e768
 KINDS: tuple[str, ...] = ("splitter", "embedding", "retriever", "reranker", "policy", "builder", "compressor",
@@ -46,6 +46,7 @@ class Part(NamedTuple):
 
     @property
     def module(self) -> str:
+        "The module that the part is in."
         return self.place.partition(":")[0]
 
     @property
@@ -315,7 +316,7 @@ SHEDS: dict[str, str] = {   # Package -> names that it registers
 }
 
 
-def told_absent(
+def told_gone(
     name: str,   # An unknown name
 ) -> str:        # '' for a name of no shed, and for a shed that is there
     "Say which part of ragnb has a name, if that part was deleted."
@@ -331,7 +332,7 @@ def opener(
     scheme = str(place).strip().partition("://")[0].lower()
     part = find_part("address", scheme)
     if part is None:
-        raise InputError(told_absent(scheme) or f"no part of ragnb opens an address of {scheme!r}")
+        raise InputError(told_gone(scheme) or f"no part of ragnb opens an address of {scheme!r}")
     return part.load()
 
 

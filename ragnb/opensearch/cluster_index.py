@@ -335,9 +335,11 @@ class ClusterWriter(IndexWriter):
 
     @property
     def changing(self) -> bool:  # type: ignore[override]
+        "Check for a state that is begun and not complete."
         return self.store.pending is not None
 
     def begin(self) -> None:
+        "Begin the next state."
         self.store.begin()
 
     def keep_model(self, model: BaseEmbedding) -> str:

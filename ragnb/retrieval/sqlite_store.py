@@ -25,7 +25,7 @@ from ..documents.span import Address, Outline, parse_address, SEARCHED, try_addr
 from ..storage.filters import Filter, resolve_where, seen_metadata, Where
 from ..storage.store import best_first, ChunkStore, outline_from_json, outline_to_json
 from .scoring import question_vector, ranges_around, word_scores
-from .sqlite_units import counted, SqliteUnits, UnitWriter
+from .sqlite_units import kept_total, SqliteUnits, UnitWriter
 from .unit_source import SHIFT, UnitSource
 from .unit_vectors import code_dots, from_codes
 
@@ -36,7 +36,7 @@ STORED: str = """
 CREATE TABLE IF NOT EXISTS stored (doc INTEGER PRIMARY KEY, crc INTEGER, id TEXT NOT NULL UNIQUE, levels TEXT);
 CREATE TABLE IF NOT EXISTS outline (doc INTEGER PRIMARY KEY, crc INTEGER, data BLOB);
 CREATE TABLE IF NOT EXISTS chunk (key INTEGER PRIMARY KEY, crc INTEGER, nodes BLOB);   -- of its first: see `block`
-""" + counted("stored")
+""" + kept_total("stored")
 
 
 def packed(

@@ -13,7 +13,7 @@ from typing import Any
 from llama_index.core.schema import BaseNode
 
 from ..documents.fields import document_title
-from ..documents.kinds import document_kind, Kind, Places
+from ..documents.kinds import document_kind, Kind, NamedPlaces
 from ..documents.span import Span
 from ..documents.text import trim_span
 from ..machinery.registry import register
@@ -89,7 +89,7 @@ def section_citations(text: str) -> list[tuple[int, str, str]]:  # (start, numbe
 # %% ../../nbs/86_sections/01_sections.ipynb #5738db5d
 @register("places", "sections", help="numbered sections, and what they cite", korean="번호 붙은 절과 인용")
 @dataclass
-class SectionPlaces(Places):
+class SectionPlaces(NamedPlaces):
     "The numbered sections of an index, and what they cite."
     documents: dict[str, dict[str, Any]] = field(default_factory=dict)   # Id -> name, spans, citations; as JSON
 

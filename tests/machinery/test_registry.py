@@ -9,7 +9,7 @@ import pytest
 
 from ragnb import InputError
 from ragnb.machinery import registry
-from ragnb.machinery.registry import find_part, KINDS, make_part, Part, parts_of, PACKAGE, read_parts, register, SHEDS, told_absent, usages
+from ragnb.machinery.registry import find_part, KINDS, make_part, Part, parts_of, PACKAGE, read_parts, register, SHEDS, told_gone, usages
 
 
 @pytest.fixture(autouse=True)
@@ -120,10 +120,10 @@ def test_the_table_of_sheds_has_the_names_that_they_register():
 
 
 def test_a_name_of_a_deleted_shed_is_told(monkeypatch, tmp_path):
-    assert told_absent(".docx") == ""
+    assert told_gone(".docx") == ""
     monkeypatch.setattr(registry, "PACKAGE", tmp_path)
-    assert told_absent(".docx") == ".docx belongs to ragnb.files, which this installation does not have"
-    assert told_absent(".nothing") == ""
+    assert told_gone(".docx") == ".docx belongs to ragnb.files, which this installation does not have"
+    assert told_gone(".nothing") == ""
 
 
 def test_names_are_listed_in_the_order_of_the_notebooks():

@@ -119,21 +119,25 @@ def patterns_deep(folder: Path) -> Any:
     return spoiled(folder, "[" * 100_000)
 
 
-@item(right=["규정.md"])
+@item(right="WriteError")   # told at once; before, the next update read what was excluded
 def patterns_not_written(folder: Path) -> Any:
     "--exclude, its file could not be written"
-    import ragnb.indexing.folder_index as rooms
-    kept = rooms.write_atomically
+    from ragnb.indexing import commits, folder_index
+    is_row = hasattr(folder_index, "write_folders")    # patterns are rows of index.db; before, a file
+    module, name = (commits, "write_folders") if is_row else (folder_index, "write_atomically")
+    kept = getattr(module, name)
 
-    def no_space(path: Path, *rest: Any) -> None:
-        if path.name == "patterns.json":
+    def no_space(path: Any, *rest: Any) -> None:
+        if is_row or path.name == "patterns.json":
             raise OSError(errno.ENOSPC, "No space left on device")
         kept(path, *rest)
-    rooms.write_atomically = no_space
+    setattr(module, name, no_space)
     try:
         docs, place = excluded(folder)
+    except Exception as error:
+        return type(error).__name__
     finally:
-        rooms.write_atomically = kept
+        setattr(module, name, kept)
     return listed(docs, place)
 
 
