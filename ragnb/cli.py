@@ -50,7 +50,7 @@ from .machinery.atomic import check_page
 from .machinery.markup import counted, display_width, json_visible, said_count, visible
 from .machinery.messages import say, translated, use_language
 from ragnb.machinery.registry import (
-    find_part, import_plugins, IMPORTED, Part, parts_of, register, told_absent, told_parts, usages
+    find_part, import_plugins, IMPORTED, Part, parts_of, register, told_gone, told_parts, usages
 )
 from .machinery.servers import ServerAddress, without_logins
 from .documents.span import InputError, RagnbError
@@ -369,7 +369,7 @@ def command_line(words: Sequence[str]) -> Any:
     app.callback(invoke_without_command=True, add_help_option=False)(_start)
     word = next(iter(words[2:3] if words[:1] == ["--lang"] else words[:1]), "-")
     named = None if word.startswith("-") or set(":+@ ") & {*word} else find_part("command", word)
-    if named is None and (told := told_absent(word)):
+    if named is None and (told := told_gone(word)):
         raise InputError(told)
     for part in [named] if named else _commands():
         example = say("example: {command}", command=say(part.example)) if part.example else None
@@ -481,7 +481,7 @@ def _strategy_values(line: str, values: Mapping[str, Any]) -> dict[str, Any]:
     "The settings of a strategy, and of a file what no strategy sets."
     part = find_part("option", "strategy")
     if part is None:
-        raise InputError(told_absent("strategy"))
+        raise InputError(told_gone("strategy"))
     return part.load()(line, values)
 
 
@@ -1019,7 +1019,7 @@ def _pipeline_of(args: AskOptions, settings: dict[str, Any], llm: Any) -> Any:
     if "" not in indexes:
         part = find_part("address", "collections")
         if part is None:
-            raise InputError(told_absent("collections"))
+            raise InputError(told_gone("collections"))
         return part.load()(indexes, llm, settings)
     if told := explain_nothing(indexes[""].store, args.where):
         raise InputError(told)

@@ -23,7 +23,7 @@ import numpy as np
 from llama_index.core.schema import TextNode
 
 # %% auto #0
-__all__ = ['WORD_SUM', 'BLOCK', 'NEAR', 'LAYOUT', 'SCHEMA', 'FEW', 'KEPT', 'row_sum', 'are_integers', 'word_sum', 'counted',
+__all__ = ['WORD_SUM', 'BLOCK', 'NEAR', 'LAYOUT', 'SCHEMA', 'FEW', 'KEPT', 'row_sum', 'are_integers', 'word_sum', 'kept_total',
            'is_damage', 'damaged', 'Database', 'HeldDocument', 'HeldUnits', 'SqliteState', 'WordSearch', 'SqliteUnits',
            'UnitWriter']
 
@@ -75,7 +75,7 @@ def word_sum(
     return mark + a * number + b * units + c * titles + d * names
 
 
-def counted(
+def kept_total(
     table: str,
 ) -> str:         # SQL
     "Keep the number of the rows of a table, and the sum of their checksums."
@@ -94,7 +94,7 @@ LAYOUT: int = 7   # Version of the tables, in the head of the file; an earlier o
 
 SCHEMA: str = f"""
 PRAGMA user_version = {LAYOUT};
-CREATE TABLE IF NOT EXISTS total (name TEXT PRIMARY KEY, n INTEGER, sum INTEGER) WITHOUT ROWID;   -- see `counted`
+CREATE TABLE IF NOT EXISTS total (name TEXT PRIMARY KEY, n INTEGER, sum INTEGER) WITHOUT ROWID;   -- see `kept_total`
 CREATE TABLE IF NOT EXISTS about (key TEXT PRIMARY KEY, crc INTEGER, value) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS document (
     doc INTEGER PRIMARY KEY AUTOINCREMENT, crc INTEGER, id TEXT NOT NULL UNIQUE,
@@ -115,7 +115,7 @@ CREATE VIRTUAL TABLE IF NOT EXISTS unit_terms USING fts5vocab(unit_words, instan
 CREATE TABLE IF NOT EXISTS page (id INTEGER PRIMARY KEY, crc INTEGER);    -- checksums of the pages of `unit_words`
 INSERT INTO page SELECT id, row_sum(id, block) FROM unit_words_data;
 INSERT INTO total VALUES ('unit_words_idx', 0, 0);
-""" + "".join(map(counted, ("about", "document", "word")))
+""" + "".join(map(kept_total, ("about", "document", "word")))
 
 # %% ../../nbs/40_retrieval/12_sqlite_units.ipynb #40013440
 _UNHARMED = "locked", "readonly", "unable to open", "full", "I/O", "fts5", "interrupted"
@@ -333,7 +333,7 @@ class Database:
     def whole(
         self,
         columns: str,
-        table: str,       # See `counted`
+        table: str,       # See `kept_total`
     ) -> list[tuple]:     # `IndexMismatchError` for a row that has changed, and for a lost one
         "Read all rows of a table, in the order of their keys."
         with self.transaction() as db:
@@ -343,7 +343,7 @@ class Database:
 
     def keys(
         self,
-        table: str,       # See `counted`
+        table: str,       # See `kept_total`
     ) -> list[Any]:       # `IndexMismatchError` if one is lost
         "Read the keys of all rows of a table, not the rows."
         with self.transaction() as db:
