@@ -424,9 +424,11 @@ def main(
 JsonFlag = Annotated[bool, Option("--json", help="Print JSON.")]
 QuietFlag = Annotated[bool, Option("--quiet", help="Show no progress bar. Notes and skipped files are still printed, "
     "to standard error.")]
-WhereOption = Annotated[list[str] | None, Option(metavar="COND", help="Only chunks whose metadata match: doc_type=manual, "
+WhereOption = Annotated[list[str] | None, Option(metavar="COND",
+    help="Only chunks whose metadata match: doc_type=manual, "
     "'year>=2020', 'doc_type in manual,rule', folder=faq. Repeatable: all must match. `ragnb ls` lists the keys.")]
-HistoryFile = Annotated[str | None, Option(metavar="FILE", help="Continue the conversation in this file. ask and chat add "
+HistoryFile = Annotated[str | None, Option(metavar="FILE",
+    help="Continue the conversation in this file. ask and chat add "
     "the new turns; trace only reads.")]
 
 class PlaceOptions(Options):
@@ -473,7 +475,8 @@ def _note_unread(given: Mapping[str, Any], place: str) -> None:
     from ragnb.indexing.folder_index import SETTINGS_FILE
     here = Path(SETTINGS_FILE)
     if given["settings"] is None and here.is_file() and not (place and here.samefile(place)):
-        print_text(say("note: {file} in the current folder is not read, only one in the folder of the index: --settings "
+        print_text(say("note: {file} in the current folder is not read, only one in the folder of the index: "
+                       "--settings "
                  "{file} reads it", file=SETTINGS_FILE), err=True)
 
 
@@ -559,7 +562,8 @@ class ModelOptions(ServerOptions):
     "How the chat model is asked."
     think: Annotated[bool | None, Option("--think/--no-think", help="Let the model think before it answers, or not "
         "(default: as the model does).")] = None
-    num_ctx: Annotated[int | None, count_option("Window of the model in tokens (default: what the prompt needs).")] = None
+    num_ctx: Annotated[int | None,
+        count_option("Window of the model in tokens (default: what the prompt needs).")] = None
     llm_option: Annotated[list[str] | None, Option(**_KEY_VALUE, help="Set an option of the chat model: temperature=0, "
         "seed=7, answer_tokens=2048, keep_alive=10m, retries=5, api_key=…, … Repeatable.")] = None
 
@@ -662,7 +666,8 @@ def _print_report(report: IndexReport, index: str) -> None:
 def _note_others(args: SourceOptions, report: IndexReport) -> None:
     "Name documents of other folders that stay in the index, or that these have replaced; raise an error for equal ids."
     for root, ids in report.replaced.items():
-        print_text(say("note: documents of {path} replaced {documents} of {root}, which no longer exists, such as {first!r}",
+        print_text(say("note: documents of {path} replaced {documents} of {root}, which no longer exists, such "
+                       "as {first!r}",
                  documents=said_count(len(ids), "document"), root=root, first=ids[0], path=args.path), err=True)
     for root, ids in report.others.items():
         gone = say(", which is not there") if Path(root).is_absolute() and not Path(root).exists() else ""
@@ -715,7 +720,8 @@ def _note_copies(index: str) -> None:
     from ragnb.indexing.collections import stale_copies
     for place in stale_copies(index):
         command = typed_command("index", "PATH", "--index", index, "--chroma", place)
-        print_text(say("note: the copy in {place} has an earlier state of the index: `{command}` renews it", place=place,
+        print_text(say("note: the copy in {place} has an earlier state of the index: `{command}` renews it",
+            place=place,
                  command=command), err=True)
 
 
@@ -744,7 +750,9 @@ def _index_all(args: SourceOptions, settings: Mapping[str, Any], started: float)
 class SourceOptions(IndexOptions, EmbeddingOptions, ModelOptions, WaitOptions, SettingsOptions):
     "Documents, and how they are indexed."
     is_filled = True
-    path: Annotated[str, Argument(help="Folder or file: .md, .txt, .jsonl, <formats>. Text is UTF-8, UTF-16, CP949 or Windows-1252. Scanned "
+    path: Annotated[str,
+        Argument(help="Folder or file: .md, .txt, .jsonl, <formats>. Text is UTF-8, UTF-16, CP949 or "
+                      "Windows-1252. Scanned "
         "pages, pictures and encrypted files are listed and skipped.")]
     embed: Annotated[str | None, Option(help="<embeddings> (default: that of the index, ngram for a new one).")] = None
     split: Annotated[str | None, Option(help="<splitters>. Sizes count characters, or tokens of the one after @: "
@@ -778,7 +786,8 @@ def _index(args: SourceOptions) -> None:
                 **{name: () if of == ["none"] else of for name, of in (("include", args.include),
                                                                        ("exclude", args.exclude))},
                 "embed_options": embedding_options(args), "show_progress": shows_bars(args.quiet)}
-    print_stage(say("read {place} and index each collection" if args.all else "read {place}", place=args.path), args.quiet)
+    print_stage(say("read {place} and index each collection" if args.all else "read {place}", place=args.path),
+        args.quiet)
     if args.all:
         return _index_all(args, settings, started)
     from ragnb.documents.files import n_skipped
@@ -871,7 +880,8 @@ def _ls(args: IndexOptions) -> None:
     keys = {key for rows in listed.values() for row in rows for key in row["metadata"]} | {"doc_id", "folder"}
     print_text(say("--where takes: {keys}", keys=one_row(", ".join(sorted(keys)))))
     if "doc_type" not in keys:
-        print_text(say("(no document has a doc_type: a .md or .txt file sets it in its first three lines, ---, doc_type: "
+        print_text(say("(no document has a doc_type: a .md or .txt file sets it in its first three lines, ---, "
+                       "doc_type: "
                  "manual and ---; a .jsonl line has a field for it)"))
 
 # %% ../nbs/99_cli/01_cli.ipynb #b2e71b7c
@@ -890,7 +900,8 @@ def _remove(args: RemoveOptions) -> None:
     if args.json:
         return print_json({"removed": removed, "documents": left, "index": args.index})
     print_text(say("{place}: {n:,} removed, {left:,} left", place=args.index, n=len(removed), left=left))
-    print_text(say("The files stay. If you index their folder again, they come back, unless --exclude leaves them out."),
+    print_text(say("The files stay. If you index their folder again, they come back, unless --exclude leaves "
+                   "them out."),
          err=True)
 
 # %% ../nbs/99_cli/01_cli.ipynb #2a84bd0a
@@ -902,20 +913,23 @@ class RetrievalOptions(SettingsOptions):
     where: WhereOption = None
     as_of: Annotated[str | None, Option(metavar="DATE", help="Use each statute in its edition in force on this date, "
         "2024-01-01 or today (default: the newest that is not repealed). Other editions are marked.")] = None
-    cut: Annotated[float | None, amount_option("Drop passages that score less than X times the best (0.1 to 0.5), even if "
+    cut: Annotated[float | None,
+        amount_option("Drop passages that score less than X times the best (0.1 to 0.5), even if "
         "there is room. In a small folder, also drop those that share no word with the question. The index must have "
         "units (default, and 0: fill the budget).")] = None
     lookup: Annotated[bool, Option("--lookup/--no-lookup", help="Whether to put first what the question cites, such "
         "as 제56조.")] = True
     rerank: Annotated[str, Option(help="none; <rerankers>.")] = "none"
     policy: Annotated[str | None, Option(help="What to read around a hit: <policies>; several with + "
-        "(default: none over units, which are chosen as spans already, else neighbors:1; chat and serve over collections "
+        "(default: none over units, which are chosen as spans already, else neighbors:1; chat and serve over "
+        "collections "
         "or chunks: doc_type).")] = None
     top_k: Annotated[int | None, count_option("Hits (default: 20). Multi-scale retrieval takes this and the next three "
         "options only with a policy or a reranker.")] = None
     expand_top_k: Annotated[int | None, count_option("Hits that are expanded (default: 5).")] = None
     max_chunks: Annotated[int | None, count_option("Hits and neighbors together (default: 80).")] = None
-    passage_size: Annotated[int | None, count_option("Characters of a passage for each hit in it (default: 2000).")] = None
+    passage_size: Annotated[int | None,
+        count_option("Characters of a passage for each hit in it (default: 2000).")] = None
     llm: Annotated[str | None, Option(help="ollama:MODEL or openai-like:MODEL writes the answer; chat and serve ask it "
         "in every step, mcp only for reranking (default, and none: no model; you see the passages with their "
         "sources).")] = None
@@ -927,8 +941,10 @@ class RetrievalOptions(SettingsOptions):
 class LayoutOptions(Options):
     "What the context contains, and for which model."
     is_filled = True
-    budget: Annotated[int | None, count_option("Size of the context, in the unit of --tokenizer (default: 4000).")] = None
-    budget_share: Annotated[float | None, amount_option("Instead of --budget: this part of the model's window; 0.3 to 0.4 is "
+    budget: Annotated[int | None,
+        count_option("Size of the context, in the unit of --tokenizer (default: 4000).")] = None
+    budget_share: Annotated[float | None,
+        amount_option("Instead of --budget: this part of the model's window; 0.3 to 0.4 is "
         "advised.")] = None
     model: Annotated[str | None, Option(help="With --budget-share: the model whose window counts, for example "
         "gpt-4o-mini (default: that of --llm).")] = None
@@ -1037,7 +1053,8 @@ def answer_facts(answer: Answer, error: Exception | None = None) -> dict[str, An
     for mark in answer.source_marks:
         spans = [[s.start, s.end] for s in mark.spans]
         marks.append({"number": mark.number, "id": mark.passage and mark.passage.id, "spans": spans})
-    return {"question": answer.question, "searched": answer.searched, "answer": answer.text, "generated": answer.generated,
+    return {"question": answer.question, "searched": answer.searched, "answer": answer.text,
+        "generated": answer.generated,
             "unfinished": answer.unfinished,
             "sources": answer.sources(), "sentences": sentence_facts(answer),
             "passages": passages, "citations": marks,

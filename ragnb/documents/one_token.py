@@ -17,7 +17,7 @@ from .forms import plain_text
 __all__ = ['search_form', 'amount', 'Value', 'values_in', 'with_values']
 
 # %% ../../nbs/00_documents/05_one_token.ipynb #ed9ef49e
-_COMPATIBLE = (*range(0xff10, 0xff1a), *range(0xff21, 0xff3b), *range(0xff41, 0xff5b),     # full-width digits and letters
+_COMPATIBLE = (*range(0xff10, 0xff1a), *range(0xff21, 0xff3b), *range(0xff41, 0xff5b),  # full-width digits, letters
                0xff05, 0xff06, 0xff0b, 0xff0c, 0xff0d, 0xff0e, 0xffe6,                     # full-width signs
                *range(0xfb00, 0xfb07), *range(0x3380, 0x33e0), *range(0x2150, 0x2180),     # ligatures, units, fractions
                0xb2, 0xb3, 0xb9, 0xbc, 0xbd, 0xbe, 0x2103, 0x2109)
@@ -54,7 +54,7 @@ def amount(
 
 # %% ../../nbs/00_documents/05_one_token.ipynb #bfc90ce8
 class Value(NamedTuple):
-    "A part of a text that has one meaning in many spellings; without a length its tokens are added to those of the text."
+    "A part of a text with one meaning in many spellings; without a length its tokens are added to those of the text."
     start: int
     end: int
     tokens: tuple[str, ...]
@@ -63,7 +63,8 @@ class Value(NamedTuple):
 _SCALE = r"(?:[십백천]?[만억]|[백천]|조(?=[ ]?(?:원|[0-9,]{1,9}[천백]?억)))(?![큼료점족약재연막울신화])"
 _VALUE = re.compile(rf"""(?<![0-9A-Za-uw-z.,_])(?:
     (?:(?P<year>['’]?[0-9]{{2}}|[0-9]{{4}})년[ ]?)?(?P<month>[0-9]{{1,2}})월(?:[ ]?(?P<day>[0-9]{{1,2}})일)?
-  | (?P<y>['’][0-9]{{2}}|[0-9]{{4}})(?P<mark>[-/]|[.][ ]?)(?P<m>[0-9]{{1,2}})(?P=mark)(?P<d>[0-9]{{1,2}})(?![0-9]|[-/][0-9])
+  | (?P<y>['’][0-9]{{2}}|[0-9]{{4}})(?P<mark>[-/]|[.][ ]?)(?P<m>[0-9]{{1,2}})(?P=mark)
+    (?P<d>[0-9]{{1,2}})(?![0-9]|[-/][0-9])
   | (?P<share>{_NUMBER})[ ]?(?:퍼센트|프로(?![가-힣])|per[ ]?cent\b)
   | (?P<scaled>{_NUMBER}{_SCALE}(?:[ ]?{_NUMBER}{_SCALE}){{0,9}}(?:[ ]?[0-9][0-9,]{{0,9}}(?=[ ]?원))?)
   | (?P<measured>{_NUMBER})(?=(?:[kmc]?[gml](?<!\d[gml])|[KMGT]i?B|[kMG]?Hz|kWh?)(?![A-Za-z0-9]))

@@ -27,7 +27,7 @@ from ..machinery.registry import register
 __all__ = ['LIST_MARK', 'QAPair', 'qa_pairs', 'qa_records', 'QAKind']
 
 # %% ../../nbs/00_documents/16_qa.ipynb #458e83e5
-LIST_MARK: str = r"(?:(?:\d{1,2}|[가-하])[.)][ \t]*|[○□◇◆■●ㅇ▶\-][ \t]*)?"  # Regular expression: 1. or 가. or ○ before a heading
+LIST_MARK: str = r"(?:(?:\d{1,2}|[가-하])[.)][ \t]*|[○□◇◆■●ㅇ▶\-][ \t]*)?"  # Regular expression: 1. 가. ○
 _AGAIN = r"(?:재|추가[ \t]?|(?:제[ \t]?)?\d차[ \t]?)?"
 
 def _who(group: str) -> str:

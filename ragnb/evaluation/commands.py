@@ -76,7 +76,8 @@ def _measure_ways(args: DemoOptions, data: Path, index: Index, pipeline: Pipelin
     print_stage(say("2 of 2, ask the gold questions in two ways, at two budgets"))
     ways = {"multi-scale" if index.has_units else "hybrid, neighbors:1": pipeline,
             "vectors over chunks of 500 characters": fixed_size(documents, index.embed_model)}
-    return known, {name: evaluate(way, questions, (1_000, 4_000), show_progress=shows_bars()) for name, way in ways.items()}
+    return known, {name: evaluate(way, questions, (1_000, 4_000), show_progress=shows_bars()) for name,
+        way in ways.items()}
 
 
 @register("command", "demo", example="ragnb demo", rank=1,
@@ -191,7 +192,8 @@ def _patterns(folder: str, index: str | None = None, quiet: bool = False) -> dic
     patterns = index and read_patterns(index, root) or read_patterns(".ragnb", root)
     for name, of in patterns.items():
         if of and not quiet:
-            print_text(say("note: {option} {patterns}, as the folder was indexed", option=f"--{name}", patterns=" ".join(of)),
+            print_text(say("note: {option} {patterns}, as the folder was indexed", option=f"--{name}",
+                patterns=" ".join(of)),
                  err=True)
     return patterns
 
@@ -330,7 +332,8 @@ def _print_comparing(runs: Sequence[Any], out: str, pair: Sequence[str] = ()) ->
     if len(names) > 1:
         two = pair if pair and {*pair} <= {*names} else names[:2]
         at = [] if out == EvalOptions.out else ["--out", out]
-        print_text(say("which differences are significant: {command}", command=typed_command("eval", "--compare", *two, *at)))
+        print_text(say("which differences are significant: {command}", command=typed_command("eval", "--compare",
+            *two, *at)))
 
 def _write_report(args: EvalOptions | TuneOptions, tuned: Tuned, llm: LLM | None = None, **more: Any) -> Path:
     "Write the page of an evaluation."
@@ -451,7 +454,8 @@ def _tune(args: TuneOptions) -> None:
     "Find the settings for a folder, and explain them."
     from ragnb.evaluation.tune import tune
     if args.index and (Path(args.index) / "index.db").exists():
-        print_text(say("note: the index in {index!r} is neither used nor changed: each splitter that is tried has a separate "
+        print_text(say("note: the index in {index!r} is neither used nor changed: each splitter that is tried "
+                       "has a separate "
                  "index in {cache!r}", index=args.index, cache=args.cache), err=True)
     tuned = _measured(args, tune, strategies=args.strategy or [])
     tuned, page, settings = _write_tuned(args, tuned, tuned.runs)

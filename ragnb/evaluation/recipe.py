@@ -83,8 +83,8 @@ class Recipe:
     def __init__(
         self,
         texts: Mapping[str, str],                              # Document id -> text
-        titles: Mapping[str, str],                             # Document id -> title, read before each of its units; may lack some
-        embed: Callable[[list[str]], Sequence[Sequence[float]]] | None = None,   # Texts to vectors of length 1; None: words alone
+        titles: Mapping[str, str],                             # Document id -> title, read before each unit
+        embed: Callable[[list[str]], Sequence[Sequence[float]]] | None = None,   # To vectors of length 1
         size: int = 128,                                       # Of a unit, in characters
     ) -> None:
         import bm25s

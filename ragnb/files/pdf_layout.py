@@ -399,7 +399,8 @@ def running_heads(
     for found in places.values():
         sheets = sorted({sheet for sheet, _ in found})
         near = any(third - first <= 6 for first, third in zip(sheets, sheets[2:]))
-        near = near or len(pages) == len(sheets) == 2 and all(_is_set_apart(line, pages[sheet]) for sheet, line in found)
+        near = near or len(pages) == len(sheets) == 2 and all(_is_set_apart(line, pages[sheet]) for sheet,
+            line in found)
         text = line_text(found[0][1])
         if near and len(found[0][1]) <= 3 and re.search(r"\w", text):
             others = {id(line) for sheet, line in found[1:] if len(pages[sheet]) > 1} - left_out

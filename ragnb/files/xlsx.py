@@ -110,7 +110,7 @@ def shown_date(
 
 
 _PART = re.compile(r'"[^"]*"|\\.|\[[^\]]*\]|_.|\*.|[#0?][#0?,.]*|.', re.S)
-_PLACES = re.compile(r"([#0?,]*?)(,*)(?:\.([#0?]*))?")
+_PLACES = re.compile(r"([#0?,]*)(?:\.([#0?]*))?")
 _CURRENCIES = "₩￦$€£¥￥"
 
 
@@ -145,8 +145,9 @@ def _digits(value: float, part: str) -> str | None:
     places = _PLACES.fullmatch(part)
     if not places:
         return None
-    whole, thousands, decimals = places[1], places[2], places[3] or ""
-    shown = Decimal(f"{abs(value):.15g}").scaleb(-3 * len(thousands))
+    whole, decimals = places[1].rstrip(","), places[2] or ""
+    n_thousands = len(places[1]) - len(whole)     # A comma at the end divides by 1,000
+    shown = Decimal(f"{abs(value):.15g}").scaleb(-3 * n_thousands)
     rounded = shown.quantize(Decimal(1).scaleb(-len(decimals)), ROUND_HALF_UP)
     text = f"{rounded:{',' if ',' in whole else ''}f}"
     if decimals.endswith(("#", "?")):

@@ -589,7 +589,8 @@ def check_there(
     if on_cluster(folder) or (Path(folder) / FILE).is_file():
         return
     if Path(folder).is_file():
-        raise InputError(f"{str(folder)!r} is a file, and an index is a folder: `ragnb index {shlex.quote(str(folder))}` "
+        raise InputError(f"{str(folder)!r} is a file, and an index is a folder: `ragnb index "
+                         f"{shlex.quote(str(folder))}` "
                          "makes one of the file in .ragnb, which is asked without --index")
     if (Path(folder) / "manifest.json").is_file():
         raise older(folder)

@@ -281,7 +281,8 @@ def make_part(
     parameters = inspect.signature(make).parameters
     own = next((p for p in parameters.values() if p.name not in given and p.kind is not p.VAR_KEYWORD), None)
     is_needed = own is not None and own.default is own.empty and own.kind is not own.VAR_POSITIONAL
-    has_argument = len(spec) > len(name)
+    is_default = kind == "embedding" and not text and not is_needed      # `ollama:` is `ollama`
+    has_argument = len(spec) > len(name) and not is_default
     if has_argument and (own is None or not text or text != text.strip()) or is_needed and not has_argument:
         return None
     wanted = {key: value for key, value in given.items() if key in parameters and value is not None}

@@ -20,7 +20,8 @@ import numpy as np
 __all__ = ['BLOCK', 'FINE', 'LARGEST', 'E5Weights', 'read_e5', 'E5Tokens', 'e5_graph', 'E5Batches']
 
 # %% ../../nbs/10_models/13_e5.ipynb #64e775b7
-BLOCK = np.dtype([("scale", "<f2"), ("pairs", "u1", 16)])   # 32 weights: number j is a low half, number j + 16 a high half
+BLOCK = np.dtype([("scale", "<f2"), ("pairs", "u1",
+    16)])   # 32 weights: number j is a low half, number j + 16 a high half
 
 
 @dataclass(repr=False, eq=False)
@@ -37,7 +38,8 @@ class E5Weights:
         "Return a tensor of plain numbers."
         return self.tensors[name].view("<f4")
 
-    def blocks(self, name: str) -> tuple[np.ndarray, np.ndarray]:   # int8 in [-8, 7], shape (blocks, 32); float32 scales
+    def blocks(self, name: str) -> tuple[np.ndarray,
+        np.ndarray]:   # int8 in [-8, 7], shape (blocks, 32); float32 scales
         "Return a matrix as small whole numbers with a scale a block."
         return _unpacked(self.tensors[name].view(BLOCK))
 
@@ -217,7 +219,8 @@ def e5_graph(
         mean = graph.node("ReduceMean", [total, "last"], f"{name}.mean")
         difference = graph.node("Sub", [total, mean], f"{name}.difference")
         scale = graph.constant(f"{name}.w", weights.numbers(f"{name}.w"))
-        scaled = graph.node("SimplifiedLayerNormalization", [difference, scale], f"{name}.scaled", epsilon=weights.epsilon)
+        scaled = graph.node("SimplifiedLayerNormalization", [difference, scale], f"{name}.scaled",
+            epsilon=weights.epsilon)
         return graph.node("Add", [scaled, graph.constant(f"{name}.b", weights.numbers(f"{name}.b"))], f"{name}.out")
 
     graph.constant("last", np.array([-1]))

@@ -412,7 +412,8 @@ def _fastembed(name: str, **options: Any) -> BaseEmbedding:
     return FastEmbedEmbedding(model_name=name, **options)
 
 
-@register("embedding", "ollama", "[:MODEL]", help="a model of an Ollama server", korean="Ollama 서버의 모델", needs=("server",))
+@register("embedding", "ollama", "[:MODEL]", help="a model of an Ollama server", korean="Ollama 서버의 모델",
+    needs=("server",))
 def _ollama(model: str = DEFAULT_OLLAMA_MODEL, base_url: str | None = None, **options: Any) -> BaseEmbedding:
     "Make the embedding of an Ollama server."
     from ragnb.models.ollama import make_model, OllamaEmbedding

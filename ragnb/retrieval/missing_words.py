@@ -36,7 +36,8 @@ from .unit_source import SHIFT, Units, UnitSource
 _FUNCTION = frozenset((
     "a about after all also am an and any are as at be been before between but by can compare could did do does during "
     "each for from get give had has have he her his how i if in into is it its long make many may me more most much "
-    "must my no not of on one or other our out over percent say says section shall she should so some such tell than that the "
+    "must my no not of on one or other our out over percent say says section shall she should so some such tell "
+    "than that the "
     "their them then there these they this those through to under up us use was we were what when where which while "
     "who whom whose why will with would you your "
 ).split())
@@ -98,7 +99,8 @@ def content_words(
             out.append(a.form + b.form)
     for m in morphemes:
         noun = m.tag in ("NNG", "NNP", "SL", "SH") or m.tag == "SN" and len(m.form) > 3
-        if noun and m.form not in in_codes and len(m.form) > 1 and m.form not in _QUESTION_NOUNS and m.form.lower() not in _FUNCTION:
+        is_asking = m.form in _QUESTION_NOUNS or m.form.lower() in _FUNCTION
+        if noun and m.form not in in_codes and len(m.form) > 1 and not is_asking:
             out.append(m.form)
     return list(dict.fromkeys(out))
 
@@ -195,6 +197,11 @@ def spelled_alike(
     return [other for _, other in sorted(found)[:3]]
 
 # %% ../../nbs/40_retrieval/16_missing_words.ipynb #c6617757
+def _no_names(tokens: Sequence[str]) -> int:
+    "Count no titles and headings: for words that were not read from an index."
+    return 0
+
+
 @dataclass(frozen=True, eq=False)
 class IndexWords:
     "The words of the texts that a reader may see."
@@ -205,7 +212,7 @@ class IndexWords:
     in_one_text: Callable[[Sequence[str]], bool]    # True for tokens that one text contains, in any order
     others: Callable[[str], Iterable[str]]          # Words that contain a text, or may be spelled like it
     holding: Callable[[Sequence[str]], np.ndarray]  # Keys of the texts with tokens, in a row if their order is known
-    in_names: Callable[[Sequence[str]], int] = lambda tokens: 0     # Titles and headings that contain tokens
+    in_names: Callable[[Sequence[str]], int] = _no_names     # Titles and headings that contain tokens
 
     @classmethod
     def of_texts(

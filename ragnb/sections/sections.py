@@ -132,7 +132,8 @@ class SectionPlaces(NamedPlaces):
         "The documents that a text names by title or id, else all."
         asked = _words(text)
         named = [doc_id for doc_id, told in self.documents.items()
-                 if any(len(name) > 3 and name in asked for name in (_words(told["name"]), _words(doc_id.split("/")[-1])))]
+                 if any(len(name) > 3 and name in asked for name in (_words(told["name"]),
+                     _words(doc_id.split("/")[-1])))]
         return named or list(self.documents)
 
     def named(self, question: str) -> list[tuple[str, Span]]:

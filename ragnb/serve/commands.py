@@ -35,7 +35,8 @@ class ServeOptions(AgentOptions):
         "pages of PDFs.")] = None
     running: Annotated[int, count_option("Questions answered at once.", most=10_000)] = 4
     waiting: Annotated[int, count_option("Questions that may wait.", most=10_000)] = 64
-    each: Annotated[int | None, count_option("Questions of one token at the same time (default: 8).", most=10_000)] = None
+    each: Annotated[int | None, count_option("Questions of one token at the same time (default: 8).",
+        most=10_000)] = None
 
 @register("command", "serve", example="ragnb serve", rank=6,
           help="Serve the agent as a page in the browser and as a JSON API.",
@@ -56,7 +57,8 @@ def _serve(args: ServeOptions) -> None:
         print_text(one_row(say("skipped {text}", text=problem_line(problem))), err=True)
     library = Library.open(open_indexes(args), **retrieval_arguments(args, agent["llm"]) | {"where": None})
     for name in shut_out(library, access):
-        print_text(say("warning: the filter of {name!r} leaves no document: `ragnb ls` lists the keys", name=name), err=True)
+        print_text(say("warning: the filter of {name!r} leaves no document: `ragnb ls` lists the keys", name=name),
+            err=True)
     app = create_app(library, access=access, talks=talks, documents=args.documents, places=places,
                      hosts=[args.host, *(args.allow_host or ())], **agent)
 

@@ -19,7 +19,8 @@ __all__ = ['FilteredStore', 'filtered_store', 'located', 'explain_nothing', 'war
 from ..machinery.messages import warn_caller
 from ..documents.span import Outline, parse_address, SEARCHED
 from ragnb.storage.filters import (
-    all_of, asks_folders, Condition, Filter, filter_keys, FOLDER_KEYS, resolve_where, seen_metadata, where_folders, why_nothing, Where,
+    all_of, asks_folders, Condition, Filter, filter_keys, FOLDER_KEYS, resolve_where, seen_metadata, where_folders,
+        why_nothing, Where,
 )
 from .store import ChunkReader, Found, T
 
