@@ -106,8 +106,7 @@ def with_topic(
     n_topic, n_least = len(about[rarest]), min(map(len, held.values()), default=None)
     if rarest in held or not suggested and has_name(question):
         return ""
-    points_back = bool(_BEGINS.match(question) or _PRONOUN.search(question))
-    if n_least is not None and n_least < n_topic + (not points_back):
+    if n_least is not None and n_least < n_topic + (not _PRONOUN.search(question)):
         return ""
     most = max(2, words.in_names(words.tokens(rarest)))
     for word, keys in held.items():

@@ -85,7 +85,7 @@ def with_focus(
             continue
         focus = p.focus or p.span
         inside = replace(p, span=focus, text=p.text[focus.start - p.span.start:focus.end - p.span.start])
-        best = best_sentence(question, [inside, p])   # the best hit first, then the whole passage
+        best = best_sentence(question, [inside]) or best_sentence(question, [p])   # the best hit decides
         if best and p.hits:
             out[n] = replace(p, focus=best[1])
         break
