@@ -99,19 +99,18 @@ def test_the_same_answers_as_from_a_folder(place, tmp_path):
 
 
 def counted_requests(pipeline: Pipeline, questions: list[str]) -> None:
-    """Each question is the candidates, the units around them, and the texts; one more reads what the best match cites.
+    """Each question is the candidates, the units around them, and the texts; one more reads what the best match cites, or texts that may repeat a better one.
 
     A question with a code has two more: how the documents write the code, and the names to compare with it."""
     rows = pipeline.expander.store.rows
     pipeline.ask(questions[0])           # opens a point in time
     for question in questions:
         before = rows.requests
-        whys = [why for p in pipeline.ask(question).passages for why in p.why.values()]
-        cited = any(why.role == "cited" for why in whys) and not any(why.is_by_name for why in whys)
-        assert rows.requests - before <= 3 + (2 if codes_in(question) else cited), question
+        assert pipeline.ask(question).passages
+        assert rows.requests - before <= 3 + (2 if codes_in(question) else 1), question
 
 
-def test_a_question_to_a_small_index_is_three_requests(place, corpus):
+def test_a_question_to_a_small_index_is_three_requests_or_four(place, corpus):
     """Of at most 200 units, each passage is compared with the words of the question."""
     update_index(corpus, place, show_progress=False)
     index = Index.open(place)
