@@ -85,7 +85,8 @@ def with_focus(
             continue
         focus = p.focus or p.span
         inside = replace(p, span=focus, text=p.text[focus.start - p.span.start:focus.end - p.span.start])
-        best = best_sentence(question, [inside]) or best_sentence(question, [p])   # the best hit decides
+        is_row = any(line.startswith("|") for line in p.text.splitlines()[:40])     # Rows are compared with all others
+        best = best_sentence(question, [inside, p] if is_row else [inside]) or best_sentence(question, [p])
         if best and p.hits:
             out[n] = replace(p, focus=best[1])
         break

@@ -1,6 +1,7 @@
 """Questions as people type them: follow-ups, copies and editions, fields of lists, the chance with any embedding, everyday words."""
 from __future__ import annotations
 
+import dataclasses
 import json
 import zlib
 from pathlib import Path
@@ -162,5 +163,8 @@ def everyday_words(folder: Path) -> list:
     texts["tenancy.md"] = "# Tenancy\n\nThe lessor returns the deposit within thirty days after the lease has ended.\n"
     answers = iter([json.dumps(["When does the lessor return the deposit?", "deposit after the lease has ended"]), "Within thirty days [1]."])
     llm = ScriptedLLM(lambda prompt: next(answers) if "JSON" in prompt else "Within thirty days [1].")
-    answer = over(folder, texts, llm=llm).ask("I moved out and the guy who owns my flat keeps my cash")
+    pipeline = over(folder, texts, llm=llm)
+    if hasattr(pipeline, "other_words"):
+        pipeline = dataclasses.replace(pipeline, other_words=True)
+    answer = pipeline.ask("I moved out and the guy who owns my flat keeps my cash")
     return [answer.passages[0].doc_id, len(llm.prompts)]
