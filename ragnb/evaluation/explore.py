@@ -14,7 +14,7 @@ __all__ = ['POLICIES', 'BUDGETS', 'make_pipeline', 'compared', 'explore']
 
 # %% ../../nbs/90_evaluation/11_explore.ipynb #215d6ebe
 from ..machinery.markup import card, counted, render, short
-from ..documents.span import InputError, install_command, optional, RagnbError
+from ..documents.span import install_command, optional, RagnbError
 from ..context.labels import place_label
 from ..expansion.policy import resolve_policy
 from ..indexing.folder_index import Index

@@ -28,8 +28,7 @@ __all__ = ['LOCK', 'FileWriter', 'IndexFolder', 'open_or_create']
 from ..machinery.atomic import new_file, PRIVATE, WriteLock
 from ..documents.kinds import Catalogue
 from ..documents.files import Problem
-from ..machinery.registry import opener, register
-from ..machinery.servers import ServerAddress
+from ..machinery.registry import register
 from ..documents.span import IndexMismatchError, InputError
 from ..models.embedding import save_embedding
 from ..models.llm import check_model
@@ -37,9 +36,9 @@ from ..chunking.parsers import CONTEXTS, describe_parser
 from ..retrieval.sqlite_store import SqliteStore
 from ..retrieval.sqlite_units import Database, SqliteUnits
 from ragnb.indexing.folder_index import (
-    Asked, clear_tables, FILE, follow_file, Index, IndexedFolder, IndexWriter, made_anew, Manifest, older, on_cluster,
-    open_checked, open_index, read_catalogue, read_folders, reading, SETTINGS_FILE, stored_manifest, TABLES,
-    write_error, write_folders, write_state
+    Asked, clear_tables, FILE, follow_file, Index, IndexedFolder, IndexWriter, made_anew, Manifest, older,
+    open_checked, open_for_writing, open_index, read_catalogue, read_folders, reading, SETTINGS_FILE, stored_manifest,
+    TABLES, write_error, write_folders, write_state
 )
 
 # %% ../../nbs/70_indexing/03_commits.ipynb #d155b19a
@@ -255,6 +254,4 @@ def open_or_create(
 ) -> FileWriter | Any:                          # It locks the folder until `release`
     "Open the index of a folder for writing, or start a new one."
     asked = partial(Asked.of, embed, parser, contexts, base_url, embed_options)
-    if on_cluster(folder):
-        return opener(folder).open_writer(ServerAddress(folder), force, wait, asked)
-    return IndexFolder.open_writer(Path(folder), force, wait, asked)
+    return open_for_writing(folder, force, wait, asked)

@@ -34,7 +34,7 @@ __all__ = ['FORMAT', 'FILE', 'IN_A_FOLDER', 'SETTINGS_FILE', 'TABLES', 'Manifest
            'write_state', 'clear_tables', 'model_files', 'on_cluster', 'Asked', 'open_parser', 'needs_fit',
            'open_embedding', 'Index', 'older', 'check_there', 'open_checked', 'open_file', 'open_index',
            'read_patterns', 'rescued_patterns', 'made_anew', 'follow', 'follow_file', 'write_error', 'IndexWriter',
-           'remove_documents']
+           'open_for_writing', 'remove_documents']
 
 # %% ../../nbs/70_indexing/02_folder_index.ipynb #3955ebae
 from ..machinery.arguments import checked
@@ -809,6 +809,18 @@ class IndexWriter:
         self.finished, self.index.written = True, None
 
 # %% ../../nbs/70_indexing/02_folder_index.ipynb #fd0a3aac
+def open_for_writing(
+    folder: str | Path,         # Folder of the index, or an address on a cluster
+    force: bool,                # Rebuild the index
+    wait: float,                # Seconds to wait for another writer
+    make: Callable[[], Asked],  # How the index is asked for
+) -> Any:                       # A writer; it locks the index until `release`
+    "Find what opens a place, and open an index there for writing."
+    if on_cluster(folder):
+        return opener(folder).open_writer(ServerAddress(folder), force, wait, make)
+    return find_part("address", IN_A_FOLDER).load().open_writer(Path(folder), force, wait, make)
+
+
 def remove_documents(
     doc_ids: Iterable[str],              # For an unknown id, `InputError` and no removal
     folder: str | Path = ".ragnb",       # The index
@@ -819,10 +831,7 @@ def remove_documents(
     "Remove documents from an index."
     ids = list(dict.fromkeys([doc_ids] if isinstance(doc_ids, str) else doc_ids))
     check_there(folder)
-    if on_cluster(folder):
-        writer = opener(folder).open_writer(ServerAddress(folder), False, wait, lambda: Asked(embed))
-    else:
-        writer = find_part("address", IN_A_FOLDER).load().open_writer(Path(folder), False, wait, lambda: Asked(embed))
+    writer = open_for_writing(folder, False, wait, lambda: Asked(embed))
     try:
         if not writer.finished:
             raise InputError(f"an update of {str(folder)!r} was cut short: "

@@ -194,7 +194,7 @@ def e5_graph(
     fine: Sequence[str] = FINE,   # Names of matrices
 ) -> bytes:                       # An ONNX model: word vectors in, vectors of tokens in context out
     "Write the layers of E5 as an ONNX model."
-    graph, width = _Graph(), weights.sizes["width"]
+    graph = _Graph()
 
     def product(inputs: str, name: str) -> str:
         bias = weights.numbers(f"{name}.b")

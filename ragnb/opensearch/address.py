@@ -5,14 +5,12 @@
 # %% ../../nbs/89_opensearch/06_address.ipynb #8f6ed351
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from ..machinery.registry import register
-from ..machinery.servers import ServerAddress
 from ..expansion.foreign import ForeignIndex
-from ..indexing.folder_index import Asked, Index
 from .client import checked_name, cluster_place, open_client
-from .cluster_index import ClusterWriter, open_cluster, open_writer
+from .cluster_index import open_cluster, open_writer
 
 # %% auto #0
 __all__ = ['ClusterAddress']
@@ -24,23 +22,8 @@ __all__ = ['ClusterAddress']
 class ClusterAddress:
     "What an address on a cluster opens."
 
-    @staticmethod
-    def open(
-        url: ServerAddress,
-        asked: Asked,        # Embedding and splitter to compare
-    ) -> Index:              # `InputError` if there is no index
-        "Open an index for questions."
-        return open_cluster(url, asked)
-
-    @staticmethod
-    def open_writer(
-        url: ServerAddress,
-        force: bool,                # Rebuild the index
-        wait: float,                # Seconds to wait for another writer
-        make: Callable[[], Asked],  # How the index is asked for
-    ) -> ClusterWriter:
-        "Open an index for writing, or start a new one."
-        return open_writer(url, force, wait, make)
+    open = staticmethod(open_cluster)
+    open_writer = staticmethod(open_writer)
 
     @staticmethod
     def foreign(

@@ -357,8 +357,8 @@ def _told(pipeline: Pipeline, question: str, history: Conversation | None) -> An
                 found, notes = _in_other_words(pipeline, searched or question, found, write)
             answer = warned(pipeline.read(question, found, history, searched), store)
         answer = replace(answer, costs=tuple(step_costs(calls)))
+        notes += [Note("model", text) for text in texts]
         answer = _with_notes(noted(answer, pipeline.retriever, store, pipeline.catalogue), notes)
-        answer = _with_notes(answer, [Note("model", text) for text in texts])
         return for_window(answer, pipeline.llm, pipeline.builder, pipeline.prompt) if pipeline.llm else answer
 
     return store.in_one_state(told)
