@@ -162,7 +162,7 @@ def code_terms(
     return out
 
 # %% ../../nbs/40_retrieval/16_missing_words.ipynb #d69c9b30
-_SIGN = re.compile(r"[^\W\d].*[+#&]|^[-/.~]")
+_SIGN = re.compile(r"\A[\W\d]*[^\W\d].*[+#&]|\A[-/.~]")     # from the first letter: linear time
 
 
 def names_in(
