@@ -48,6 +48,7 @@ def test_joined_lines_keep_their_letters_and_their_order(before: str, after: str
 @pytest.mark.parametrize(("lines", "right"), [
     (["The refill takes twenty min-", "utes and the crew waits out-", "side until it is done."], "The refill takes twenty minutes and the crew waits outside until it is done."),
     (["Use a state-of-the-", "art filter and a well-", "known oil, types 4-", "6 only."], "Use a state-of-the-art filter and a well-known oil, types 4-6 only."),
+    (["The pump was tested by Mira Holt-", "Jansen in the west hall and by the", "north gate of the DEPART-", "MENT."], "The pump was tested by Mira Holt-Jansen in the west hall and by the north gate of the DEPARTMENT."),
     (["Only well-", "known and high-", "ly valued sta-", "tements count."], "Only well-known and highly valued statements count."),
     (["세탁실은 아침 여덟 시에 열고 밤 열 시에 닫으며, 빨래를 널어 두는 시", "간은 하루를 넘기지 않는다."], "세탁실은 아침 여덟 시에 열고 밤 열 시에 닫으며, 빨래를 널어 두는 시간은 하루를 넘기지 않는다."),
     (["자전거는 정문 옆 보관소에 두고 열쇠를 두 개 채운다. 보관소의 책임", "자는 시설팀장이며 석 달 넘게 둔 자전거는 치운다."], "자전거는 정문 옆 보관소에 두고 열쇠를 두 개 채운다. 보관소의 책임자는 시설팀장이며 석 달 넘게 둔 자전거는 치운다."),
@@ -140,3 +141,19 @@ def test_a_mirrored_page_keeps_its_order(tmp_path: Path, scale: tuple[int, int])
         out.drawString(-100, 50 - 30 * n, line)
     out.save()
     assert text_of(tmp_path / "a.pdf").split("\n\n") == ["First line of the page.", "Second line of it."]
+
+
+@pytest.mark.parametrize(("mark", "before", "after"), [("\u25a0", "그 값은 ", "표 4에 있다"), ("\u25a1", "신청서의 ", "동의 칸에 적는다")])
+def test_a_mark_drawn_first_stands_in_its_gap(tmp_path: Path, mark: str, before: str, after: str):
+    width = 10 * len(before.replace(" ", "")) + 5
+    texts = [(50 + width, 700, mark, 10), (50, 700, before, 10), (50 + width + 12, 700, after, 10)]
+    assert text_of(drawn(tmp_path / "a.pdf", texts, font="HYGothic-Medium")) == f"{before}{mark} {after}"
+
+
+def test_small_letters_beside_a_column_do_not_divide_its_paragraph(tmp_path: Path):
+    body = ["Most of the year the pond is fed by a spring that never", "freezes, so the ducks stay where they are. In dry months", "the gate is opened twice a week, and the keeper writes", "down how high the water stands before and after."]
+    notes = ["the pond is owned", "by the parish and", "not by the mill"]
+    texts = [*column(40, 700, notes, 11), *column(200, 699, body, 13)]
+    small = {text: 7 for text in notes}
+    path = drawn(tmp_path / "a.pdf", [(x, y, text, small.get(text, 11)) for x, y, text, *_ in texts])
+    assert " ".join(body) in text_of(path)
