@@ -143,17 +143,15 @@ def test_a_mirrored_page_keeps_its_order(tmp_path: Path, scale: tuple[int, int])
     assert text_of(tmp_path / "a.pdf").split("\n\n") == ["First line of the page.", "Second line of it."]
 
 
-@pytest.mark.parametrize(("mark", "before", "after"), [("\u25a0", "그 값은 ", "표 4에 있다"), ("\u25a1", "신청서의 ", "동의 칸에 적는다")])
+@pytest.mark.parametrize(("mark", "before", "after"), [("\u25a0", "그 값은", "표 4에 있다"), ("\u25a1", "신청서의", "동의 칸에 적는다")])
 def test_a_mark_drawn_first_stands_in_its_gap(tmp_path: Path, mark: str, before: str, after: str):
-    width = 10 * len(before.replace(" ", "")) + 5
-    texts = [(50 + width, 700, mark, 10), (50, 700, before, 10), (50 + width + 12, 700, after, 10)]
-    assert text_of(drawn(tmp_path / "a.pdf", texts, font="HYGothic-Medium")) == f"{before}{mark} {after}"
+    end = 50 + 10 * len(before.replace(" ", "")) + 5 * before.count(" ")
+    texts = [(end + 0.5, 700.5, mark, 9), (50, 700, f"{before} "), (end + 10, 700, after)]
+    assert text_of(drawn(tmp_path / "a.pdf", texts)) == f"{before}{mark} {after}"
 
 
 def test_small_letters_beside_a_column_do_not_divide_its_paragraph(tmp_path: Path):
-    body = ["Most of the year the pond is fed by a spring that never", "freezes, so the ducks stay where they are. In dry months", "the gate is opened twice a week, and the keeper writes", "down how high the water stands before and after."]
-    notes = ["the pond is owned", "by the parish and", "not by the mill"]
-    texts = [*column(40, 700, notes, 11), *column(200, 699, body, 13)]
-    small = {text: 7 for text in notes}
-    path = drawn(tmp_path / "a.pdf", [(x, y, text, small.get(text, 11)) for x, y, text, *_ in texts])
-    assert " ".join(body) in text_of(path)
+    notes = ["The pond is owned by the parish and not by the mill that stands", "beside it, as is often said; the mill has a pond of its own", "further up, which is dry."]
+    body = ["Most of the year the pond", "is fed by a spring which", "never freezes, so that the", "ducks stay where they are.", "In dry months the gate", "of it is opened each week."]
+    texts = [*((x, y, text, 7) for x, y, text in column(40, 674, notes, 12.4)), *column(300, 700, body, 13)]
+    assert " ".join(body) in text_of(drawn(tmp_path / "a.pdf", texts, font="Helvetica", size=11)).replace("\n", " ")
