@@ -146,7 +146,7 @@ def test_a_mirrored_page_keeps_its_order(tmp_path: Path, scale: tuple[int, int])
 @pytest.mark.parametrize(("mark", "before", "after"), [("\u25a0", "그 값은", "표 4에 있다"), ("\u25a1", "신청서의", "동의 칸에 적는다")])
 def test_a_mark_drawn_first_stands_in_its_gap(tmp_path: Path, mark: str, before: str, after: str):
     end = 50 + 10 * len(before.replace(" ", "")) + 5 * before.count(" ")
-    texts = [(end + 0.5, 700.5, mark, 9), (50, 700, before), (end + 10, 700, after)]
+    texts = [(end + 0.1, 700.5, mark, 9), (50, 700, before), (end + 9.2, 700, after)]
     assert text_of(drawn(tmp_path / "a.pdf", texts)) == f"{before}{mark}{after}"
 
 
