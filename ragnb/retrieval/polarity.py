@@ -17,7 +17,7 @@ __all__ = ['POLAR', 'Morpheme', 'sentences_in', 'bounds_in', 'Polarity', 'asked_
 from ..documents.one_token import search_form
 from ..documents.text import load_kiwi, stem
 
-# %% ../../nbs/40_retrieval/18_polarity.ipynb #7115a2d4
+# %% ../../nbs/40_retrieval/18_polarity.ipynb #9a2387d4
 _DENY = frozenset((
     "안/MAG 못/MAG 없이/MAG 않/VX 못하/VX 말/VX 없/VA 아니/VCN 불/XPN 미/XPN 비/XPN 빼/VV 불가/NNG 불가능/NNG 불필요/NNG 제외/NNG "
     "금지/NNG 불참/NNG 예외/NNG not/SL no/SL never/SL cannot/SL without/SL except/SL excluding/SL exclud/SL unless/SL "
@@ -27,9 +27,8 @@ _GRANT = frozenset((
     "되/VV 가능/NNG 필요/NNG 포함/NNG 허용/NNG 어야/EC can/SL may/SL must/SL allow/SL permit/SL requir/SL need/SL "
     "includ/SL cover/SL with/SL abl/SL valid/SL elig/SL possibl/SL").split())
 _HANGUL = re.compile(r"[가-힣]")
-_WORD = re.compile(r"[A-Za-z]+|\d[\d,.]*\d|\d|[.!?;\n]+")
+_WORD = re.compile(r"[A-Za-z]+|\d[\d,.]*\d|\d|[.!?;]+")
 _NOT = re.compile(r"(?i)\b(?:(ca)n|([a-z]+))['’]t\b|\bno(?= (?:more|less|fewer|later)\b)|\bno\.(?= ?\d)")
-_SENTENCE_END = frozenset(".!?;\n")
 
 
 class Morpheme(NamedTuple):
@@ -59,26 +58,30 @@ def _plain_not(found: re.Match[str]) -> str:
     return f"{word} not" if word else ""
 
 
+def _english(line: str) -> list[list[Morpheme]]:
+    "Cut a line without Hangul into sentences of stems."
+    sentences: list[list[Morpheme]] = [[]]
+    for word in _WORD.findall(_NOT.sub(_plain_not, line)):
+        if word[0] in ".!?;":
+            sentences.append([])
+        else:
+            sentences[-1].append(Morpheme(stem(word.lower()), "SN" if word[0].isdigit() else "SL"))
+    return sentences
+
+
 def sentences_in(
     texts: Sequence[str],
 ) -> list[list[list[Morpheme]]]:   # Of each text: the morphemes of its sentences
-    "Cut texts into sentences of morphemes."
-    texts = [search_form(text) for text in texts]
-    korean = [text for text in texts if _HANGUL.search(text)]
+    "Cut texts into sentences of morphemes; a line such as a heading ends one."
+    lines = [search_form(text).split("\n") for text in texts]
+    korean = [line for own in lines for line in own if _HANGUL.search(line)]
     read = iter(load_kiwi().split_into_sents(korean, return_tokens=True) if korean else ())
-    out = []
-    for text in texts:
-        if _HANGUL.search(text):
-            out.append([[Morpheme(stem(m.form.lower()) if m.tag == "SL" else m.form, m.tag.split("-")[0])
-                         for m in sentence.tokens] for sentence in next(read)])
-            continue
-        sentences: list[list[Morpheme]] = [[]]
-        for word in _WORD.findall(_NOT.sub(_plain_not, text)):
-            if word[0] in _SENTENCE_END:
-                sentences.append([])
-            else:
-                sentences[-1].append(Morpheme(stem(word.lower()), "SN" if word[0].isdigit() else "SL"))
-        out.append(sentences)
+    out: list[list[list[Morpheme]]] = []
+    for own in lines:
+        out.append([])
+        for line in own:
+            out[-1] += [[Morpheme(stem(m.form.lower()) if m.tag == "SL" else m.form, m.tag.split("-")[0])
+                         for m in sentence.tokens] for sentence in next(read)] if _HANGUL.search(line) else _english(line)
     return out
 
 # %% ../../nbs/40_retrieval/18_polarity.ipynb #43833613
