@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import cache, cached_property, partial
@@ -19,7 +19,7 @@ from llama_index.core.schema import NodeWithScore, TextNode
 
 # %% auto #0
 __all__ = ['FORMAT', 'rows_body', 'DocumentWords', 'beside', 'written_outline', 'outline_of', 'seen_outline', 'DocumentRows',
-           'ClusterChunks', 'Pending', 'ClusterStore', 'find_lost', 'replace_state', 'make_state']
+           'UnitsThatPass', 'ClusterChunks', 'Pending', 'ClusterStore', 'find_lost', 'replace_state', 'make_state']
 
 # %% ../../nbs/89_opensearch/04_cluster_store.ipynb #c74f9189
 from ..machinery.atomic import LockedError
@@ -27,12 +27,12 @@ from ..machinery.markup import one_line
 from ragnb.documents.span import (
     IndexMismatchError, InputError, MissingChunkError, Outline, parse_address, SEARCHED, Span
 )
-from ..storage.filters import Filter, seen_metadata
+from ..storage.filters import Filter, resolve_where, seen_metadata, Where
 from ragnb.opensearch.client import (
     Action, checked_name, cluster_place, facts_of, inner_product, open_client, send_bulk, server_errors, server_where,
     vector_field
 )
-from ..storage.store import best_first, outline_from_json, outline_to_json, T
+from ..storage.store import best_first, outline_from_json, outline_to_json, Passing, T
 from .cluster_rows import ClusterRows, ClusterState, hits_of, Looked, OUTLINE, rows_query
 from ragnb.opensearch.cluster_source import (
     ClusterUnits, codes_from, FoundUnit, heard, joined, keyed, nearest_units_query, unit_bytes
@@ -45,13 +45,14 @@ from ragnb.retrieval.unit_source import (
 from ..retrieval.unit_vectors import from_codes, node_vectors, to_codes, window_norms
 
 # %% ../../nbs/89_opensearch/04_cluster_store.ipynb #fbea184c
-FORMAT: int = 9   # Of rows; goes up when they are written in another way
+FORMAT: int = 10  # Of rows; goes up when they are written in another way
 _FIELDS: dict[str, dict[str, Any]] = {
     "kind": {"type": "keyword"}, "doc": {"type": "long"}, "pos": {"type": "long"}, "id": {"type": "keyword"},
     "facts": {"type": "keyword"}, "words": {"type": "keyword", "index": False},
     "heard": {"type": "long", "index": False}, "named": {"type": "long", "index": False},
     "unit": {"type": "binary", "doc_values": True}, "span": {"type": "integer_range"},
     "beside": {"type": "integer", "index": False},
+    "titled": {"type": "keyword", "doc_values": False}, "named_in": {"type": "keyword", "doc_values": False},
     **{name: {"type": "text", "analyzer": "whitespace", "similarity": "words"} for name in ("tokens", "title", "name")},
 }
 
@@ -66,7 +67,12 @@ def rows_body(
     bm25 = {"words": {"type": "BM25", "k1": 0.9, "b": 0.4}}
     return {"settings": {"index.knn": True, "refresh_interval": "-1", "similarity": bm25, **settings},
             "mappings": {"dynamic": False, "_meta": {"ragnb": FORMAT}, "properties": fields,
-                         "_source": {"excludes": ["unit", "heard", "named", "words", "span", "beside"]}}}
+                         "_source": {"excludes": ["unit", "heard", "named", "words", "span", "beside", "titled", "named_in"]}}}
+
+
+def _different(*texts: str) -> list[str]:
+    "Different words of written texts, sorted."
+    return sorted({w for text in texts for w in text.split(" ") if w})
 
 
 class DocumentWords(NamedTuple):
@@ -81,9 +87,9 @@ class DocumentWords(NamedTuple):
         lengths = {key: sum(len(text.split(" ")) if text else 0 for text in texts) for key, texts in n.items()}
         return {"units": len(self.units), "titles": 1, "names": len(self.names), **lengths}
 
-    def all(self) -> list[str]:
-        "Different words, sorted."
-        return sorted({w for text in (self.title, *self.names, *self.units) for w in text.split(" ") if w})
+    def above(self) -> list[str]:
+        "Different words of the title and the headings, sorted."
+        return _different(self.title, *self.names)
 
 # %% ../../nbs/89_opensearch/04_cluster_store.ipynb #b51de002
 def beside(
@@ -187,7 +193,7 @@ class DocumentRows:
                 *(self._row("n", i, {"name": name}) for i, name in enumerate(self.words.names))]
         counts = self.words.counts() | {"rows": len(made) + 1}
         last = {"id": self.own.id, "levels": json.dumps(self.own.levels), "title": self.words.title,
-                "counts": json.dumps(counts), "words": self.words.all(), **written_outline(self.outline)}
+                "counts": json.dumps(counts), "words": self.words.above(), **written_outline(self.outline)}
         return [*made, self._row("d", 0, last)]
 
     def _row(self, kind: str, place: int, more: Mapping[str, Any]) -> dict[str, Any]:
@@ -196,15 +202,69 @@ class DocumentRows:
     def _unit_rows(self) -> Iterator[dict[str, Any]]:
         floats = np.round(from_codes(self.codes).astype(np.float64), 8).tolist() if self.codes.shape[1] else []
         table = stored_units(self.units, self.outline, [w.split(" ") if w else [] for w in self.words.units])
-        parts, names = table["part"].tolist(), [*map(heard, self.words.names), []]     # The last one: of no part
+        parts, names = table["part"].tolist(), [*self.words.names, ""]     # The last one: of no part
         written, near = unit_bytes(table, self.norms, self.codes), beside(table)
         blanks = self.outline.blanks
         for i, (node, words) in enumerate(zip(self.units, self.words.units)):
             row = {"id": self.own.id, "facts": facts_of(seen_metadata(node)), "tokens": words, "heard": heard(words),
-                   "named": names[parts[i]], "unit": written[i], "beside": near[i],
+                   "named": heard(names[parts[i]]), "words": _different(self.words.title, names[parts[i]], words),
+                   "titled": _different(self.words.title), "named_in": _different(names[parts[i]]), "unit": written[i], "beside": near[i],
                    "span": {"gte": node.start_char_idx, "lt": node.end_char_idx}, "node": _written(node),
                    "behind": blanks.get(node.end_char_idx, "")}
             yield self._row("u", i, row | ({"vector": floats[i]} if floats else {}))
+
+# %% ../../nbs/89_opensearch/04_cluster_store.ipynb #1d8a2efb
+class UnitsThatPass(Passing):
+    "The searched chunks of an index on a cluster that pass a filter: the server reads the filter, no key is sent."
+
+    def __init__(self, store: ClusterChunks, where: Filter | None) -> None:
+        self.store, self.units, self.rows = store, store.units, store.rows
+        self.query = {"match_all": {}} if where is None else server_where(where)
+        self.name = json.dumps(self.query)
+        self.size = "passing", self.name      # Among the notes of a state
+        self._unit_rows = {"term": {"kind": "u"}}, self.query
+
+    def __repr__(self) -> str:
+        return one_line(self, "name")
+
+    def __len__(self) -> int:
+        return self.units.size_of(self)
+
+    def size_query(
+        self,
+        state: ClusterState,
+    ) -> dict[str, Any]:
+        "Count the rows that pass."
+        return {"size": 0, "track_total_hits": True, "query": state.live(*self._unit_rows)}
+
+    def __iter__(self) -> Iterator[str]:
+        with self.rows.snapshot() as view:
+            keys = [row["pos"] for row in self.rows.scan(view.state.live(*self._unit_rows), ["pos"])]
+            yield from self.store._addresses(np.array(keys, np.int64)).values()
+
+    def among(self, keys: np.ndarray) -> np.ndarray:
+        return self.units.passing(self, keys)
+
+    def passing(self, addresses: Iterable[str]) -> Set[str]:
+        with self.rows.snapshot():
+            keys = {a: k for a, k in self.store.keys_of(addresses).items() if parse_address(a).level in SEARCHED}
+            passes = set(self.among(np.array(list(keys.values()), np.int64)).tolist())
+        return {a for a, k in keys.items() if k in passes}
+
+    def documents(self, doc_ids: Iterable[str]) -> Set[str]:
+        with self.rows.snapshot() as view:
+            held = self.rows.kept["passes", self.name]
+            numbers = {k >> SHIFT for k, yes in held.items() if yes}
+            passes = {self.rows.known[n].own.id for n in numbers if n in self.rows.known}
+            new = [i for i in doc_ids if i not in passes]
+            for at in range(0, len(new), 10_000):
+                ids = new[at:at + 10_000]
+                query = view.state.live(*self._unit_rows, {"terms": {"id": ids}})
+                body = {"size": 0, "track_total_hits": False, "query": query,
+                        "aggs": {"of": {"terms": {"field": "id", "size": len(ids)}}}}
+                found = self.rows.ask(body)[0].get("aggregations", {}).get("of", {}).get("buckets", ())
+                passes |= {bucket["key"] for bucket in found}
+            return passes
 
 # %% ../../nbs/89_opensearch/04_cluster_store.ipynb #c13c3e60
 class ClusterChunks(SearchedByWords):
@@ -241,6 +301,13 @@ class ClusterChunks(SearchedByWords):
         with server_errors(self.rows.where):
             found = self.rows.client.indices.stats(index=f"{self.rows.name}-rows-*", metric="store")
         return int(found["_all"].get("total", {}).get("store", {}).get("size_in_bytes", 0))
+
+    def search_words(self, terms: Sequence[str], top_k: int = 10, where: Where = None) -> list[NodeWithScore]:
+        with self.units.snapshot():
+            allowed = self._allowed(resolve_where(where))
+            self.units.expect(terms, None, top_k, allowed)
+            keys, scores = self.units.scored_by_words(terms, top_k, self.units.counts(terms), allowed)
+            return self._hits(keys, scores, top_k)
 
     def _owners(self, doc_ids: Collection[str]) -> dict[str, StoredDocument]:
         return {i: d.own for i, d in self.rows.documents(doc_ids).items()}
@@ -298,10 +365,10 @@ class ClusterChunks(SearchedByWords):
                     if row["doc"] in seen else outline_of(row) for i, row in rows.items()}
 
     def _matching(self, where: Filter | None) -> Iterator[str]:
-        with self.rows.snapshot() as view:
-            asked = [{"term": {"kind": "u"}}, *([] if where is None else [server_where(where)])]
-            keys = [row["pos"] for row in self.rows.scan(view.state.live(*asked), ["pos"])]
-        yield from self._addresses(np.array(keys, np.int64)).values()
+        return iter(UnitsThatPass(self, where))
+
+    def _passing(self, where: Filter | None) -> Set[str]:
+        return UnitsThatPass(self, where)
 
     def _read_vectors(self, addresses: Sequence[str]) -> dict[str, Sequence[float]]:
         with self.rows.snapshot() as view:
@@ -330,6 +397,8 @@ class ClusterChunks(SearchedByWords):
             addresses = self._addresses(np.array([key for key, _ in hits], np.int64))
             scores = {addresses[key]: score for key, score in hits}
             nodes = self._nodes(list(scores))
+            if where is not None:
+                self.units.note_passing(self.matching(where), [key for key, _ in hits])
         return best_first([(scores[a], node) for a, node in nodes.items()], top_k)
 
 # %% ../../nbs/89_opensearch/04_cluster_store.ipynb #cbfccfd5
