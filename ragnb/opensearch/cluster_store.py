@@ -8,9 +8,10 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, partial
 from typing import Any, NamedTuple
 
@@ -18,8 +19,9 @@ import numpy as np
 from llama_index.core.schema import NodeWithScore, TextNode
 
 # %% auto #0
-__all__ = ['FORMAT', 'rows_body', 'DocumentWords', 'beside', 'written_outline', 'outline_of', 'seen_outline', 'DocumentRows',
-           'UnitsThatPass', 'ClusterChunks', 'Pending', 'ClusterStore', 'find_lost', 'replace_state', 'make_state']
+__all__ = ['FORMAT', 'ROWS', 'RESERVED', 'rows_body', 'DocumentWords', 'beside', 'written_outline', 'outline_of', 'seen_outline',
+           'DocumentRows', 'UnitsThatPass', 'ClusterChunks', 'delete_rows', 'reserve_numbers', 'Pending',
+           'ClusterStore', 'find_lost', 'replace_state', 'make_state']
 
 # %% ../../nbs/89_opensearch/04_cluster_store.ipynb #c74f9189
 from ..machinery.atomic import LockedError
@@ -299,7 +301,7 @@ class ClusterChunks(SearchedByWords):
     def n_bytes(self) -> int:
         "Ask the server how much disk the rows take, replicas included."
         with server_errors(self.rows.where):
-            found = self.rows.client.indices.stats(index=f"{self.rows.name}-rows-*", metric="store")
+            found = self.rows.client.indices.stats(index=self.rows.read_state().rows or "_none", metric="store")
         return int(found["_all"].get("total", {}).get("store", {}).get("size_in_bytes", 0))
 
     def search_words(self, terms: Sequence[str], top_k: int = 10, where: Where = None) -> list[NodeWithScore]:
@@ -401,11 +403,66 @@ class ClusterChunks(SearchedByWords):
                 self.units.note_passing(self.matching(where), [key for key, _ in hits])
         return best_first([(scores[a], node) for a, node in nodes.items()], top_k)
 
+# %% ../../nbs/89_opensearch/04_cluster_store.ipynb #7adfd41f
+ROWS: str = "-rows-"      # Between the name of an index and eight digits
+RESERVED: int = 1 << 24   # Numbers of a change
+_HOLES = 100              # Holes in a state; rows in older ones are removed by then
+
+
+def _marks(rows: ClusterRows, pattern: str) -> list[str]:
+    "Indexes that this package has made."
+    with server_errors(rows.where):
+        found = rows.client.indices.get_mapping(index=pattern, ignore_unavailable=True, allow_no_indices=True)
+    return [index for index, held in found.items() if held["mappings"].get("_meta", {}).get("ragnb")]
+
+
+def delete_rows(
+    rows: ClusterRows,
+    but: str = "",       # Index to keep
+) -> None:
+    "Delete the indexes of rows of this index: of no other one whose name begins alike."
+    own = re.compile(re.escape(rows.name + ROWS) + "[0-9a-f]{8}")
+    for index in _marks(rows, f"{rows.name}{ROWS}*"):
+        if own.fullmatch(index) and index != but:
+            with server_errors(rows.where):
+                rows.client.indices.delete(index=index, ignore_unavailable=True)
+
+
+def _held_state(rows: ClusterRows) -> tuple[ClusterState, dict[str, Any]]:
+    "Read the state, and the condition under which it may be replaced."
+    from opensearchpy import NotFoundError
+    try:
+        found = rows.client.get(index=f"{rows.name}-state", id="state")
+    except NotFoundError:
+        return ClusterState(), {"op_type": "create"}
+    only = {"if_seq_no": found["_seq_no"], "if_primary_term": found["_primary_term"]}
+    return ClusterState.of(found["_source"], rows.where), only
+
+
+def reserve_numbers(
+    rows: ClusterRows,
+    state: ClusterState,    # That is in force
+) -> ClusterState:          # The same; its numbers from `fence - RESERVED` on are the caller's
+    "Reserve numbers for the rows of a change."
+    from opensearchpy import ConflictError
+    with server_errors(rows.where):
+        if not state.generation:
+            make_state(rows)
+        for _ in range(10):
+            held, only = _held_state(rows)
+            if held != state:
+                break
+            reserved = replace(state, fence=max(1, held.limit, held.fence) + RESERVED)
+            with contextlib.suppress(ConflictError):     # also when a node took it and died before it answered
+                rows.client.index(index=f"{rows.name}-state", id="state", body=vars(reserved), **only)
+                return reserved
+    raise LockedError(f"the index at {rows.where} was written by another process meanwhile")
+
 # %% ../../nbs/89_opensearch/04_cluster_store.ipynb #cbfccfd5
 @dataclass
 class Pending:
     "A change that does not count yet."
-    before: ClusterState
+    before: ClusterState          # With the numbers that are reserved for this change
     rows: str                     # Index that is written
     next: int                     # Number of the next document
     totals: dict[str, int]
@@ -440,18 +497,15 @@ class _ClusterChanges(ClusterChunks):
         if self.pending is None:
             with self.rows.snapshot() as view:
                 state = view.state
-                if state.rows:      # remove rows that do not count
+                if state.rows and not anew:      # remove rows that do not count
                     self.refresh(state.rows)
                     late = {"range": {"pos": {"gte": state.limit << SHIFT}}}
-                    self._delete(state.rows, {"bool": {"should": [late, {"terms": {"doc": list(state.gone)}}]}})
-                with server_errors(self.rows.where):     # and indexes of earlier states
-                    indices = self.rows.client.indices
-                    there = indices.get_alias(index=f"{self.rows.name}-rows-*", ignore_unavailable=True)
-                    for index in there.keys() - {state.rows}:
-                        indices.delete(index=index, ignore_unavailable=True)
-                self.pending = Pending(state, state.rows, max(1, state.limit), dict(state.totals))
+                    self._delete(state.rows, {"bool": {"should": [late, *state.dead()]}})
+                delete_rows(self.rows, state.rows)     # of earlier states
+                state = reserve_numbers(self.rows, state)
+                self.pending = Pending(state, state.rows, state.fence - RESERVED, dict(state.totals))
         if (anew or not self.pending.rows) and not self.pending.fresh:
-            self.pending.rows, self.pending.fresh = f"{self.rows.name}-rows-{os.urandom(4).hex()}", True
+            self.pending.rows, self.pending.fresh = f"{self.rows.name}{ROWS}{os.urandom(4).hex()}", True
             self.pending.totals, self.pending.gone = {}, []
         return self.pending
 
@@ -485,8 +539,9 @@ class _ClusterChanges(ClusterChunks):
     def commit(
         self,
         told: Mapping[str, Any] | None = None,   # How the index was made; None: as before
+        sweep: bool = True,                      # Remove what it replaces; else the next change does
     ) -> None:
-        "Make what was written count, in one step, and remove what it replaces."
+        "Make what was written count, in one step."
         change = self.pending
         if change is None:
             return
@@ -494,14 +549,28 @@ class _ClusterChanges(ClusterChunks):
             self.prepare()
             self.refresh(change.rows)
         self.check()
-        before = change.before
+        before, first = change.before, change.before.fence - RESERVED
+        hole = [[before.limit, first]] if 0 < before.limit < first else []    # of a writer that did not commit
         state = ClusterState(before.generation + 1, change.rows, change.next, change.gone, dict(change.totals),
-                             before.told if told is None else told)
+                             before.told if told is None else told,
+                             [] if change.fresh else [*before.holes, *hole][-_HOLES:], change.next)
         replace_state(self.rows, before, state)
         self.rows.replace(state)
         self.pending = None
+        if sweep:
+            self.sweep()
+
+    def sweep(self) -> None:
+        "Remove what the last commit has replaced: then no question lists it."
+        with self.rows.snapshot() as view:
+            state = view.state
         if state.gone:
-            self._delete(state.rows, {"terms": {"doc": list(state.gone)}})
+            self._delete(state.rows, {"bool": {"should": state.dead()}})
+            self.refresh(state.rows)
+            self.check()
+            after = replace(state, generation=state.generation + 1, gone=[])
+            replace_state(self.rows, state, after)
+            self.rows.replace(after)
 
     def prepare(
         self,
@@ -648,9 +717,11 @@ class ClusterStore(_ClusterChanges):
         "Remove the index from the cluster."
         self.pending = None
         self.rows.close()
+        delete_rows(self.rows)
+        state = f"{self.rows.name}-state"
         with server_errors(self.rows.where):
-            for index in (f"{self.rows.name}-rows-*", f"{self.rows.name}-state"):
-                self.rows.client.indices.delete(index=index, ignore_unavailable=True)
+            if state in _marks(self.rows, state):
+                self.rows.client.indices.delete(index=state, ignore_unavailable=True)
 
 
 def find_lost(
@@ -679,21 +750,18 @@ def replace_state(
     after: ClusterState,
 ) -> None:                # `LockedError` when the state is another one by now; then nothing is written
     "Replace the state of an index in one step."
-    from opensearchpy import ConflictError, NotFoundError
+    from opensearchpy import ConflictError
     with server_errors(rows.where):
         if not before.generation:
             make_state(rows)
-        try:
-            found = rows.client.get(index=f"{rows.name}-state", id="state")
-            held = ClusterState(**found["_source"])
-            only = {"if_seq_no": found["_seq_no"], "if_primary_term": found["_primary_term"]}
-        except NotFoundError:
-            held, only = ClusterState(), {"op_type": "create"}
+        held, only = _held_state(rows)
         try:
             if held == before:
-                rows.client.index(index=f"{rows.name}-state", id="state", body=vars(after), refresh=True, **only)
+                fence = after.fence if held.fence == before.fence else held.fence     # another writer has its numbers
+                body = vars(after) | {"fence": fence}
+                rows.client.index(index=f"{rows.name}-state", id="state", body=body, refresh=True, **only)
         except ConflictError:      # also when a node took it and died before it answered
-            held = ClusterState(**rows.client.get(index=f"{rows.name}-state", id="state")["_source"])
+            held = rows.read_state()
         if held not in (before, after):
             raise LockedError(f"the index at {rows.where} was written by another process meanwhile")
 
