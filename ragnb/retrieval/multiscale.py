@@ -34,7 +34,7 @@ from ..models.embedding import NgramEmbedding
 from ..chunking.base import set_prefix, shown_prefix
 from ..chunking.units import same_line
 from ..storage.filtered import filtered_store, FilteredStore
-from ..storage.store import ChunkReader
+from ..storage.store import among, ChunkReader, Passing
 from .arguments import check_counts, is_number, StoreRetriever
 from ragnb.retrieval.missing_words import (
     code_match, code_terms, CODED, codes_in, Common, common_words, IndexWords, missing_words, names_in, query_terms,
@@ -716,8 +716,10 @@ def extended(
     return source.read(np.concatenate([own, more]), whole=False)
 
 # %% ../../nbs/40_retrieval/07_multiscale.ipynb #44ab5835
-def _keys_of(source: UnitSource, addresses: Iterable[str]) -> np.ndarray:
+def _keys_of(source: UnitSource, addresses: Iterable[str]) -> np.ndarray | Passing:
     "Find the keys of the units that a filter lets through, rising; other addresses are left out."
+    if isinstance(addresses, Passing):
+        return addresses
     numbers, sizes, out = {i: n for n, i in source.ids.items()}, source.sizes, []
     for a in map(try_address, addresses):
         if a is not None and a.level == "u" and a.doc_id in numbers and a.index < sizes[numbers[a.doc_id]]:
@@ -788,10 +790,10 @@ class MultiScaleRetriever(StoreRetriever, HitsRetriever):
         self.top_k, self.budget, self.candidates, self.grow, self.whole = top_k, budget, candidates, grow, whole
         self.leads, self.follow, self.scale = leads, follow, scale
         self.llm_calls = 0
-        self._rows: tuple[Any, Any, np.ndarray] | None = None   # Ids, state of the source, keys of these ids
+        self._rows: tuple[Any, Any, np.ndarray | Passing] | None = None   # Ids, state of the source, keys of these ids
         self._known: tuple | None = None     # Filter, state and words of the last question
 
-    def _allowed(self) -> np.ndarray | None:
+    def _allowed(self) -> np.ndarray | Passing | None:
         "Keys that a filter lets through; found once for each state of the store."
         if not isinstance(self.store, FilteredStore):
             return None
@@ -860,12 +862,12 @@ class MultiScaleRetriever(StoreRetriever, HitsRetriever):
             repeated = repeated_units(scores.units, [p.key for p in pieces], lambda keys: [
                 unit.text for unit in reader.read_units(keys)], text)
             pieces = once_each(pieces, repeated) if repeated.same or repeated.behind else pieces
-            may = None if allowed is None else set(np.intersect1d(units.keys, allowed).tolist())
+            may = None if allowed is None else set(among(units.keys, allowed).tolist())
             pieces = with_headers(units, own_code_first(reader, pieces, text) if CODED.search(text) else pieces, may)
             places = known_places(units, named, pieces, self.follow, may, self.whole)
             cited = [place[:2] for place in places if not units.holds(*place[:2])]
             reader.units = units = extended(source, units, scores.keys, cited)
-        reader.may = may = None if allowed is None else set(np.intersect1d(units.keys, allowed).tolist())
+        reader.may = may = None if allowed is None else set(among(units.keys, allowed).tolist())
         led, apart = put_first(units, places, pieces, may), places_apart(places) if named else ()
         signs = scores.signs if allowed is None and not apart else None   # Hidden ones must not show
         if signs is not None and not by_spelling:
