@@ -343,7 +343,7 @@ def _start(ctx: Context, version: Annotated[bool, Option("--version", help="Prin
         *(f"  {example}{' ' * (width - display_width(example))}  # {told}" for example, told in rows), "",
         say("Without --llm ollama:MODEL, ask shows passages with their sources; --cut 0.2 drops weak ones."),
         say("Scanned pages are skipped. --where folder=faq asks one folder; --where doc_type=manual asks the files"),
-        say("that begin with the lines ---, doc_type: manual, ---. `ragnb ask --help-all` describes them."),
+        say("that begin with the lines ---, doc_type: manual, ---. `ragnb ask --help-all` lists every option of ask."),
         say("More commands, see `ragnb --help`: {commands}.", commands=", ".join(rest))]))
 
 # %% ../nbs/99_cli/01_cli.ipynb #73e5f384
