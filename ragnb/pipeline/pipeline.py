@@ -253,7 +253,8 @@ def noted(
         by_name = bool(lost) or any(why.is_by_name for p in answer.passages for why in p.why.values())
         words = missing_words(answer.question, held, texts, by_name or not texts, filtered)
         notes += words.notes
-        unlikely = unlikely if words.asked and not words.is_all_missing else []   # Then the words say all that is known
+        by_meaning = getattr(retriever, "scale", None) is not None     # Such vectors find an answer in other words
+        unlikely = unlikely if words.asked and not (words.is_all_missing and by_meaning) else []
     notes += unlikely + _file_notes(answer.question, answer.passages, store, filtered)
     return _with_notes(answer, notes)
 
