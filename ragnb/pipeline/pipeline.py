@@ -254,7 +254,7 @@ def noted(
         words = missing_words(answer.question, held, texts, by_name or not texts, filtered)
         notes += words.notes
         by_meaning = getattr(retriever, "scale", None) is not None     # Such vectors find an answer in other words
-        unlikely = unlikely if words.asked and not (words.is_all_missing and by_meaning) else []
+        unlikely = unlikely if words.asked and not (by_meaning and words.is_all_missing) else []
     notes += unlikely + _file_notes(answer.question, answer.passages, store, filtered)
     return _with_notes(answer, notes)
 

@@ -130,7 +130,7 @@ def without_asking(
 
 # %% ../../nbs/40_retrieval/16_missing_words.ipynb #df8bbe25
 QUESTION_WORDS: frozenset[str] = frozenset((  # As tokens
-    "what which who whom whose when where whi how 무엇 누구 언제 어디 몇 며칠 어느 어떻 얼마 얼마나 왜 뭐").split())
+    "what which who whom whose when where whi how 무엇 누구 언제 어디 몇 어느 어떻 얼마 왜 뭐").split())
 
 
 def query_terms(

@@ -197,7 +197,7 @@ class Signs(NamedTuple):
 
 
 _NEAR = 3   # Units, on each side
-_LIGHT = frozenset("하 되 있 없 것 거 수 때 전 후 좀 요즘 지금 안 못 더 다 싶 그 이 저".split())   # Not what a question is about
+_LIGHT = frozenset("하 되 있 없 것 거 수 때 전 후 좀 요즘 지금 안 못 더 다 싶 그 이 저 며칠 얼마나".split())   # Not its topic
 
 
 def best_signs(
