@@ -17,6 +17,7 @@ import numpy as np
 __all__ = ['bare_spelling', 'edition_date', 'asked_years', 'asks_edition', 'other_editions', 'Repeats', 'repeated_units']
 
 # %% ../../nbs/40_retrieval/17_repeats.ipynb #f5852abf
+from ..documents.one_token import whole_year
 from ..documents.text import is_heading
 from .unit_source import SHIFT, Units
 
@@ -28,6 +29,7 @@ def bare_spelling(text: str) -> str:
 # %% ../../nbs/40_retrieval/17_repeats.ipynb #d2e3059e
 _DATE = re.compile(r"(?<!\d)((?:19|20)\d\d)(?:(?:[-._년 ]{1,2}(?=\d)|(?=\d\d))(0?[1-9]|1[0-2])"
                    r"(?:[-._월 ]{0,2}(0?[1-9]|[12]\d|3[01]))?)?(?!\d)")
+_SHORT = re.compile(r"['’]\d\d(?=년)")     # '24년
 _NEWEST = re.compile(r"(?:가장|제일)\s?(?:최근|최신|새)|최신|최근\s?(?:판|규정|버전|개정)|현행|지금\s?(?:규정|판)"
                      r"|\b(?:newest|latest|most recent|current (?:edition|version|rules?|policy))\b", re.IGNORECASE)
 
@@ -45,7 +47,8 @@ def _series(name: str) -> str:
 
 def asked_years(question: str) -> set[int]:
     "Find the years that a question names."
-    return {int(year) for year, *_ in _DATE.findall(question)}
+    years = [year for year, *_ in _DATE.findall(question)]
+    return {int(year) for year in (*years, *map(whole_year, _SHORT.findall(question)))}
 
 
 def asks_edition(question: str) -> bool:
