@@ -30,8 +30,8 @@ def bare_spelling(text: str) -> str:
 _DATE = re.compile(r"(?<!\d)((?:19|20)\d\d)(?:(?:[-._년 ]{1,2}(?=\d)|(?=\d\d))(0?[1-9]|1[0-2])"
                    r"(?:[-._월 ]{0,2}(0?[1-9]|[12]\d|3[01]))?)?(?!\d)")
 _EDITION = re.compile(_DATE.pattern + r"(?:\s?년?도?\s?(?:개정|제정|시행|발행|판))?")
-_NEWEST = re.compile(r"(?:가장|제일)\s?(?:최근|최신|새)|최신|최근\s?(?:판|규정|버전|개정)|현행|지금\s?(?:규정|판)"
-                     r"|요즘|현재|최근|\b(?:newest|latest|most recent|current(?:ly)?|nowadays|these days)\b", re.IGNORECASE)
+_NEWEST = re.compile(r"(?:가장|제일)\s?새|최신|최근(?!\s?(?:\d|몇))|요즘|현재|현행|지금\s?(?:규정|판)"
+                     r"|\b(?:newest|latest|most recent|current(?:ly)?|nowadays|these days)\b", re.IGNORECASE)
 _SHORT_YEAR = re.compile(r"['’‘](\d\d)(?=\s?년|[-./]\d)")     # '24년
 _DATED = re.compile(r"시행|개정|제정|공포|발행|작성|연도|날짜|effective|revis|edition|version|issued|year|date", re.IGNORECASE)
 

@@ -337,15 +337,15 @@ _YEAR = re.compile(r"(?:19|20)\d\d")
 
 def named_years(
     units: Units,
-    found: Mapping[Any, np.ndarray],   # Word or pair of words of a question -> units that contain it
-) -> dict[Any, np.ndarray]:            # Year -> units that contain it, or whose document is named by it; rising
+    held: Mapping[Any, np.ndarray],    # Year -> units that contain it
+    years: Sequence[str],              # Of a question
+) -> dict[str, np.ndarray]:            # Year -> units that contain it, or whose document is named by it; rising
     "Find the units that years of a question apply to."
-    years = [term for term in found if isinstance(term, str) and _YEAR.fullmatch(term)]
-    numbers = np.unique(units.doc).tolist() if years else []
+    numbers = np.unique(units.doc).tolist()
     out = {}
     for year in years:
         named = [n for n in numbers if year in units.ids[n]]
-        out[year] = np.union1d(found[year], np.flatnonzero(np.isin(units.doc, named)))
+        out[year] = np.union1d(held[year], np.flatnonzero(np.isin(units.doc, named)))
     return out
 
 # %% ../../nbs/40_retrieval/09_scoring.ipynb #9dba610d
@@ -384,7 +384,9 @@ def _scores(source: UnitSource, units: Units, keys: np.ndarray, terms: Sequence[
         texts = source.texts(name, np.unique(of[of >= 0]).tolist())
         fields[name] = field_scores(terms, texts, known.fields[name], known.numbers, of)
     found = occurrences(units, known.numbers, {**asked, **known.units_with})
-    held = {term: np.unique(at) for term, at in found.items()} | named_years(units, found)
+    held = {term: np.unique(at) for term, at in found.items()}
+    if years := [*filter(_YEAR.fullmatch, asked)]:
+        held |= named_years(units, held, years)
     words = word_windows(units, held, known, rows, scales)
     if scales[0] == 1:
         words[0] /= 1 - B + B * units.table["length"][rows] / max(known.mean_length, 1e-9)
