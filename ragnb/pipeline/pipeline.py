@@ -42,7 +42,7 @@ from ..storage.store import ChunkReader
 from ..retrieval.missing_words import content_words, index_words, missing_words, Note
 from ..retrieval.hybrid import check_question, find_hits, Hits, question_bundle
 from ..retrieval.planning import MultiQueryRetriever
-from ..retrieval.repeats import asks_edition, other_editions
+from ..retrieval.repeats import asks_edition, edition_name, other_editions
 from ..expansion.expander import Expander, Expansion, ExpansionStats
 from ..expansion.policy import no_expansion, Policy, policy_name
 from ragnb.context.builders import (
@@ -576,7 +576,7 @@ class Pipeline(_Shown):
             found = found.reranked(self.reranker.postprocess_nodes(found.hits, query_bundle=bundle))
         if asks_edition(bundle.query_str):
             outlines = self.expander.store.get_outlines(found.doc_ids[:_EDITIONS]).found
-            names = {i: f"{outline.metadata.get('title', '')} {i}" for i, outline in outlines.items()}
+            names = {i: edition_name(i, o.metadata, o.sections[0][0] if o.sections else "") for i, o in outlines.items()}
             found = found.documents_last(other_editions(bundle.query_str, names))
         dated = self.catalogue if self.catalogue and self.catalogue.as_of else None
         return found.documents_last({i for i in found.doc_ids if dated.edition(i)}) if dated else found
