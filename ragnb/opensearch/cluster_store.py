@@ -487,6 +487,7 @@ class _ClusterChanges(ClusterChunks):
     pending: Pending | None
     deferred: bool                   # Commit only when told
     check: Callable[[], None]        # Called before every write: may this process still write?
+    tidy: str | None                 # Index of rows of which it is known that it is the only one
     lost: frozenset[str]             # Documents without some of their rows, see `find_lost`
 
     def begin(
@@ -497,11 +498,13 @@ class _ClusterChanges(ClusterChunks):
         if self.pending is None:
             with self.rows.snapshot() as view:
                 state = view.state
-                if state.rows and not anew:      # remove rows that do not count
+                if state.rows and not anew and (state.gone or state.fence > state.limit):   # rows that do not count
                     self.refresh(state.rows)
                     late = {"range": {"pos": {"gte": state.limit << SHIFT}}}
                     self._delete(state.rows, {"bool": {"should": [late, *state.dead()]}})
-                delete_rows(self.rows, state.rows)     # of earlier states
+                if self.tidy != state.rows:
+                    delete_rows(self.rows, state.rows)     # of earlier states
+                    self.tidy = state.rows
                 state = reserve_numbers(self.rows, state)
                 self.pending = Pending(state, state.rows, state.fence - RESERVED, dict(state.totals))
         if (anew or not self.pending.rows) and not self.pending.fresh:
@@ -647,6 +650,7 @@ class ClusterStore(_ClusterChanges):
         self.pending: Pending | None = None
         self.deferred = False    
         self.lost: frozenset[str] = frozenset()
+        self.tidy: str | None = None
         self.check: Callable[[], None] = lambda: None
 
     def doc_ids(self) -> list[str]:
