@@ -323,7 +323,7 @@ class Searches(Snapshots):
             if new := [line for line in dict.fromkeys(lines) if line not in found]:
                 found.update(zip(new, self._answers(view, new)))
             out = [found[line] for line in lines]
-            if len(found) > 100:
+            if len(found) > 2_000:
                 found.clear()
             return out
 

@@ -35,7 +35,7 @@ from ragnb.opensearch.client import (
     vector_field
 )
 from ..storage.store import best_first, outline_from_json, outline_to_json, Passing, T
-from .cluster_rows import ClusterRows, ClusterState, hits_of, Looked, OUTLINE, rows_query
+from .cluster_rows import ClusterRows, ClusterState, DOCUMENT, hits_of, Looked, OUTLINE, rows_query
 from ragnb.opensearch.cluster_source import (
     ClusterUnits, codes_from, FoundUnit, heard, joined, keyed, nearest_units_query, unit_bytes
 )
@@ -304,6 +304,13 @@ class ClusterChunks(SearchedByWords):
             found = self.rows.client.indices.stats(index=self.rows.read_state().rows or "_none", metric="store")
         return int(found["_all"].get("total", {}).get("store", {}).get("size_in_bytes", 0))
 
+    def _hits(self, keys: np.ndarray, scores: np.ndarray, top_k: int) -> list[NodeWithScore]:
+        by_key, found = dict(zip(keys.tolist(), scores.tolist())), dict[int, str]()
+        with self.rows.snapshot():
+            for at in range(0, len(keys), 5_000):
+                found |= self._chunks(keys[at:at + 5_000].tolist())
+        return best_first([(by_key[key], TextNode(**json.loads(text))) for key, text in found.items()], top_k)
+
     def search_words(self, terms: Sequence[str], top_k: int = 10, where: Where = None) -> list[NodeWithScore]:
         with self.units.snapshot():
             allowed = self._allowed(resolve_where(where))
@@ -330,8 +337,14 @@ class ClusterChunks(SearchedByWords):
         whole |= {best >> SHIFT} if units else set()
         seen = {k >> SHIFT for k in keys} - whole - kept["outlines"].keys()
         lots = (whole - {n for n, row in kept["outlines"].items() if "places" in row}, OUTLINE), (seen, OUTLINE[:1])
-        more = (rows_query("d", "doc", sorted(lot), ("doc", *fields)) for lot, fields in lots if lot)
-        answer, *rest = self.rows.ask(rows_query("uc", "pos", keys, ("pos", "node", "behind")), *more)
+        more = [rows_query("d", "doc", sorted(lot), (*DOCUMENT, *fields)) for lot, fields in lots if lot]
+        answers: list[dict[str, Any]] = []
+        chunks = rows_query("uc", "pos", keys, ("pos", "node", "behind"))
+        self.units.ask(([chunks, *more], answers.extend), *self.units.ahead())
+        answer, *rest = answers
+        for some in rest:
+            self.rows.keep_documents(some)
+        self.rows.note_live(key >> SHIFT for key in keys)
         kept["outlines"].update((hit["_source"]["doc"], hit["_source"]) for some in rest for hit in hits_of(some))
         found = {hit["_source"]["pos"]: hit["_source"] for hit in hits_of(answer)}
         for key in found.keys() & units.keys():
@@ -396,12 +409,10 @@ class ClusterChunks(SearchedByWords):
                 if len(hits) < n or n >= 10_000 or hits[-1][1] < hits[top_k - 1][1] - 1e-6:
                     break
                 n = min(10_000, 4 * n)
-            addresses = self._addresses(np.array([key for key, _ in hits], np.int64))
-            scores = {addresses[key]: score for key, score in hits}
-            nodes = self._nodes(list(scores))
             if where is not None:
                 self.units.note_passing(self.matching(where), [key for key, _ in hits])
-        return best_first([(scores[a], node) for a, node in nodes.items()], top_k)
+            keys, scores = np.array([key for key, _ in hits], np.int64), np.array([score for _, score in hits])
+            return self._hits(keys, scores, top_k)
 
 # %% ../../nbs/89_opensearch/04_cluster_store.ipynb #7adfd41f
 ROWS: str = "-rows-"      # Between the name of an index and eight digits
@@ -774,7 +785,9 @@ def make_state(
     rows: ClusterRows,
 ) -> None:                # `IndexMismatchError` for an index of that name that is something else
     "Make the index of the state, unless it is there."
-    from opensearchpy import RequestError
+    from opensearchpy import NotFoundError, RequestError
+    with contextlib.suppress(NotFoundError):
+        return _check_made(rows)
     group = {"group": {"type": "keyword"}}      # Of files
     mapping = {"dynamic": False, "_meta": {"ragnb": FORMAT}, "properties": group}
     body = {"settings": {"number_of_shards": 1}, "mappings": mapping}
@@ -783,9 +796,13 @@ def make_state(
     except RequestError as error:
         if error.error != "resource_already_exists_exception":
             raise
-        held = next(iter(rows.client.indices.get_mapping(index=f"{rows.name}-state").values()))["mappings"]
-        if (mark := held.get("_meta", {}).get("ragnb")) != FORMAT:
-            told = f"the index {rows.name!r} at {rows.where} was not made by this package"
-            if mark:
-                told = f"the index {rows.name!r} at {rows.where} was made by an earlier version: use another name"
-            raise IndexMismatchError(told) from error
+        _check_made(rows)      # another process has made it
+
+
+def _check_made(rows: ClusterRows) -> None:
+    held = next(iter(rows.client.indices.get_mapping(index=f"{rows.name}-state").values()))["mappings"]
+    if (mark := held.get("_meta", {}).get("ragnb")) != FORMAT:
+        told = f"the index {rows.name!r} at {rows.where} was not made by this package"
+        if mark:
+            told = f"the index {rows.name!r} at {rows.where} was made by another version of it: use another name"
+        raise IndexMismatchError(told)

@@ -30,7 +30,9 @@ from ..models.threads import in_thread
 from ..storage.filtered import filtered_store, FilteredStore
 from ..storage.store import ChunkReader
 from ..storage.filters import Where
-from .missing_words import code_terms, CODED, IndexWords, query_terms, question_for
+from ragnb.retrieval.missing_words import (
+    code_terms, CODED, content_words, IndexWords, query_terms, question_for
+)
 from .arguments import check_counts, check_weights, filtered_retriever, is_number, StoreRetriever
 
 # %% ../../nbs/40_retrieval/02_hybrid.ipynb #b3c30be7
@@ -166,8 +168,10 @@ class WordRetriever(StoreRetriever):
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         question = check_question(query_bundle.query_str)
         with self.store.snapshot():
+            words = self.words_within()
+            words.look_up(content_words(question))
             terms = query_terms(question, self._held.units.tokenizer)
-            terms = code_terms(terms, question, self.words_within().counts) if CODED.search(question) else terms
+            terms = code_terms(terms, question, words.counts) if CODED.search(question) else terms
             return self.store.search_words(terms, self.top_k)
 
     @property
