@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -504,8 +505,16 @@ class _ClusterReads(UnitSource):
             likes = [_like_query(word, self._live(view, held.allowed)) for word in unknown]
             return [(likes, list), self._counting(chain(*map(_halves, unknown)), held.allowed)] if unknown else []
 
+    def add_ahead(
+        self,
+        searches: Iterable[dict[str, Any]],
+    ) -> None:
+        "Ask searches with the next request of this snapshot: their answers are kept."
+        self.rows.kept["ahead"].update((json.dumps(search), search) for search in searches)
+
     def ask(self, *parts: tuple[list[dict[str, Any]], Callable[[list[dict[str, Any]]], Any]]) -> None:
         "Ask several things in one request: searches, and what keeps their answers."
+        parts = *parts, (list(self.rows.kept.pop("ahead", {}).values()), list)
         answers = iter(self.rows.ask(*chain.from_iterable(searches for searches, _ in parts)))
         for searches, keep in parts:
             keep([next(answers) for _ in searches])

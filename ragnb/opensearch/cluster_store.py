@@ -35,7 +35,9 @@ from ragnb.opensearch.client import (
     vector_field
 )
 from ..storage.store import best_first, outline_from_json, outline_to_json, Passing, T
-from .cluster_rows import ClusterRows, ClusterState, DOCUMENT, hits_of, Looked, OUTLINE, rows_query
+from ragnb.opensearch.cluster_rows import (
+    ClusterRows, ClusterState, DOCUMENT, hits_of, Looked, OUTLINE, rows_query, View
+)
 from ragnb.opensearch.cluster_source import (
     ClusterUnits, codes_from, FoundUnit, heard, joined, keyed, nearest_units_query, unit_bytes
 )
@@ -396,23 +398,27 @@ class ClusterChunks(SearchedByWords):
                 found |= {row["pos"]: from_codes(codes_from(row["unit"])[None])[0].tolist() for row in rows}
         return {a: found[k] for a, k in keys.items() if k in found}
 
+    def _nearest_query(self, view: View, embedding: Sequence[float], top_k: int, where: Filter | None
+                       ) -> list[dict[str, Any]]:
+        "Find the chunks nearest to a vector; nothing for an index without vectors."
+        query = question_vector(embedding, view.state.totals.get("dims", 0))
+        among = view.state.live(*(() if where is None else (server_where(where),)))
+        n = min(10_000, top_k + 10)
+        return [] if query is None else [nearest_units_query(query, n, among, self.units.exact)]
+
+    def search_ahead(self, embedding: Sequence[float], top_k: int = 10, where: Where = None) -> None:
+        with self.rows.snapshot() as view:
+            self.units.add_ahead(self._nearest_query(view, embedding, top_k, resolve_where(where)))
+
     def _search(self, embedding: Sequence[float], top_k: int, where: Filter | None) -> list[NodeWithScore]:
         with self.rows.snapshot() as view:
-            query = question_vector(embedding, view.state.totals.get("dims", 0))
-            if query is None:
-                return []
-            n = min(10_000, top_k + 10)
-            among = view.state.live(*(() if where is None else (server_where(where),)))
-            while True:
-                answer = self.rows.ask(nearest_units_query(query, n, among, self.units.exact))[0]
-                hits = [(unit.key, inner_product(unit.score)) for unit in map(FoundUnit.of, hits_of(answer))]
-                if len(hits) < n or n >= 10_000 or hits[-1][1] < hits[top_k - 1][1] - 1e-6:
-                    break
-                n = min(10_000, 4 * n)
+            answers = self.rows.ask(*self._nearest_query(view, embedding, top_k, where))
+            hits = [FoundUnit.of(hit) for answer in answers for hit in hits_of(answer)][:top_k]
+            keys = np.array(sorted(unit.key for unit in hits), np.int64)
             if where is not None:
-                self.units.note_passing(self.matching(where), [key for key, _ in hits])
-            keys, scores = np.array([key for key, _ in hits], np.int64), np.array([score for _, score in hits])
-            return self._hits(keys, scores, top_k)
+                self.units.note_passing(self.matching(where), keys.tolist())
+            scores = {unit.key: inner_product(unit.score) for unit in hits}
+            return self._hits(keys, np.array([scores[key] for key in keys.tolist()]), top_k)
 
 # %% ../../nbs/89_opensearch/04_cluster_store.ipynb #7adfd41f
 ROWS: str = "-rows-"      # Between the name of an index and eight digits

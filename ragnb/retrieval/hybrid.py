@@ -129,13 +129,22 @@ class VectorRetriever(StoreRetriever):
         check_counts(top_k=top_k)
         self.store, self.embed_model, self.top_k = filtered_store(store, where), embed_model, top_k
 
+    def ahead(
+        self,
+        bundle: QueryBundle,
+    ) -> QueryBundle:        # With its vector, unless nothing may be read of the question
+        "Embed a question before others search for it: a store on a server then searches for both at once."
+        shown = "" if bundle.embedding else question_for(check_question(bundle.query_str), self)
+        if shown:
+            bundle = QueryBundle(bundle.query_str, bundle.image_path, bundle.custom_embedding_strs,
+                                 self.embed_model.get_query_embedding(shown))
+        if bundle.embedding:
+            self.store.search_ahead(bundle.embedding, self.top_k)
+        return bundle
+
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        embedding = query_bundle.embedding
-        if not embedding:
-            if not (shown := question_for(check_question(query_bundle.query_str), self)):
-                return []
-            embedding = self.embed_model.get_query_embedding(shown)
-        return self.store.search(embedding, self.top_k)
+        bundle = self.ahead(query_bundle)
+        return self.store.search(bundle.embedding, self.top_k) if bundle.embedding else []
 
 
 # %% ../../nbs/40_retrieval/02_hybrid.ipynb #49367aba
@@ -371,6 +380,8 @@ class HybridRetriever(HitsRetriever):
             The hits, and for each member the ranks it gave.
         """
         bundle = question_bundle(question)
+        for member in self.members.values():
+            bundle = member.ahead(bundle) if isinstance(member, VectorRetriever) else bundle
         return self._fuse([m.retrieve(bundle) for m in self.members.values()])
 
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:      # all members at once
