@@ -99,14 +99,14 @@ def test_an_answer_that_is_tried_again_follows_below_a_line(world: Path) -> None
 
 # --- conversations
 def test_a_follow_up_is_completed_and_nothing_is_kept(world: Path) -> None:
-    app = app_of(world, ask_user=True)
-    service = app.app.state.service if hasattr(app, "app") else app.state.service
+    app = app_of(world, model(rewrite="낙하산 점검은 언제 하나요?"), ask_user=True)
+    service = app.state.service
     with listening(app) as place:
         client = client_at(place)
-        before = asked(client, "그건 무엇을 점검하나요?").choices[0].message
-        after = asked(client, "GN-300의 E-117 알람은 무엇인가요?", "배기 시간이 넘은 것입니다 [1].", "그건 무엇을 점검하나요?").choices[0].message
+        before = asked(client, "그건 언제 하나요?").choices[0].message
+        after = asked(client, "낙하산은 누가 점검하나요?", "모릅니다.", "그건 언제 하나요?").choices[0].message
         other = asked(client, DEVICES).choices[0].message              # two devices: nobody is asked to choose
-    assert after.sources[0]["doc_id"] == "GN.md" != before.sources[0]["doc_id"]
+    assert after.sources[0]["doc_id"] == "hostile.md" and after.sources != before.sources
     assert {"GN.md", "TR.md"} <= {s["doc_id"] for s in other.sources}
     assert service._busy == {} and service.places.taken.total() == 0 and service.talks._talks == {}
 
