@@ -217,7 +217,7 @@ class Segment:
     height: float     # Of the letters
     text: str
     size: float       # Of the font; 0 for the value of a form field
-    order: int        # Of its first character, in the order of drawing
+    order: int        # Of its middle character, in the order of drawing; a mark before it may be drawn earlier
     blank: bool       # A blank of the file follows it
     level: int = 0    # Of a heading, from 1; 0 for others
     blocks: Any = None   # Of a table that stands here in place of text
@@ -313,6 +313,15 @@ def _runs(glyphs: Glyphs) -> list[_Run]:
     return [_Run(*values) for values in zip(*(column.tolist() for column in columns), texts)]
 
 # %% ../../nbs/88_files/20_pdf_text.ipynb #94f9c925
+def _is_in_gap(glyphs: Glyphs, run: _Run, other: _Run) -> bool:
+    "True for a mark that is drawn into a gap between the letters of another run, as a box before a word is."
+    if any(map(str.isalnum, run.text)):
+        return False
+    letters = slice(other.start, other.end)
+    overlap = np.minimum(glyphs.x1[letters], run.x1) - np.maximum(glyphs.x0[letters], run.x0)
+    return bool(overlap.max() < 0.2 * (run.x1 - run.x0))
+
+
 class _Row:
     "Runs at one height."
 
@@ -321,23 +330,26 @@ class _Row:
         self.height = run.height
         self.runs = [run]
 
-    def add(self, run: _Run) -> bool:
+    def add(self, run: _Run, glyphs: Glyphs) -> bool:
         "Add a run, unless it is there already; False where its place has other text."
         for other in self.runs:
             if other.x0 < run.x1 and run.x0 < other.x1:
                 overlap = min(run.x1, other.x1) - max(run.x0, other.x0)
                 if overlap > 0.5 * min(run.x1 - run.x0, other.x1 - other.x0):
-                    return run.text == other.text
+                    if run.text == other.text:
+                        return True
+                    if not (_is_in_gap(glyphs, run, other) or _is_in_gap(glyphs, other, run)):
+                        return False
         self.runs.append(run)
         return True
 
 
-def _rows(runs: Sequence[_Run]) -> list[np.ndarray]:
+def _rows(runs: Sequence[_Run], glyphs: Glyphs) -> list[np.ndarray]:
     "The characters at one height, from the top of the page; text that is drawn over other text is a separate row."
     rows: list[_Row] = []
     for run in sorted(runs, key=lambda run: -run.middle):
         for row in rows[-4:]:
-            if row.middle - run.middle < 0.45 * min(run.height, row.height) and row.add(run):
+            if row.middle - run.middle < 0.45 * min(run.height, row.height) and row.add(run, glyphs):
                 break
         else:
             rows.append(_Row(run))
@@ -453,7 +465,6 @@ class _Lines:
         n_big = np.add.reduceat(is_big.astype(int), self.starts)
         starts = np.cumsum(n_big) - n_big
         self.middles = _medians(self.glyphs.middle[is_big], starts)
-        self.sizes = _medians(self.glyphs.size[is_big], starts)
 
     def _before(self) -> np.ndarray:
         "The character before each: the one that reaches furthest to the right, where boxes overlap."
@@ -553,7 +564,9 @@ class _Lines:
         rows = self.row[starts]
         x0 = np.minimum.reduceat(self.glyphs.x0, starts).tolist()
         x1 = np.maximum.reduceat(self.glyphs.x1, starts).tolist()
-        values = self.sizes[rows].tolist(), self.glyphs.order[starts].tolist(), self.glyphs.ends[ends].tolist()
+        sizes = _medians(self.glyphs.size, starts).tolist()
+        order = self.glyphs.order[(starts + ends) // 2].tolist()
+        values = sizes, order, self.glyphs.ends[ends].tolist()
         places = zip(x0, x1, self.middles[rows].tolist(), self.heights[rows].tolist())
         segments = [Segment(*place, *value) for place, *value in zip(places, texts, *values)]
         edges = np.searchsorted(rows, np.arange(len(self.starts) + 1)).tolist()
@@ -568,7 +581,7 @@ def text_lines(
     if not len(glyphs):
         return []
     glyphs = _printed_once(glyphs)
-    rows = _with_raised(glyphs, _rows(_runs(glyphs)))
+    rows = _with_raised(glyphs, _rows(_runs(glyphs), glyphs))
     return _Lines(glyphs, rows).lines(np.array(bars))
 
 # %% ../../nbs/88_files/20_pdf_text.ipynb #46d73d37
@@ -671,8 +684,9 @@ class Joiner:
         "Join two lines of a paragraph."
         if not before or not after:
             return before or after
-        if re.search(r"[^\W_]-$", before[-3:]) and re.match(r"[a-z0-9]", after):
-            return before + after if self._is_hyphenated(before, after) else before[:-1] + after
+        if re.search(r"[^\W_]-$", before[-3:]) and re.match(r"[A-Za-z0-9À-ɏ]", after):
+            is_name = after[0].isupper() and not before[-2].isupper()      # Herman-Giddens
+            return before + after if is_name or self._is_hyphenated(before, after) else before[:-1] + after
         may_be_word = _is_korean_end(before, after) or _is_number_end(before, after)
         if not may_be_word or blank or not self.breaks_words:
             return f"{before} {after}"
@@ -723,7 +737,8 @@ def paragraphs(
 
     for line in lines:
         text = line_text(line)
-        if before and not _is_same_block(line, before, leading or usual.get(round(line[0].size), 0.0), items[-1]):
+        distance = max(leading, usual.get(round(line[0].size), 0.0))
+        if before and not _is_same_block(line, before, distance, items[-1]):
             blocks.append(_block(items, before, right))
             items = []
             leading = 0.0

@@ -59,7 +59,9 @@ def in_help() -> set[str]:
     commands = [command_line([])]
     commands += commands[0].commands.values()
     own = {part.told for part in parts_of("command")}     # both languages are in the decorator of a command
-    return {item.help for command in commands for item in (command, *command.params) if getattr(item, "help", None)} - own
+    topics = {command.callback.options.topic(param.name) for command in commands if getattr(command.callback, "options", None) and command.callback.options.first
+              for param in command.params if param.param_type_name == "option"} - {""}
+    return {item.help for command in commands for item in (command, *command.params) if getattr(item, "help", None)} - own | topics
 
 
 def template(node: ast.AST) -> str | None:
