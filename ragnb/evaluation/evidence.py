@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 # %% auto #0
-__all__ = ['MARGIN', 'MEAN_MARGIN', 'equivalence', 'power', 'could_win', 'Difference', 'judged', 'highest_mean']
+__all__ = ['MARGIN', 'MEAN_MARGIN', 'equivalence', 'power', 'could_win', 'Difference', 'judged', 'highest_mean', 'evidence_table']
 
 # %% ../../nbs/90_evaluation/17_evidence.ipynb #8be72f1b
 from ..documents.span import InputError
@@ -134,3 +134,32 @@ def highest_mean(
     "Choose the strategy with the highest mean over questions and budgets."
     means = {run.strategy.name: float(question_values(run.evaluation).mean()) for run in runs}
     return max(means, key=means.__getitem__)
+
+# %% ../../nbs/90_evaluation/17_evidence.ipynb #2191fa94
+def _shown(record: Mapping[str, Any]) -> str:
+    "Write a cell of a results file."
+    return f"{record['verdict']} {record['difference']:+.2f} [{record['low']:+.2f}, {record['high']:+.2f}]"
+
+
+def evidence_table(
+    results: Mapping[str, Any],   # As `benchmarks/evidence.py` writes them
+    budget: int = 1_000,          # Characters, one of the results
+    only: Sequence[str] = (),     # Sets; all, and their mean, when empty
+) -> str:                         # Markdown
+    "Write the table of the verdicts."
+    at = str(budget)
+    lines = ["| set | questions | ragnb | compared with the best library, out of the box | compared with the recipe, both tuned |",
+             "|---|---|---|---|---|"]
+    for row in results["rows"]:
+        if only and row["set"] not in only:
+            continue
+        library = "not run"
+        if "library" in row:
+            note = f" ({row['library']['note']})" if row["library"]["note"] else ""
+            library = f"{_shown(row['library']['cells'][at])} {row['library']['name']}{note}"
+        rival = _shown(row["rival"]["cells"][at])
+        lines.append(f"| `{row['set']}`: {row['about']} | {row['n']} | {row['default'][at]:.2f} | {library} | {rival} |")
+    if not only:
+        mean = [_shown(results["mean"][column][at]) for column in ("library", "rival")]
+        lines.append(f"| mean | | | {mean[0]} | {mean[1]} |")
+    return "\n".join(lines)
