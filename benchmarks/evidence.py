@@ -2,13 +2,14 @@
 
     python benchmarks/evidence.py                          # all sets, up to 400 questions each; goes on where it was interrupted
     python benchmarks/evidence.py --sets tydiqa_ko,squad2
+    python benchmarks/evidence.py --first                  # every system out of the box; the tuned ones can follow
     python benchmarks/evidence.py --quick                  # one small set of this repository: about ten minutes
     python benchmarks/evidence.py --kept --out nbs/90_evaluation/results/evidence.json   # the table of what is finished
 
-A set has three columns. *ragnb* is the default. *Library* is the best of those that run with their defaults, chosen by its mean on the same questions, which favors it;
-`reimplemented` marks code that is not the library's own. *Rival* is the recipe of a hundred lines (`ragnb.evaluation.recipe`), tuned: seven settings over the questions,
-every question reported by the setting with the highest mean on the other half. ragnb is tuned in the same way over seven settings (size of units, scales, weights of words and
-vectors), and the tuned ragnb is compared with the tuned recipe.
+A set has three columns. *ragnb* is the default. *Library* is the best of those that run with their defaults, chosen by its mean on the same questions, which favors it. *Recipe* is the recipe of a
+hundred lines (`ragnb.evaluation.recipe`) with titles and units of 128 characters, compared with the default. *Rival* is the recipe tuned: of four settings (titles, size of units, neighbors),
+every question is reported by the one with the highest mean on the other half. ragnb is tuned in the same way over four settings (scales, weights of words and vectors), and the
+tuned ragnb is compared with the tuned recipe. With --wide both have seven settings, and ragnb other sizes of units, each of which is another index.
 
 The measure is delivered recall at 500, 1,000 and 4,000 characters, labels counted. A difference is ragnb minus the other; its interval is a paired bootstrap, and the verdict
 is of `ragnb.evaluation.evidence`. Each (set, system, setting) is a file in --work. After a change of retrieval or of the context, name another --work.
@@ -37,10 +38,10 @@ from ragnb.documents.span import InputError, Span
 from ragnb.evaluation import recipe
 from ragnb.evaluation.comparison import Run, RunPlan, run_strategies
 from ragnb.evaluation.datasets import Dataset, Evidence, load_dataset, Question
-from ragnb.evaluation.evidence import could_win, Difference, highest_mean, judged, power
+from ragnb.evaluation.evidence import COLUMNS, could_win, Difference, highest_mean, judged, power
 from ragnb.evaluation.measures import Evaluation
 from ragnb.evaluation.strategy import PRESETS, resolve_strategies, Strategy
-from ragnb.evaluation.tune import choose_by_halves, peer_grid
+from ragnb.evaluation.tune import choose_by_halves
 from ragnb.machinery.registry import register
 from ragnb.retrieval import multiscale
 from ragnb.retrieval.multiscale import MultiScaleRetriever
@@ -48,8 +49,9 @@ from ragnb.retrieval.scoring import adjusted_totals, score_units, UnitScores
 from ragnb.pipeline.specs import make_part
 
 BUDGETS = (500, 1_000, 4_000)
-LIBRARIES = ("llamaindex-auto-merging", "chonkie-recursive", "llamaindex-sentence-window", "llamaindex-fusion", "haystack-sentence-window", "dsrag-segments")
-NOT_ITS_OWN = {"dsrag-segments": "reimplemented", "chonkie-recursive": "its chunks, ragnb's search"}
+LIBRARIES = ("chonkie-recursive", "haystack-sentence-window", "llamaindex-auto-merging")   # Of 14, these had the best mean on the sets of this table in `peers.json`
+NOT_ITS_OWN = {"chonkie-recursive": "its chunks, ragnb's search"}   # dsRAG and AutoRAG would be "reimplemented"
+NARROW = 4       # Settings that are tried of a system without --wide: those of ragnb share one index
 PACKAGES = ("llama-index-core", "llama-index-retrievers-bm25", "haystack-ai", "chonkie", "bm25s", "kiwipiepy")
 TYPED = ROOT / "benchmarks" / "typed"
 ASSUMED = 0.35   # Standard deviation of the difference of two systems on a question, as in the runs of `peers.py`
@@ -101,7 +103,7 @@ def weighted(given: str, index: Any, top_k: int, cut: float | None = None, looku
 
 
 def our_grid(base: Strategy) -> list[Strategy]:
-    """The default first, then other sizes of units, scales and weights: seven in all."""
+    """The default first, then other scales and weights, then other sizes of units: seven in all."""
     out = []
     for split, retrieve in (("units", "multi-scale"), ("units", "weighted:3/1/1"), ("units", "weighted:4/1.5/1"), ("units", "weighted:4/1/1.5"),
                             ("units-of:128", "multi-scale"), ("units-of:300", "multi-scale"), ("units-of:300", "weighted:3/1/1")):
@@ -111,8 +113,10 @@ def our_grid(base: Strategy) -> list[Strategy]:
 
 
 def recipe_grid() -> list[Strategy]:
-    """The recipe as it is registered, then three sizes of units, hits alone or with a neighbor on each side, all with titles: seven in all."""
-    return [strategy for strategy in peer_grid("recipe") if strategy.peer == "recipe" or "titles" in strategy.peer]
+    """The recipe with titles first, then with a neighbor on each side, with smaller units, without titles; last, other sizes: seven in all."""
+    first = [f"peer:recipe:{said}" for said in ("size=128,near=0,titles", "size=128,near=1,titles", "size=64,near=0,titles")]
+    more = [f"peer:recipe:{said}" for said in ("size=64,near=1,titles", "size=96,near=0,titles", "size=96,near=1,titles")]
+    return resolve_strategies([*first, "peer:recipe", *more])
 
 
 # The sets
@@ -188,35 +192,35 @@ def once(split: Callable[[Sequence[str]], list[list[str]]]) -> Callable[[Sequenc
     return words
 
 
-def grids(row: Row) -> dict[str, list[Strategy]]:
-    """System -> its settings; of a library only the documented one."""
-    libraries = {name: resolve_strategies(f"peer:{name}") for name in LIBRARIES}
-    return {"ragnb": our_grid(row.base), "recipe": recipe_grid(), **libraries}
-
-
 def kept(plan: RunPlan, strategy: Strategy) -> bool:
     """Whether a setting is finished."""
     return (Path(plan.keep) / f"{plan.key(strategy)}.json").is_file()
 
 
+def grids(row: Row) -> dict[str, list[Strategy]]:
+    """System -> its settings, the first of which is the one out of the box; of a library there is no other."""
+    libraries = {name: resolve_strategies(f"peer:{name}") for name in LIBRARIES}
+    return {"ragnb": our_grid(row.base), "recipe": recipe_grid(), **libraries}
+
+
 def run_row(row: Row, args: Any) -> dict[str, Any] | None:
-    """Run what is missing of a row, and compare; None when something is missing and nothing may be run."""
+    """Run what is missing of a row, and compare; None while a system out of the box is missing."""
     dataset = row.load().limit(args.limit)
     plan = RunPlan(dataset, BUDGETS, row.embed, args.work / "cache", args.work / "runs" / row.name)
     runs: dict[str, list[Run]] = {}
     for system, grid in grids(row).items():
-        started = time.perf_counter()
-        missing = [s for s in grid if not kept(plan, s)]
-        if missing and args.kept:
-            print(f"{row.name}: {system} has {len(grid) - len(missing)} of {len(grid)} settings", flush=True)
-            continue
+        grid = grid[:1 if args.first else len(grid) if args.wide else NARROW]
+        started, missing = time.perf_counter(), [s for s in grid if not kept(plan, s)]
+        if args.kept:
+            grid = grid[:1] if missing else grid
+            grid = [] if grid[0] in missing else grid
         try:
-            runs[system] = run_strategies(plan, grid, show_progress=False)
+            runs[system] = run_strategies(plan, grid, show_progress=False) if grid else []
         except InputError as error:
             print(f"{row.name}: {system} does not run: {error}", flush=True)
-        if missing and system in runs:
-            print(f"{row.name}: {system} in {time.perf_counter() - started:.0f} s, {time.strftime('%H:%M')}", flush=True)
-    return compared(row, dataset, runs) if {"ragnb", "recipe"} <= runs.keys() else None
+        if missing:
+            print(f"{row.name}: {system}, {len(missing)} settings in {time.perf_counter() - started:.0f} s, {time.strftime('%H:%M')}", flush=True)
+    return compared(row, dataset, runs) if runs.get("ragnb") and runs.get("recipe") else None
 
 
 def values(evaluation: Evaluation) -> dict[int, np.ndarray]:
@@ -230,20 +234,20 @@ def over_budgets(evaluation: Evaluation) -> float:
 
 
 def compared(row: Row, dataset: Dataset, runs: dict[str, list[Run]]) -> dict[str, Any]:
-    """The facts of a row: means, differences, verdicts, choices."""
+    """The facts of a row: means, differences, verdicts, choices. The tuned rival is there if all settings of both sides are."""
     default = values(runs["ragnb"][0].evaluation)
-    libraries = {name: found[0].evaluation for name, found in runs.items() if name in LIBRARIES}
-    ours, rival = (choose_by_halves(runs[name], highest_mean) for name in ("ragnb", "recipe"))
+    libraries = {name: found[0].evaluation for name, found in runs.items() if name in LIBRARIES and found}
     facts: dict[str, Any] = {"set": row.name, "about": row.about, "version": dataset.version, "n": len(dataset.questions), "n_documents": len(dataset.documents),
                              "embed": "minilm" if row.embed == MINILM else row.embed, "default": {str(b): v.mean() for b, v in default.items()},
-                             "could_win": {str(b): could_win(v) for b, v in default.items()},
-                             "chosen": {"ragnb": list(ours.winners), "recipe": list(rival.winners)}}
+                             "could_win": {str(b): could_win(v) for b, v in default.items()}}
     if libraries:
         best = max(libraries, key=lambda name: over_budgets(libraries[name]))
         facts["library"] = {"name": best, "note": NOT_ITS_OWN.get(best, ""), "of": len(libraries), "cells": differences(default, values(libraries[best]))}
-    plain = values(runs["recipe"][0].evaluation)
-    facts["recipe"] = {"name": "recipe, out of the box", "cells": differences(default, plain)}
-    facts["rival"] = {"name": "recipe, tuned", "cells": differences(values(ours.evaluation), values(rival.evaluation))}
+    facts["recipe"] = {"name": "recipe", "cells": differences(default, values(runs["recipe"][0].evaluation))}
+    if min(len(runs["ragnb"]), len(runs["recipe"])) > 1:
+        ours, rival = (choose_by_halves(runs[name], highest_mean) for name in ("ragnb", "recipe"))
+        facts["rival"] = {"name": "recipe, tuned", "chosen": {"ragnb": list(ours.winners), "recipe": list(rival.winners)},
+                          "cells": differences(values(ours.evaluation), values(rival.evaluation))}
     return facts
 
 
@@ -283,13 +287,13 @@ def write_table(rows: Sequence[dict[str, Any]], out: Path, args: Any) -> None:
     versions = {"ragnb": __version__, "python": platform.python_version()} | {name: version(name) for name in PACKAGES}
     whole = [row for row in rows if not row["set"].startswith("ko_statutes")]   # their look-up is a rule: not in the mean
     store(out, {"commit": commit, "date": time.strftime("%Y-%m-%d"), "command": "python benchmarks/evidence.py", "limit": args.limit, "versions": versions,
-                "budgets": BUDGETS, "rows": list(rows), "mean": {column: mean_cells(whole, column) for column in ("library", "recipe", "rival")}})
+                "budgets": BUDGETS, "rows": list(rows), "mean": {column: mean_cells(whole, column) for column in COLUMNS}})
 
 
 def main() -> None:
     args = arguments(__doc__, sets=(",".join(name for name in ROWS if name != QUICK), "separated by commas"), limit=(400, "questions a set, at most"),
                      work=ROOT / "out" / "evidence", kept=(False, "run nothing: the table of what is finished in --work"),
-                     quick=(False, "a set of this repository alone"), out=(Path, "where the JSON goes; evidence.json in --work by default"))
+                     wide=(False, "seven settings of each tuned system instead of four: also other sizes of units"), first=(False, "each system out of the box, without its other settings"), quick=(False, "a set of this repository alone"), out=(Path, "where the JSON goes; evidence.json in --work by default"))
     names = [QUICK] if args.quick else args.sets.split(",")
     out, rows = args.out or args.work / "evidence.json", []
     recipe.words = once(recipe.words)
@@ -299,7 +303,7 @@ def main() -> None:
         if facts := run_row(ROWS[name], args):
             rows.append(facts)
             write_table(rows, out, args)
-            cells = {column: {b: (c["difference"], c["verdict"]) for b, c in facts[column]["cells"].items()} for column in ("library", "rival") if column in facts}
+            cells = {column: {b: (c["difference"], c["verdict"]) for b, c in facts[column]["cells"].items()} for column in ("library", "recipe", "rival") if column in facts}
             print(name, json.dumps(cells), flush=True)
 
 

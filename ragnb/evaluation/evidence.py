@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 # %% auto #0
-__all__ = ['MARGIN', 'MEAN_MARGIN', 'equivalence', 'power', 'could_win', 'Difference', 'judged', 'highest_mean', 'evidence_table']
+__all__ = ['MARGIN', 'MEAN_MARGIN', 'COLUMNS', 'equivalence', 'power', 'could_win', 'Difference', 'judged', 'highest_mean',
+           'evidence_table']
 
 # %% ../../nbs/90_evaluation/17_evidence.ipynb #8be72f1b
 from ..documents.span import InputError
@@ -135,10 +136,18 @@ def highest_mean(
     means = {run.strategy.name: float(question_values(run.evaluation).mean()) for run in runs}
     return max(means, key=means.__getitem__)
 
-# %% ../../nbs/90_evaluation/17_evidence.ipynb #2191fa94
-def _shown(record: Mapping[str, Any]) -> str:
-    "Write a cell of a results file."
-    return f"{record['verdict']} {record['difference']:+.2f} [{record['low']:+.2f}, {record['high']:+.2f}]"
+# %% ../../nbs/90_evaluation/17_evidence.ipynb #1f70f941
+COLUMNS: tuple[str, ...] = ("library", "recipe", "rival")   # What ragnb is compared with
+
+
+def _shown(compared: Mapping[str, Any] | None, at: str) -> str:
+    "Write a cell: verdict, difference, interval, name."
+    if not compared or at not in compared["cells"]:
+        return "not run"
+    cell = compared["cells"][at]
+    note = f" ({compared['note']})" if compared.get("note") else ""
+    name = f" {compared['name']}{note}" if compared.get("of") else ""
+    return f"{cell['verdict']} {cell['difference']:+.2f} [{cell['low']:+.2f}, {cell['high']:+.2f}]{name}"
 
 
 def evidence_table(
@@ -148,18 +157,13 @@ def evidence_table(
 ) -> str:                         # Markdown
     "Write the table of the verdicts."
     at = str(budget)
-    lines = ["| set | questions | ragnb | compared with the best library, out of the box | compared with the recipe, both tuned |",
-             "|---|---|---|---|---|"]
+    heads = ["set", "questions", "ragnb", "best library, out of the box", "recipe", "recipe, both tuned"]
+    rows = [heads, ["---"] * len(heads)]
     for row in results["rows"]:
-        if only and row["set"] not in only:
-            continue
-        library = "not run"
-        if "library" in row:
-            note = f" ({row['library']['note']})" if row["library"]["note"] else ""
-            library = f"{_shown(row['library']['cells'][at])} {row['library']['name']}{note}"
-        rival = _shown(row["rival"]["cells"][at])
-        lines.append(f"| `{row['set']}`: {row['about']} | {row['n']} | {row['default'][at]:.2f} | {library} | {rival} |")
+        if not only or row["set"] in only:
+            compared = [_shown(row.get(column), at) for column in COLUMNS]
+            rows.append([f"`{row['set']}`: {row['about']}", str(row["n"]), f"{row['default'][at]:.2f}", *compared])
     if not only:
-        mean = [_shown(results["mean"][column][at]) for column in ("library", "rival")]
-        lines.append(f"| mean | | | {mean[0]} | {mean[1]} |")
-    return "\n".join(lines)
+        means = [_shown({"cells": results["mean"][column]}, at) for column in COLUMNS]
+        rows.append(["mean", "", "", *means])
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)

@@ -131,11 +131,13 @@ def test_the_highest_mean_is_taken_without_a_privilege():
 
 def test_the_table_has_a_line_for_each_set_and_the_mean():
     cells = {"1000": cell(0.05, 0.01, p=0.001).to_dict()}
-    row = {"set": "mine", "about": "my files", "n": 100, "default": {"1000": 0.9}, "library": {"name": "lib", "note": "reimplemented", "cells": cells},
-           "rival": {"name": "recipe, tuned", "cells": {"1000": cell(-0.01, 0.02).to_dict()}}}
-    table = evidence_table({"rows": [row], "mean": {"library": cells, "rival": cells}}, 1_000).splitlines()
-    assert "ahead +0.05 [+0.03, +0.07] lib (reimplemented)" in table[2] and "undecided -0.01 [-0.05, +0.03]" in table[2]
-    assert table[3].startswith("| mean") and len(table) == 4
+    row = {"set": "mine", "about": "my files", "n": 100, "default": {"1000": 0.9}, "library": {"name": "lib", "note": "reimplemented", "of": 3, "cells": cells},
+           "recipe": {"name": "recipe", "cells": {"1000": cell(-0.01, 0.02).to_dict()}}}
+    results = {"rows": [row], "mean": {"library": cells, "recipe": cells, "rival": {}}}
+    table = evidence_table(results, 1_000).splitlines()
+    assert "| ahead +0.05 [+0.03, +0.07] lib (reimplemented) | undecided -0.01 [-0.05, +0.03] | not run |" in table[2]
+    assert table[3] == "| mean |  |  | ahead +0.05 [+0.03, +0.07] | ahead +0.05 [+0.03, +0.07] | not run |" and len(table) == 4
+    assert len(evidence_table(results, 1_000, only=["mine"]).splitlines()) == 3
 
 
 @pytest.fixture(scope="module")
@@ -157,18 +159,20 @@ def test_a_run_goes_on_where_it_was_interrupted(benchmark, small, tmp_path, monk
     monkeypatch.setattr(benchmark, "LIBRARIES", ("llamaindex-fusion",))
     monkeypatch.setattr(benchmark, "our_grid", lambda base: [base, replace(base, split="units-of:300", name="larger")])
     monkeypatch.setattr(benchmark, "recipe_grid", lambda: benchmark.resolve_strategies(["peer:recipe", "peer:recipe:size=64,titles"]))
-    row = benchmark.Row("small", "a few", lambda: small)
-    args = SimpleNamespace(limit=4, work=tmp_path, kept=False)
+    row, base = benchmark.Row("small", "a few", lambda: small), benchmark.PRESETS["multi-scale"]
+    args = SimpleNamespace(limit=4, work=tmp_path, kept=False, first=False, wide=False)
+    assert benchmark.run_row(row, SimpleNamespace(limit=4, work=tmp_path, kept=True, first=False, wide=False)) is None and asked == []   # nothing is finished
     first = benchmark.run_row(row, args)
     assert sorted(asked) == sorted(["multi-scale", "larger", "peer:recipe", "peer:recipe:size=64,titles", "peer:llamaindex-fusion"])
     asked.clear()
     assert benchmark.run_row(row, args) == first and asked == []
     facts = sorted((tmp_path / "runs" / "small").glob("*.json"))
     assert len(facts) == 5
-    facts[0].unlink()
-    assert benchmark.run_row(row, SimpleNamespace(limit=4, work=tmp_path, kept=True)) != first   # the table of what is finished
-    again = benchmark.run_row(row, args)
-    assert len(asked) == 1 and again == first
+    plan = benchmark.RunPlan(small, benchmark.BUDGETS, "ngram", keep=tmp_path / "runs" / "small")
+    (tmp_path / "runs" / "small" / f"{plan.key(benchmark.our_grid(base)[1])}.json").unlink()
+    partly = benchmark.run_row(row, SimpleNamespace(limit=4, work=tmp_path, kept=True, first=False, wide=False))
+    assert "rival" in first and partly == {key: value for key, value in first.items() if key != "rival"} and asked == []   # the table of what is finished
+    assert benchmark.run_row(row, args) == first and asked == ["larger"]
     assert first["n"] == 4 and first["library"]["of"] == 1 and set(first["rival"]["cells"]) == {"500", "1000", "4000"}
 
 
