@@ -91,6 +91,8 @@ class WeightedRetriever(MultiScaleRetriever):
         with patch.object(multiscale, "score_units", scored):
             return super().rank(question)
 
+    fuse = rank    # What a pipeline calls
+
 
 @register("retriever", "weighted", ":SCALES/WORDS/VECTORS", help="multi-scale with other weights", korean="무게가 다른 multi-scale", needs=("units",))
 def weighted(given: str, index: Any, top_k: int, cut: float | None = None, lookup: bool = True) -> WeightedRetriever:

@@ -178,12 +178,14 @@ def test_a_run_goes_on_where_it_was_interrupted(benchmark, small, tmp_path, monk
 
 def test_equal_weights_of_all_scales_are_the_default(benchmark, small):
     """The grid over multi-scale begins at the default, and other weights give other scores."""
-    base = benchmark.PRESETS["multi-scale"]
-    found = {}
-    for retrieve in ("multi-scale", "weighted:4/1/1", "weighted:3/1/2"):
+    base, found, scores = benchmark.PRESETS["multi-scale"], {}, {}
+    for retrieve in ("multi-scale", "weighted:4/1/1", "weighted:3/1/3"):
         system = build_system(replace(base, retrieve=retrieve), small)
-        found[retrieve] = [[(p.key, round(p.score, 6)) for p in system.source.retriever.rank(q.query).pieces] for q in small.questions]
-    assert found["multi-scale"] == found["weighted:4/1/1"] != found["weighted:3/1/2"]
+        pipeline = system.pipeline(500)
+        found[retrieve] = [system.deliver(q.query, 500, {})[0].text for q in small.questions]
+        scores[retrieve] = [[round(p.score, 6) for p in pipeline.rank(q.query).pieces] for q in small.questions]
+    assert found["multi-scale"] == found["weighted:4/1/1"] and scores["multi-scale"] == scores["weighted:4/1/1"]
+    assert scores["multi-scale"] != scores["weighted:3/1/3"]
 
 
 def test_quotes_of_the_typed_questions_are_found_in_tables(benchmark):
