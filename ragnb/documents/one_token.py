@@ -94,7 +94,7 @@ def whole_year(
     year: str,   # '24, 24 or 2024
 ) -> str:        # 2024; from 50 on, of the century before
     "Write a year in four digits."
-    digits = year.strip("'’")
+    digits = year.strip("'’‘")
     return digits if len(digits) == 4 else f"{20 if digits < '50' else 19}{digits}"
 
 
