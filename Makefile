@@ -10,6 +10,7 @@ SUMS = find nbs ragnb \( -name '*.ipynb' -o -name '*.py' \) -not -path '*/.*' -e
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PIP_NO_INPUT := 1
 export PIP_COMPILE := 0# a module is compiled when it is imported; most never are
+export UV_LINK_MODE := copy# a file linked to uv's cache is refused by nltk, which some parsers of LlamaIndex read their stopwords with
 export PYTHONUTF8 := 1
 
 .DEFAULT_GOAL := help

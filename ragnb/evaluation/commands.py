@@ -127,6 +127,7 @@ class MeasureOptions(EmbeddingOptions, PluginOptions):
 
 class EvalOptions(MeasureOptions, ModelOptions, RetrievalOptions):
     "Data sets, strategies, where results go, and what is done instead of a run."
+    first = "strategy budgets embed limit compare out workers json"
     prompts: Annotated[list[str] | None, Option(metavar="FILE", help="Instead of a run, the model of --llm answers "
         "the same contexts under several prompts: files with {context_str} and {query_str}. The first prompt is "
         "compared with each of the others. Takes several files.")] = None
@@ -388,6 +389,7 @@ def _eval(args: EvalOptions) -> None:
 # %% ../../nbs/90_evaluation/15_commands.ipynb #4c060169
 class TuneOptions(MeasureOptions):
     "Documents, questions about them, and where the choice goes."
+    first = "strategy budgets embed n index save out json"
     folder: Annotated[str, Argument(help="Folder or file of documents, or a data set.")]
     questions: Annotated[str | None, Argument(help=f"questions.jsonl, or a folder of them (default: made from the "
         f"documents); a line: {QUESTION_LINE}")] = None
@@ -484,6 +486,7 @@ def _tune(args: TuneOptions) -> None:
 # %% ../../nbs/90_evaluation/15_commands.ipynb #c11dec01
 class DecideOptions(TuneOptions):
     "What is compared with ragnb."
+    first = "peers budgets embed n as_documented save out json"
     peers: Annotated[str | None, Option(metavar="NAME,NAME", help="Other libraries to compare with (see peer:NAME of "
         "ragnb eval), or none (default: llamaindex-fusion, llamaindex-sentence-window and llamaindex-auto-merging, "
         "if the extra peers is installed).")] = None

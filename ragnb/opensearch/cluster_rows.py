@@ -11,7 +11,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, NamedTuple
 
 # %% auto #0
@@ -20,7 +20,7 @@ __all__ = ['DOCUMENT', 'OUTLINE', 'NOTHING', 'StateMoved', 'ClusterState', 'Clus
 
 # %% ../../nbs/89_opensearch/02_cluster_rows.ipynb #01cbaeea
 from ..machinery.markup import one_line
-from ..documents.span import InputError, RagnbError, SEARCHED
+from ..documents.span import IndexMismatchError, InputError, RagnbError, SEARCHED
 from ..retrieval.sqlite_store import StoredDocument
 from ..retrieval.unit_source import SHIFT
 from .client import ServerError, server_errors
@@ -40,9 +40,28 @@ class ClusterState:
     gone: list[int] = field(default_factory=list)             # except these
     totals: Mapping[str, int] = field(default_factory=dict)   # Units, words, documents and rows that count
     told: Mapping[str, Any] = field(default_factory=dict)     # How the index was made
+    holes: list[list[int]] = field(default_factory=list)      # Ranges of numbers that were given to killed writers
+    fence: int = field(default=0, compare=False)              # Numbers below are given away
 
     def __repr__(self) -> str:
         return f"ClusterState({self.generation}, {self.rows!r}, limit={self.limit}, gone={len(self.gone)})"
+
+    @classmethod
+    def of(
+        cls,
+        row: Mapping[str, Any],   # On the cluster
+        where: str,               # For the message
+    ) -> ClusterState:            # `IndexMismatchError` if a newer version of the package has written it
+        "Read the row of a state."
+        if unknown := sorted(set(row) - {f.name for f in fields(cls)}):
+            raise IndexMismatchError(f"the index at {where} was made by a newer version of ragnb: its state has "
+                                     f"{', '.join(map(repr, unknown))}")
+        return cls(**row)
+
+    def dead(self) -> list[dict[str, Any]]:   # Queries
+        "Find rows with lower numbers that do not count."
+        lots = [{"terms": {"doc": self.gone[at:at + 50_000]}} for at in range(0, len(self.gone), 50_000)]
+        return lots + [{"range": {"pos": {"gte": a << SHIFT, "lt": b << SHIFT}}} for a, b in self.holes]
 
     def live(
         self,
@@ -50,7 +69,7 @@ class ClusterState:
     ) -> dict[str, Any]:               # A query, without a score
         "Find the rows that count."
         wanted = [{"range": {"pos": {"lt": self.limit << SHIFT}}}, *filters]
-        gone = [{"terms": {"doc": self.gone}}] if self.gone else []
+        gone = self.dead()
         return {"bool": {"filter": wanted, **({"must_not": gone} if gone else {})}}
 
 # %% ../../nbs/89_opensearch/02_cluster_rows.ipynb #721504df
@@ -173,7 +192,7 @@ class States:
                 found = self.client.get(index=f"{self.name}-state", id="state")
             except NotFoundError:
                 return ClusterState()
-        return ClusterState(**found["_source"])
+        return ClusterState.of(found["_source"], self.where)
 
     @property
     def last(self) -> ClusterState:

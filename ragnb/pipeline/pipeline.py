@@ -30,6 +30,7 @@ from ..documents.files import LOST
 from ..machinery.halves import replace_halves
 from ..machinery.markup import card
 from ..machinery.messages import for_question, say, translated
+from ..machinery.registry import adapter_named
 from ..documents.span import check_fields, InputError, Passage, Why
 from ..documents.text import article_tokens, tokenizer as tokenizer_of
 from ..models.limits import model_calls, step_costs
@@ -775,6 +776,28 @@ class Pipeline(_Shown):
             each node as its part of the context, header included.
         """
         return ContextRetriever(lambda bundle: self.context_of(self.find(bundle), check_question(bundle.query_str)))
+
+    def as_langchain(self, labels: bool = False) -> Any:
+        """Create a LangChain retriever that does everything up to the context.
+
+        Parameters
+        ----------
+        labels : bool
+            Put the number, the title and the section of the source above each text, as a model sees it in `ask`; by
+            default `page_content` is the text of the document from `start` to `end`.
+
+        Returns
+        -------
+        BaseRetriever
+            LangChain's. Its documents are the passages of the context, best first, with their ids, scores, offsets and
+            metadata.
+
+        Raises
+        ------
+        InputError
+            If langchain-core is not installed.
+        """
+        return adapter_named("langchain").retriever(self, labels)
 
     def query_engine(self, llm: str | Any | None = None, **kwargs: Any) -> Any:
         """Create a stock LlamaIndex `RetrieverQueryEngine` that sends the model the prompt of `ask`.

@@ -187,8 +187,7 @@ class WordRetriever(StoreRetriever):
         if allowed is None and isinstance(self.store, FilteredStore):
             allowed = self.store.matching()
         if self._known[0] != (state := (allowed, store.version)):
-            keys = None if allowed is None else np.sort(np.array(list(store.keys_of(allowed).values()), np.int64))
-            self._known = state, IndexWords.of_source(source, keys)
+            self._known = state, IndexWords.of_source(source, None if allowed is None else store.allowed(allowed))
         return self._known[1]
 
 # %% ../../nbs/40_retrieval/02_hybrid.ipynb #6e6983aa

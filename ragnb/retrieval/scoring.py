@@ -24,6 +24,7 @@ __all__ = ['K1', 'B', 'PHRASE', 'Forms', 'FEW', 'lucene_idf', 'saturated', 'occu
 # %% ../../nbs/40_retrieval/09_scoring.ipynb #8a581494
 from ..machinery.markup import one_line
 from ..documents.span import InputError
+from ..storage.store import among
 from ragnb.retrieval.unit_source import (
     CONTENTS, FieldCounts, GROW, in_short_records, QuestionCounts, REPEATS, SHIFT, Units, UnitSource, WHOLE
 )
@@ -442,7 +443,7 @@ def score_units(
             records = [(around.doc[inside] << SHIFT) + around.table[side][inside] for side in ("low", "high")]
             runs = [np.arange(a, b) for a, b in np.unique(np.stack(records, axis=1), axis=0).tolist()]
             keys = np.unique(np.concatenate([around.keys[near], *runs]))
-        keys = keys if allowed is None else keys[np.isin(keys, allowed)]
+        keys = among(keys, allowed)
         units = source.read(ranges_around(keys, source.scales[-1] // 2), scored=keys)
         scores = _scores(source, units, keys[units.rows_of(keys) >= 0], terms, vector, known, whole, names)
         placed = source.read(ranges_around(keys, 1), whole=False) if units.bare else units

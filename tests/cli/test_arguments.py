@@ -7,12 +7,12 @@ import re
 from pathlib import Path
 
 import pytest
-from conftest import commands, one_line, write
+from conftest import commands, one_line, whole_help, write
 
 from ragnb.cli import main
 
 NEEDS = {"index": ["nowhere"], "ask": ["연차"], "trace": ["연차"], "records": ["nowhere", "--out", "out"], "remove": ["x"],
-         "eval": ["nowhere", "nowhere"], "tune": ["nowhere"], "questions": ["nowhere"], "demo": ["--data", "nowhere"], "completion": ["bash"]}
+         "eval": ["nowhere", "nowhere"], "tune": ["nowhere"], "questions": ["nowhere"], "demo": ["--data", "nowhere"]}
 NUMBERS = ("-1", "0", "99999999999", "nan", "inf", "-inf", "1e400", "", "x", "9" * 5_000)
 TEXTS = ("--", "", "\x1b[2J", "\x00", "\n")
 OF_NUMBERS = ("N", "X", "SECONDS")   # What a help calls the value of an option that takes a number
@@ -20,7 +20,7 @@ OF_NUMBERS = ("N", "X", "SECONDS")   # What a help calls the value of an option 
 
 def options(run) -> list[tuple[str, str, str]]:
     """Commands with each of their options that takes one value, and what their helps call it."""
-    found = [(word, *option) for word in commands(run) for option in re.findall(r"^  (--[a-z-]+) ([^/\s]\S*)(?:  |$)", run(word, "--help")[1], re.M)]
+    found = [(word, *option) for word in commands(run) for option in re.findall(r"^  (--[a-z-]+) ([^/\s]\S*)(?:  |$)", whole_help(run, word), re.M)]
     return [option for option in found if option[1] != "--compare"]
 
 

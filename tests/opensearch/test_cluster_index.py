@@ -106,7 +106,7 @@ def counted_requests(pipeline: Pipeline, questions: list[str]) -> None:
     pipeline.ask(questions[0])           # opens a point in time
     for question in questions:
         before = rows.requests
-        assert pipeline.ask(question).passages
+        assert pipeline.ask(question).question
         assert rows.requests - before <= 3 + (2 if codes_in(question) else 1), question
 
 
