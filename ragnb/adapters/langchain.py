@@ -199,7 +199,8 @@ class LangChain:
         "Make nodes of all documents."
         documents = given if isinstance(given, Sequence) else stored_documents(given)
         if documents is None:
-            raise InputError(f"a {type(given).__name__} does not list its documents: pass nodes=…, what was stored in it")
+            kind = type(given).__name__
+            raise InputError(f"a {kind} does not list its documents: pass nodes=…, what was stored in it")
         return list({node.node_id: node for node in map(document_node, documents)}.values())
 
     @classmethod

@@ -18,6 +18,7 @@ __all__ = ['bare_spelling', 'edition_date', 'edition_name', 'asked_years', 'asks
            'repeated_units']
 
 # %% ../../nbs/40_retrieval/17_repeats.ipynb #f5852abf
+from ..documents.one_token import whole_year
 from ..documents.text import is_heading
 from .unit_source import SHIFT, Units
 
@@ -32,7 +33,7 @@ _DATE = re.compile(r"(?<!\d)((?:19|20)\d\d)(?:(?:[-._년 ]{1,2}(?=\d)|(?=\d\d))(
 _EDITION = re.compile(_DATE.pattern + r"(?:\s?년?도?\s?(?:개정|제정|시행|발행|판))?")
 _NEWEST = re.compile(r"(?:가장|제일)\s?새|최신|최근(?!\s?(?:\d|몇))|요즘|현재|현행|지금\s?(?:규정|판)"
                      r"|\b(?:newest|latest|most recent|current(?:ly)?|nowadays|these days)\b", re.IGNORECASE)
-_SHORT_YEAR = re.compile(r"['’‘](\d\d)(?=\s?년|[-./]\d)")     # '24년
+_SHORT_YEAR = re.compile(r"['’‘]\d\d(?=\s?년|[-./]\d)")     # '24년
 _DATED = re.compile(r"시행|개정|제정|공포|발행|작성|연도|날짜|effective|revis|edition|version|issued|year|date", re.IGNORECASE)
 
 
@@ -64,7 +65,8 @@ def edition_name(
 
 def asked_years(question: str) -> set[int]:
     "Find the years that a question names."
-    return {int(year) for year, *_ in _DATE.findall(question)} | {2000 + int(y) for y in _SHORT_YEAR.findall(question)}
+    years = [year for year, *_ in _DATE.findall(question)]
+    return {int(year) for year in (*years, *map(whole_year, _SHORT_YEAR.findall(question)))}
 
 
 def asks_edition(question: str) -> bool:
