@@ -249,10 +249,14 @@ def noted(
             lost.append(x)
     told = say("no document contains {citations}", citations=", ".join(x.text for x in lost))
     notes += [Note("citation", told)] if lost else []
+    unlikely = absent_notes(answer.chance)
     if held:
         by_name = bool(lost) or any(why.is_by_name for p in answer.passages for why in p.why.values())
-        notes += missing_words(answer.question, held, texts, by_name or not texts, filtered).notes
-    notes += absent_notes(answer.chance) + _file_notes(answer.question, answer.passages, store, filtered)
+        words = missing_words(answer.question, held, texts, by_name or not texts, filtered)
+        notes += words.notes
+        by_meaning = getattr(retriever, "scale", None) is not None     # Such vectors find an answer in other words
+        unlikely = unlikely if words.asked and not (by_meaning and words.is_all_missing) else []
+    notes += unlikely + _file_notes(answer.question, answer.passages, store, filtered)
     return _with_notes(answer, notes)
 
 # %% ../../nbs/80_pipeline/03_pipeline.ipynb #875149a9

@@ -200,6 +200,7 @@ class Signs(NamedTuple):
 
 
 _NEAR = 3   # Units, on each side
+_LIGHT = frozenset("하 되 있 없 것 거 수 때 전 후 좀 요즘 지금 안 못 더 다 싶 그 이 저 며칠 얼마나".split())   # Not its topic
 
 
 def best_signs(
@@ -400,8 +401,9 @@ def _scores(source: UnitSource, units: Units, keys: np.ndarray, terms: Sequence[
     title, name = (clipped_z_scores(fields[field]) for field in ("title", "name"))
     total = words.sum(axis=0) + vectors.sum(axis=0) + title + name
     total, raw = total if total.any() else plain, plain + fields["title"] + fields["name"]
-    steps = np.array([steps_to(units, held[t], rows) for t in asked]).reshape(len(asked), len(rows))
-    n_with = [known.units_with.get(t, 0) if near else 0 for t, near in zip(asked, (steps == 0).any(axis=1))]
+    content = [t for t in asked if t not in _LIGHT] or [*asked]
+    steps = np.array([steps_to(units, held[t], rows) for t in content]).reshape(len(content), len(rows))
+    n_with = [known.units_with.get(t, 0) if near else 0 for t, near in zip(content, (steps == 0).any(axis=1))]
     weights = lucene_idf(np.array(n_with, float), known.n_units)    # A word of no scored unit weighs the most
     listed = units.table["flags"][rows] & CONTENTS > 0
     if listed.any():
