@@ -19,8 +19,8 @@ from llama_index.core.schema import NodeRelationship, NodeWithScore, QueryBundle
 # %% auto #0
 __all__ = ['HEADER', 'SAME_LINE', 'BY_NAME', 'BY_ID', 'WITH_FIRST', 'Piece', 'pieces_by_score', 'once_each', 'cut_pieces',
            'take_units', 'with_headers', 'UnitReader', 'take_readable', 'KnownPlace', 'places_apart',
-           'MultiScaleRanking', 'put_first', 'known_places', 'own_code_first', 'names_first', 'extended',
-           'MultiScaleRetriever']
+           'MultiScaleRanking', 'put_first', 'known_places', 'own_code_first', 'names_first', 'agreeing_ahead',
+           'extended', 'MultiScaleRetriever']
 
 # %% ../../nbs/40_retrieval/07_multiscale.ipynb #d1e85e12
 from ..machinery.arguments import checked
@@ -42,6 +42,7 @@ from ragnb.retrieval.missing_words import (
 )
 from .hybrid import check_question, Hits, HitsRetriever, question_bundle
 from .cosine_scale import CosineScale
+from .polarity import agreeing_first, POLAR
 from .repeats import repeated_units, Repeats
 from .scoring import question_vector, score_units, Signs, UnitScores
 from .unit_source import GROW, in_short_records, SHIFT, Units, UnitSource, WHOLE
@@ -72,13 +73,20 @@ def once_each(
     pieces: Sequence[Piece],                     # Best first
     repeats: Repeats,
 ) -> list[Piece]:              # Scores still falling
-    "Leave out units whose text another one has; that one gets the best place of them. Older editions come last."
+    """Leave out units whose text another one has; that one gets the best place of them.
+
+    Older editions come last. If several are asked for, the same sentence of each comes in a row.
+    """
     first = {key: own for own, others in repeats.same.items() for key in (own, *others)}
     own_place: dict[int, Piece] = {}
     for piece in pieces:
         key = first.get(piece.key, piece.key)
         own_place.setdefault(key, piece._replace(key=key))
-    out = sorted(own_place.values(), key=lambda piece: piece.key in repeats.behind)
+    in_rows = dict[int, Piece]()
+    for key, piece in own_place.items():
+        in_rows.setdefault(key, piece)
+        in_rows |= {k: own_place[k] for k in repeats.beside.get(key, ()) if k not in in_rows}
+    out = sorted(in_rows.values(), key=lambda piece: piece.key in repeats.behind)
     lowest = accumulate((piece.score for piece in out), min)
     return [piece._replace(score=score) for piece, score in zip(out, lowest)]
 
@@ -684,6 +692,18 @@ def names_first(
     best = pieces[0].score
     return [p._replace(score=best) if counts[p.key] else p for p in order]
 
+# %% ../../nbs/40_retrieval/07_multiscale.ipynb #8b2ea85d
+def agreeing_ahead(
+    reader: UnitReader,
+    pieces: Sequence[Piece],   # Best first
+    question: str,
+) -> list[Piece]:              # Each once, scores still falling
+    "Put the unit first that shares as much with the question as the best one, and agrees with its polarity."
+    key = agreeing_first(question, [(piece.key, piece.score) for piece in pieces], lambda keys: [
+        unit.text for unit in reader.read_units(keys)])
+    first = [piece._replace(score=pieces[0].score) for piece in pieces if piece.key == key]
+    return [*first, *(piece for piece in pieces if piece.key != key)]
+
 # %% ../../nbs/40_retrieval/07_multiscale.ipynb #4dc4e440
 def extended(
     source: UnitSource,
@@ -836,8 +856,9 @@ class MultiScaleRetriever(StoreRetriever, HitsRetriever):
             names = names_in(text, source.tokenizer)
             scores = score_units(source, terms, vector, self.candidates, self.grow, self.whole, allowed, names)
             units = extended(source, scores.units, scores.keys, [p[:2] for p in named])
-            pieces = names_first(scores, pieces_by_score(scores))
             reader = UnitReader(units, self.store, fill=source.fill if source.looks_ahead else None)
+            pieces = pieces_by_score(scores)
+            pieces = names_first(scores, agreeing_ahead(reader, pieces, text) if POLAR.search(text) else pieces)
             common = common_words(text, source, words, units, scores.keys, allowed, lambda: [
                 unit.text for unit in reader.read_units(scores.keys.tolist())])
             if self.cut:
@@ -847,7 +868,7 @@ class MultiScaleRetriever(StoreRetriever, HitsRetriever):
                     pieces = [] if missing_words(text, words, read).is_all_missing else pieces
             repeated = repeated_units(scores.units, [p.key for p in pieces], lambda keys: [
                 unit.text for unit in reader.read_units(keys)], text)
-            pieces = once_each(pieces, repeated) if repeated.same or repeated.behind else pieces
+            pieces = once_each(pieces, repeated) if any(repeated) else pieces
             may = None if allowed is None else set(among(units.keys, allowed).tolist())
             pieces = with_headers(units, own_code_first(reader, pieces, text) if CODED.search(text) else pieces, may)
             places = known_places(units, named, pieces, self.follow, may, self.whole)

@@ -16,8 +16,8 @@ import numpy as np
 from llama_index.core.schema import MetadataMode, TextNode
 
 # %% auto #0
-__all__ = ['SHIFT', 'UNIT', 'REPEATS', 'RECORD', 'SCALES', 'GROW', 'WHOLE', 'units_by_document', 'counted_text', 'stored_units',
-           'in_short_records', 'Units', 'check_scales', 'FieldCounts', 'QuestionCounts', 'UnitSource']
+__all__ = ['SHIFT', 'UNIT', 'REPEATS', 'RECORD', 'CONTENTS', 'SCALES', 'GROW', 'WHOLE', 'units_by_document', 'counted_text',
+           'stored_units', 'in_short_records', 'Units', 'check_scales', 'FieldCounts', 'QuestionCounts', 'UnitSource']
 
 # %% ../../nbs/40_retrieval/08_unit_source.ipynb #c0137665
 from ..machinery.markup import one_line
@@ -36,9 +36,10 @@ UNIT: np.dtype = np.dtype([
     ("low", "<i4"), ("high", "<i4"),               # First unit of that part, and one past the last
     ("header", "<i4"),                             # Unit with the header of its table, or -1
     ("length", "<i4"),                             # Tokens
-    ("flags", "<i4")])                             # REPEATS, RECORD
+    ("flags", "<i4")])                             # REPEATS, RECORD, CONTENTS
 REPEATS: int = 1   # The text occurred earlier in the document
 RECORD: int = 2    # The part is a record
+CONTENTS: int = 4  # The unit is of a list of contents
 
 # %% ../../nbs/40_retrieval/08_unit_source.ipynb #e165cbde
 def units_by_document(
@@ -91,7 +92,8 @@ def stored_units(
     seen: set[str] = set()
     for i, (row, node) in enumerate(zip(rows, nodes)):
         text, header = " ".join(node.text.split()), node.metadata.get("header_unit")
-        row["flags"] = REPEATS * (len(text) >= _SAID and text in seen)
+        is_contents = node.metadata.get("contents") is True
+        row["flags"] = REPEATS * (len(text) >= _SAID and text in seen) + CONTENTS * is_contents
         row["header"] = header if isinstance(header, int) and 0 <= header < i else -1
         seen.add(text)
     inside = rows["part"] >= 0
