@@ -519,7 +519,8 @@ class _ClusterChanges(ClusterChunks):
         if self.pending is None:
             with self.rows.snapshot() as view:
                 state = view.state
-                if state.rows and not anew and (state.gone or state.fence > state.limit):   # rows that do not count
+                dead = state.dead() or state.fence > state.limit      # there may be rows that do not count
+                if state.rows and not anew and dead:
                     self.refresh(state.rows)
                     late = {"range": {"pos": {"gte": state.limit << SHIFT}}}
                     self._delete(state.rows, {"bool": {"should": [late, *state.dead()]}})
