@@ -14,7 +14,7 @@ export UV_LINK_MODE := copy# a file linked to uv's cache is refused by nltk, whi
 export PYTHONUTF8 := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-heavy test-slow test-cluster test-browser opensearch opensearch-stop lab export notebooks readme docs docs-serve check clean
+.PHONY: help demo test test-heavy test-slow test-cluster test-browser opensearch opensearch-stop lab export notebooks readme docs docs-serve check clean evidence evidence-quick
 .DELETE_ON_ERROR:
 
 help:  ## list these chores
@@ -72,6 +72,14 @@ docs: $(VENV)/.dev  ## build the documentation site from the stored notebooks in
 
 docs-serve: docs  ## build the site and show it on this machine (another port: make docs-serve PORT=8001)
 	$(BIN)/python -m tools.docs serve --port $(PORT)
+
+evidence: export OMP_NUM_THREADS := 1
+evidence: $(VENV)/.dev  ## ragnb beside the best library and the tuned recipe, on all sets: some hours, goes on where it was interrupted
+	$(BIN)/python benchmarks/evidence.py
+
+evidence-quick: export OMP_NUM_THREADS := 1
+evidence-quick: $(VENV)/.dev  ## the same with the sample of this repository: about ten minutes
+	$(BIN)/python benchmarks/evidence.py --quick
 
 check: $(VENV)/.dev  ## modules exported, notebooks clean, README up to date, imports in the order of the rooms, answers as expected
 	@before=$$(mktemp) && after=$$(mktemp) && trap 'rm -f $$before $$after' EXIT && $(SUMS) > $$before \

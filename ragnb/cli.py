@@ -343,7 +343,7 @@ def _start(ctx: Context, version: Annotated[bool, Option("--version", help="Prin
         *(f"  {example}{' ' * (width - display_width(example))}  # {told}" for example, told in rows), "",
         say("Without --llm ollama:MODEL, ask shows passages with their sources; --cut 0.2 drops weak ones."),
         say("Scanned pages are skipped. --where folder=faq asks one folder; --where doc_type=manual asks the files"),
-        say("that begin with the lines ---, doc_type: manual, ---. `ragnb ask --help-all` describes them."),
+        say("that begin with the lines ---, doc_type: manual, ---. `ragnb ask --help-all` lists every option of ask."),
         say("More commands, see `ragnb --help`: {commands}.", commands=", ".join(rest))]))
 
 # %% ../nbs/99_cli/01_cli.ipynb #73e5f384
@@ -368,11 +368,17 @@ def _language_first(given: Sequence[str]) -> list[str]:
     return [*words[at:at + 2], *words[:at], *words[at + 2:]]
 
 # %% ../nbs/99_cli/01_cli.ipynb #82e1e600
+_DASHED = re.compile(r"--?[^\s=-][^\s=]*\s")    # No name of an option has white space: --exclude what is it
+
+
 class _OneValue(TyperCommand):
-    "A command that refuses a second value of an option that takes one."
+    "A command that refuses a second value of an option that takes one; a question may begin with a dash."
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         "Count the options, then read them."
+        dashed = [] if "--" in args else [arg for arg in args if _DASHED.match(arg)]
+        if dashed:
+            args = [*(arg for arg in args if arg not in dashed), "--", *dashed]
         _, _, order = self.make_parser(ctx).parse_args(args=[*args])
         counts = Counter(param.opts[-1] for param in order if param.param_type_name == "option"
                          and not (param.multiple or param.is_flag))

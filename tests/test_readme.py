@@ -47,7 +47,7 @@ def test_the_readme_can_be_read_in_a_minute():
     assert len(text.splitlines()) <= 110 and len(text.split()) <= 900
     assert len(re.findall(r"^\| -+ ?\||^\|---", text, re.M)) <= 2   # the other says where to go
     assert len([line for line in blocks(text)[0].splitlines() if line.strip()]) == 5
-    assert "python benchmarks/peers.py" in text
+    assert "make evidence" in text
     assert all(f"nbs/tutorials/{p.name}" in text for p in (ROOT / "nbs/tutorials").glob("*.ipynb"))
 
 

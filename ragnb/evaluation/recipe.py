@@ -91,33 +91,39 @@ class Recipe:
         self.places = [(doc, *place) for doc, text in texts.items() for place in units(text, size)]
         docs = [doc for doc, _, _ in self.places]
         starts = [i for i, doc in enumerate(docs) if i == 0 or docs[i - 1] != doc]
-        self.documents = list(zip(starts, [*starts[1:], len(docs)]))   # First and last unit of each document, exclusive
+        ends = [*starts[1:], len(docs)]
+        sizes = np.subtract(ends, starts)
+        self.first, self.last = np.repeat(starts, sizes), np.repeat(ends, sizes)   # Units of the document of each unit
         bare = [texts[doc][start:end] for doc, start, end in self.places]
         unit_words = words(bare)
         title_words = dict(zip(texts, words([titles.get(doc, "") for doc in texts])))
         self.rankers = []
         for width in (0, 1, 2):
-            around = [chain(title_words[docs[i]], *unit_words[max(first, i - width):min(last, i + width + 1)])
-                      for first, last in self.documents for i in range(first, last)]
+            low, high = self.window(width)
+            around = [chain(title_words[doc], *unit_words[a:b]) for doc, a, b in zip(docs, low, high)]
             ranker = bm25s.BM25(k1=.9, b=.4)
             ranker.index([list(window) or ["-"] for window in around], show_progress=False)
             self.rankers.append(ranker)
         titled = [f"{titles[doc]}\n{text}" if titles.get(doc) else text for doc, text in zip(docs, bare)]
         self.vectors = None if embed is None else np.asarray(embed(titled), np.float32)
 
+    def window(
+        self,
+        width: int,                          # Neighbors on each side
+    ) -> tuple[np.ndarray, np.ndarray]:      # Shape (units,): first unit, and one past the last
+        "Place a window around each unit that stays in its document."
+        i = np.arange(len(self.places))
+        return np.maximum(self.first, i - width), np.minimum(self.last, i + width + 1)
+
     def averaged(
         self,
         values: np.ndarray,   # One of each unit
         width: int,           # Neighbors on each side
     ) -> np.ndarray:
-        "Average over windows that stay in their document."
-        smooth = np.empty_like(values)
-        for first, last in self.documents:
-            sums = np.concatenate([[0], np.cumsum(values[first:last])])
-            i = np.arange(last - first)
-            low, high = np.maximum(0, i - width), np.minimum(last - first, i + width + 1)
-            smooth[first:last] = (sums[high] - sums[low]) / (high - low)
-        return smooth
+        "Average over windows."
+        sums = np.concatenate([[0], np.cumsum(values, dtype=float)])
+        low, high = self.window(width)
+        return (sums[high] - sums[low]) / (high - low)
 
     def rank(
         self,

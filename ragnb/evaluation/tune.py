@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import shlex
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from pathlib import Path
@@ -260,6 +260,7 @@ class HalvedChoice:
 
 def choose_by_halves(
     runs: Sequence[Run],    # Of the same questions, at least one run and two questions
+    pick: Callable[[Sequence[Run]], str] | None = None,   # Runs over one half -> name of a strategy; `choose` when None
 ) -> HalvedChoice:
     "Report every question by a strategy that was chosen without it."
     ids = [row.query_id for row in runs[0].evaluation.rows] if runs else []
@@ -271,7 +272,7 @@ def choose_by_halves(
     winners = []
     for own, other in (halves, halves[::-1]):
         tuned = [replace(run, evaluation=replace(run.evaluation, rows=_of(run, own))) for run in runs]
-        winners.append(choose(tuned).winner)
+        winners.append(pick(tuned) if pick else choose(tuned).winner)
         winner = next(run for run in runs if run.strategy.name == winners[-1])
         rows |= {row.query_id: row for row in _of(winner, other)}
     return HalvedChoice(halves, tuple(winners), replace(runs[0].evaluation, rows=[rows[i] for i in ids]))

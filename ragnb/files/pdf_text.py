@@ -411,10 +411,10 @@ _SMALL = re.compile(r"[0-9)]")
 _MINUS = re.compile(rf"[-−](?=[{_RAISED_DIGITS}])")     # 10⁻³
 
 
-def _letter(letter: str, before: str, share: float, shift: float) -> str:
+def _letter(letter: str, before: str, is_small: bool, shift: float) -> str:
     "A character; digits raised or lowered as such, and a bracket after a raised digit."
     is_bracket = letter == ")" and before not in _RAISED_DIGITS
-    if share > 0.8 or is_bracket or not _SMALL.fullmatch(letter):
+    if not is_small or is_bracket or not _SMALL.fullmatch(letter):
         return letter
     if shift > 0.03:
         return letter.translate(_RAISED)
@@ -423,13 +423,13 @@ def _letter(letter: str, before: str, share: float, shift: float) -> str:
 
 def _raised_word(
     text: str,
-    shares: np.ndarray,   # Heights of its characters, in heights of the row
+    is_small: np.ndarray,   # Of each character
     shifts: np.ndarray,   # How far they are above the middle of the row, in heights of the row
 ) -> str:
     "A word of small and other characters; raised and lowered ones as such."
     letters = ""
-    for letter, share, shift in zip(text, shares.tolist(), shifts.tolist()):
-        letters += _letter(letter, letters[-1:], share, shift)
+    for letter, small, shift in zip(text, is_small.tolist(), shifts.tolist()):
+        letters += _letter(letter, letters[-1:], small, shift)
     return _MINUS.sub("⁻", letters)
 
 # %% ../../nbs/88_files/20_pdf_text.ipynb #9adef885
@@ -511,7 +511,7 @@ class _Lines:
             is_barred[place] = any(bottom[n] - 1 <= middle <= top[n] + 1 for n in range(start, end))
         return is_barred
 
-    def _is_automatic(self, gaps: np.ndarray, has_blank: np.ndarray) -> np.ndarray:
+    def _is_automatic(self, gaps: np.ndarray, has_blank: np.ndarray, begins: np.ndarray) -> np.ndarray:
         "True for the narrow gap that an office program adds between Korean and a number, in a text with real blanks."
         code = self.glyphs.code
         is_korean = (code >= ord("가")) & (code <= ord("힣"))
@@ -519,7 +519,7 @@ class _Lines:
         is_mixed = np.zeros(len(code), bool)
         is_mixed[1:] = is_korean[1:] & is_latin[:-1] | is_latin[1:] & is_korean[:-1]
         of_file = self.glyphs.blank == 2
-        others = has_blank & ~is_mixed
+        others = has_blank & ~is_mixed & ~begins
         has_real = 2 * (of_file & others).sum() > others.sum()
         return is_mixed & ~of_file & (gaps < 0.3 * self.height) & has_real
 
@@ -536,22 +536,22 @@ class _Lines:
         of_file = (glyphs.blank == 2) & (gaps > -0.3 * height)
         guessed = (glyphs.blank == 1) & (gaps > 0.06 * height)
         has_blank = (gaps > 0.17 * height) | (of_file | guessed) & (spacing == 0)
-        has_blank &= ~self._is_automatic(gaps, has_blank)
         begins = is_far & ~from_right
         begins[self.starts] = True
+        has_blank &= ~self._is_automatic(gaps, has_blank, begins)
         return np.flatnonzero(begins), np.flatnonzero(begins | has_blank)
 
     def _words(self, starts: np.ndarray) -> list[str]:
         "The text of each word; raised and lowered characters as such, if there are others."
         text = self.glyphs.text
         words = [text[start:end] for start, end in zip(starts.tolist(), [*starts[1:].tolist(), len(text)])]
-        shares = self.glyphs.height / self.height
-        is_small = self.glyphs.height <= 0.8 * self.height
+        shifts = (self.glyphs.middle - self.middles[self.row]) / self.height
+        is_moved = np.abs(shifts) > 0.25     # browsers print raised digits at five sixths of the size
+        is_small = self.glyphs.height <= np.where(is_moved, 0.9, 0.8) * self.height
         is_mixed = np.logical_or.reduceat(is_small, starts) & ~np.logical_and.reduceat(is_small, starts)
         for n in np.flatnonzero(is_mixed).tolist():
             inside = slice(starts[n], starts[n] + len(words[n]))
-            shifts = (self.glyphs.middle[inside] - self.middles[self.row[inside]]) / self.height[inside]
-            words[n] = _raised_word(words[n], shares[inside], shifts)
+            words[n] = _raised_word(words[n], is_small[inside], shifts[inside])
         return words
 
     def lines(self, bars: np.ndarray) -> list[Line]:
@@ -680,6 +680,7 @@ class Joiner:
         after: str,                # The next line
         blank: bool = False,       # The file has a blank between them
         room: bool = False,        # The next syllable would have fitted on the line
+        is_last: bool = False,     # The last line of a column or page: programs that write blanks leave this one out
     ) -> str:
         "Join two lines of a paragraph."
         if not before or not after:
@@ -690,7 +691,7 @@ class Joiner:
         may_be_word = _is_korean_end(before, after) or _is_number_end(before, after)
         if not may_be_word or blank or not self.breaks_words:
             return f"{before} {after}"
-        if self.writes_blanks or not self._is_apart(before, after, room):
+        if self.writes_blanks and not is_last or not self._is_apart(before, after, room):
             return before + after
         return f"{before} {after}"
 
@@ -698,6 +699,7 @@ class Joiner:
 @dataclass(frozen=True)
 class OpenParagraph(Paragraph):
     "A paragraph whose last line is full and ends no sentence: it may go on in the next column or page."
+    blank: bool = False    # The file has a blank at its end
 
 
 _LIST_MARK = re.compile(r"\s*(?:[-*•·▪■□○●◦※➢✓①-⑳㉮-㉻☐☑]|\(?\d{1,3}[.)]\s|제\s?\d+\s?[조장절항]|"
@@ -759,8 +761,9 @@ def _block(items: Sequence[str], last: Line, right: float) -> Block:
     level = last[0].level
     if level:
         return Title(" ".join(items), level)
+    text = "\n".join(items)
     is_open = _is_full(last, right) and not _ends_sentence(items[-1])
-    return (OpenParagraph if is_open else Paragraph)("\n".join(items))
+    return OpenParagraph(text, last[-1].blank) if is_open else Paragraph(text)
 
 
 def _usual_leading(lines: Sequence[Line]) -> dict[int, float]:

@@ -66,6 +66,11 @@ def write_files(
     return out
 
 
+def _lots(ids: list[str]) -> list[list[str]]:
+    "Pieces that are read in one request."
+    return [ids[at:at + 8] for at in range(0, len(ids), 8)]
+
+
 def read_files(
     rows: ClusterRows,
     group: str,
@@ -73,10 +78,14 @@ def read_files(
     folder: Path,
 ) -> None:             # `InputError` if a piece is missing
     "Read files into a folder."
-    for name, n in files.items():
-        ids = [f"file-{group}-{name}-{i}" for i in range(n)]
+    ids = {name: [f"file-{group}-{name}-{i}" for i in range(n)] for name, n in files.items()}
+    held: dict[str, Any] = {}
+    for lot in _lots([i for own in ids.values() for i in own]):
         with server_errors(rows.where):
-            found = rows.client.mget(index=f"{rows.name}-state", body={"ids": ids})["docs"]
+            docs = rows.client.mget(index=f"{rows.name}-state", body={"ids": lot}, request_timeout=60)["docs"]
+        held.update((row["_id"], row) for row in docs)
+    for name, own in ids.items():
+        found = [held[i] for i in own]
         if not all(row.get("found") for row in found):
             raise InputError(f"the index at {rows.where} has lost its file {name!r}: {rebuild(rows.where)} builds it "
                              "again")

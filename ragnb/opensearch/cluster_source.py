@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -123,6 +124,15 @@ _FIELDS = _UNIT, _TITLE, _NAME = "tokens", "title", "name"
 _ABOVE = _UNIT, "titled", "named_in"   # The same of a unit and what is above it
 _CLAUSES = 1_000    # Of a query; a server takes 1,024,
 _RANGES = 450       # and counts a range of numbers twice
+_TERMS = 256        # Different tokens of a question that are searched, of its beginning and its end,
+_WORDS = 120        # words of content that are counted,
+_LIKE = 8           # and unknown ones for which a word that contains them is looked for
+
+
+def _ends(words: Iterable[str], n: int) -> list[str]:
+    "Different words, from the beginning and the end of a long text."
+    all_of = list(dict.fromkeys(words))
+    return all_of if len(all_of) <= n else [*all_of[:n // 2], *all_of[-(n // 2):]]
 
 
 def _count_queries(keys: Sequence[str | tuple[str, ...]], live: Callable[..., dict[str, Any]],
@@ -143,14 +153,13 @@ def _count_queries(keys: Sequence[str | tuple[str, ...]], live: Callable[..., di
             for lot in lots]
 
 
-def _best_units_queries(weights: Mapping[str, float], n: int, live: dict[str, Any]) -> list[dict[str, Any]]:
+def _best_units_query(weights: Mapping[str, float], n: int, live: dict[str, Any]) -> dict[str, Any]:
     "Find units by the server's own BM25, with the words in them: a boost for each of the ordered tokens."
     should = [{"term": {_UNIT: {"value": w, "boost": b}}} for w, b in weights.items()]
-    lots = (should[at:at + _CLAUSES] for at in range(0, len(should), _CLAUSES))
-    return [{"size": n, "_source": False, "stored_fields": "_none_", "track_total_hits": False,
-             "docvalue_fields": ["beside"], "script_fields": {"heard": {"script": _heard_script(list(weights))}},
-             "sort": ["_score", "id", "pos"],
-             "query": {"bool": {"should": lot, "minimum_should_match": 1, "filter": live}}} for lot in lots]
+    return {"size": n, "_source": False, "stored_fields": "_none_", "track_total_hits": False,
+            "docvalue_fields": ["beside"], "script_fields": {"heard": {"script": _heard_script(list(weights))}},
+            "sort": ["_score", "id", "pos"],
+            "query": {"bool": {"should": should, "minimum_should_match": 1, "filter": live}}}
 
 
 def nearest_units_query(
@@ -485,14 +494,27 @@ class _ClusterReads(UnitSource):
                 asked.append(self._passing_query(held.allowed, lot))
         for at in range(0, len(unknown), 9_000):
             asked.append((rows_query("d", "doc", unknown[at:at + 9_000], DOCUMENT), self.rows.keep_documents))
-        with self.rows.snapshot() as view:
-            likes = [_like_query(word, self._live(view, held.allowed)) for word in held.unknown] if asked else []
-            halves = self._counting(chain(*map(_halves, held.unknown)) if asked else (), held.allowed)
-            units = [([query], lambda found, keep=keep: keep(*found)) for query, keep in asked]
-            self._ask(*units, halves, (likes, list))
+        units = [([query], lambda found, keep=keep: keep(*found)) for query, keep in asked]
+        self.ask(*units, *(self.ahead() if asked else ()))
 
-    def _ask(self, *parts: tuple[list[dict[str, Any]], Callable[[list[dict[str, Any]]], Any]]) -> None:
+    def ahead(self) -> list[tuple[list[dict[str, Any]], Callable]]:
+        "Ask, with what is asked next, for words like the unknown ones: once in a question."
+        with self.rows.snapshot() as view:
+            held = self._question()
+            unknown, held.unknown = held.unknown, ()
+            likes = [_like_query(word, self._live(view, held.allowed)) for word in unknown]
+            return [(likes, list), self._counting(chain(*map(_halves, unknown)), held.allowed)] if unknown else []
+
+    def add_ahead(
+        self,
+        searches: Iterable[dict[str, Any]],
+    ) -> None:
+        "Ask searches with the next request of this snapshot: their answers are kept."
+        self.rows.kept["ahead"].update((json.dumps(search), search) for search in searches)
+
+    def ask(self, *parts: tuple[list[dict[str, Any]], Callable[[list[dict[str, Any]]], Any]]) -> None:
         "Ask several things in one request: searches, and what keeps their answers."
+        parts = *parts, (list(self.rows.kept.pop("ahead", {}).values()), list)
         answers = iter(self.rows.ask(*chain.from_iterable(searches for searches, _ in parts)))
         for searches, keep in parts:
             keep([next(answers) for _ in searches])
@@ -519,7 +541,7 @@ class _ClusterReads(UnitSource):
             passes = self.rows.kept["passes", allowed.name]
             lots = _lots(np.array([k for k in np.unique(keys).tolist() if k not in passes], np.int64))
             asked = [self._passing_query(allowed, lot) for lot in lots]
-            self._ask(*(([query], lambda found, keep=keep: keep(*found)) for query, keep in asked))
+            self.ask(*(([query], lambda found, keep=keep: keep(*found)) for query, keep in asked))
             return np.array([k for k in np.unique(keys).tolist() if passes[k]], np.int64)
 
     def note_passing(
@@ -559,13 +581,13 @@ class _ClusterReads(UnitSource):
         "Count the units that pass."
         with self.rows.snapshot() as view:
             if allowed.size not in view.notes:
-                self._ask(self._counting((), allowed))
+                self.ask(self._counting((), allowed))
             return view.notes[allowed.size]
 
     def _counts(self, keys: Iterable[str | tuple[str, ...]], allowed: Any = None) -> list[list[int]]:
         "Units, titles and headings with a word, or with words as of `_count_queries`."
         with self.rows.snapshot() as view:
-            self._ask(self._counting(keys := list(keys), allowed))
+            self.ask(self._counting(keys := list(keys), allowed))
             return [view.notes["counts" if allowed is None else ("counts", allowed.name)][key] for key in keys]
 
     def read(self, ranges: np.ndarray, whole: bool = True, scored: np.ndarray | None = None) -> Units:
@@ -599,7 +621,7 @@ class _ClusterReads(UnitSource):
     def place(self, places: Sequence[tuple[str, Span]]) -> np.ndarray:
         with self.rows.snapshot():
             held = self._question()
-            self._ask(self._placing(places))
+            self.ask(self._placing(places))
             return np.array([keys for place in places for keys in held.found[place]], np.int64).reshape(-1, 2)
 
     def _placed(self, held: _Question, wanted: np.ndarray, around: np.ndarray | None) -> Units:
@@ -647,6 +669,7 @@ class _ClusterFinds(_ClusterReads):
     def _content(self, words: Sequence[str]) -> dict[str, Sequence[str | tuple[str, ...]]]:
         "What to count for words of content."
         held, out = self._question().content, {}
+        words = _ends(words, _WORDS)
         new = [word for word in words if word not in held]
         for word, tokens in zip(new, self.tokenizer(new) if new else ()):
             forms = code_forms(word, tokens)
@@ -658,6 +681,15 @@ class _ClusterFinds(_ClusterReads):
         known = view.notes["counts" if allowed is None else ("counts", allowed.name)]
         return [w for w, own in content.items() if not all(any(known[t]) for t in own if isinstance(t, str))]
 
+    def _passed_over(self, key: str | tuple[str, ...], allowed: Any) -> bool:
+        "Check that a long question has more words than are looked up, and that this one is not: it is taken as there."
+        with self.rows.snapshot() as view:
+            content = self._question().content
+            self._counts(chain(*content.values()), allowed)
+            if key in view.notes["counts" if allowed is None else ("counts", allowed.name)]:
+                return False
+            return len(content) >= _WORDS or len(self._unknown(view, content, allowed)) > _LIKE
+
     def look_up(self, words: Sequence[str], allowed: Any = None) -> None:
         with self.rows.snapshot():
             self._question().content = self._content(words)
@@ -665,19 +697,20 @@ class _ClusterFinds(_ClusterReads):
     def expect(self, terms: Sequence[str], vector: np.ndarray | None, k: int | None,
                allowed: np.ndarray | None = None) -> None:
         "Ask for all that a question begins with, in one request."
+        terms = self._searched(terms)
         with self.rows.snapshot() as view:
             held, written, searches = self._question(), self._noted(terms), []
             held.begin(written, vector)
             held.allowed = allowed if isinstance(allowed, Passing) else None
             if k and terms:
-                searches += self._words_queries(view, written, max(400, 4 * k), allowed)
+                searches.append(self._words_query(view, written, max(400, 4 * k), allowed))
             if k and vector is not None:
                 searches.append(self._near_query(view, vector, k, allowed))
             content, own = list(chain(*held.content.values())), held.allowed
             counts = self._counting([*terms, *zip(terms, terms[1:]), *(content if own is None else ())])
             more = [self._counting([*terms, *content], own)] if own is not None else []
-            self._ask(self._placing(held.named), counts, *more, (searches, list))
-            held.unknown = self._unknown(view, held.content, own)
+            self.ask(self._placing(held.named), counts, *more, (searches, list))
+            held.unknown = self._unknown(view, held.content, own)[:_LIKE]
 
     def _noted(self, terms: Sequence[str]) -> list[str]:
         "Write tokens as the server keeps them, and give them numbers."
@@ -687,6 +720,7 @@ class _ClusterFinds(_ClusterReads):
         return written
 
     def counts(self, terms: Sequence[str]) -> QuestionCounts:
+        terms = self._searched(terms)
         with self.rows.snapshot() as view:
             totals, written, pairs = view.state.totals, self._noted(terms), list(zip(terms, terms[1:]))
             found = dict(zip([*terms, *pairs], self._counts([*terms, *pairs])))
@@ -706,11 +740,15 @@ class _ClusterFinds(_ClusterReads):
             return view.state.live()
         return view.state.live(allowed.query if isinstance(allowed, Passing) else keyed(allowed.tolist()))
 
-    def _words_queries(self, view: View, written: Sequence[str], n: int,
-                       allowed: np.ndarray | None) -> list[dict[str, Any]]:
+    def _words_query(self, view: View, written: Sequence[str], n: int, allowed: Any) -> dict[str, Any]:
         counts = Counter(written)
         asked = {w: counts[w] for w in _ordered_tokens(counts)}
-        return _best_units_queries(asked, min(n, 10_000), self._among(view, allowed))
+        return _best_units_query(asked, min(n, 10_000), self._among(view, allowed))
+
+    def _searched(self, terms: Sequence[str]) -> list[str]:
+        "Tokens of a question that are searched."
+        wanted = set(_ends(terms, _TERMS))
+        return [term for term in terms if term in wanted]
 
     def _found(self, units: Iterable[FoundUnit]) -> list[FoundUnit]:
         "Units that were found, each once; what is read with them is kept."
@@ -732,17 +770,16 @@ class _ClusterFinds(_ClusterReads):
         allowed: Any = None,
     ) -> tuple[np.ndarray, np.ndarray]:   # As from `best_by_words`, and their scores
         "Find the best units by BM25."
-        written, n = self._noted(terms), max(400, 4 * k)
+        written, n = self._noted(self._searched(terms)), max(400, 4 * k)
         times, held = Counter(written), {written_token(t): n for t, n in known.units_with.items() if isinstance(t, str)}
         times = {w: times[w] for w in _ordered_tokens(times)}
         with self.rows.snapshot() as view:
             while held:
-                answers = self.rows.ask(*self._words_queries(view, written, n, allowed))
-                lots = [[FoundUnit.of(hit) for hit in hits_of(answer)] for answer in answers]
-                found = self._found(c for lot in lots for c in lot)
+                answer = self.rows.ask(self._words_query(view, written, n, allowed))[0]
+                found = self._found(map(FoundUnit.of, hits_of(answer)))
                 self.note_passing(allowed, [unit.key for unit in found])
                 scores = _own_bm25(found, times, FieldCounts(known.n_units, known.mean_length, held))
-                rest = sum(lot[-1].score for lot in lots if len(lot) >= min(n, 10_000))    # At most, of each other unit
+                rest = found[-1].score if len(found) >= min(n, 10_000) else 0    # At most, of each other unit
                 if not rest or n >= 10_000 or _is_enough(found, scores, k, rest):
                     keys, by_key = _best_candidates(found, scores, k, 9), {u.key: x for u, x in zip(found, scores)}
                     return keys, np.array([by_key[key] for key in keys.tolist()])
@@ -767,8 +804,9 @@ class _ClusterWords(_ClusterFinds):
         name = "words" if allowed is None else ("words", allowed.name)
         if name not in view.notes:
             def one(word: str) -> int:
-                others = chain(*self._question().content.values())     # all words of the question in one request
-                n = self._counts([word, *others], allowed)[0]
+                if self._passed_over(word, allowed):
+                    return len(self)
+                n = self._counts([word], allowed)[0]
                 if not any(n):
                     raise KeyError(word)
                 return n[0]
@@ -803,13 +841,14 @@ class _ClusterWords(_ClusterFinds):
     def words_like(self, word: str, allowed: Any = None) -> Iterable[str]:
         with self.rows.snapshot() as view:
             held, live = self._question(), self._live(view, allowed)
-            unknown = [word]
-            if word in held.content:      # all such words of the question in one request
-                self._ask(self._counting(chain(*held.content.values()), allowed))
-                unknown = [word, *self._unknown(view, held.content, allowed)]
+            self._counts(chain(*held.content.values()), allowed)
+            unknown = self._unknown(view, held.content, allowed)[:_LIKE]     # all of the question in one request
+            if word not in unknown and len(unknown) == _LIKE:
+                return [word]
+            unknown = [word, *unknown]
             likes, more = [_like_query(w, live) for w in unknown], chain(*map(_halves, unknown[1:]))
             answers: list[dict[str, Any]] = []
-            self._ask((likes, answers.extend), self._counting(more, allowed))
+            self.ask((likes, answers.extend), self._counting(more, allowed))
             found = answers[0].get("aggregations", {})
         keys = (bucket["key"] for part in found.values() for bucket in part.get("buckets", ()))
         return dict.fromkeys(key.replace("\u2581", " ") for key in keys)
@@ -832,12 +871,12 @@ class _ClusterWords(_ClusterFinds):
 
     def in_a_row(self, words: Sequence[str], allowed: np.ndarray | None = None) -> bool:
         if allowed is None or isinstance(allowed, Passing):
-            return self._counts([tuple(words)], allowed)[0][0] > 0
+            return self._passed_over(tuple(words), allowed) or self._counts([tuple(words)], allowed)[0][0] > 0
         return super().in_a_row(words, allowed)
 
     def in_one_text(self, words: Sequence[str], allowed: np.ndarray | None = None) -> bool:
         if allowed is None or isinstance(allowed, Passing):
-            return any(self._counts([tuple(words)], allowed)[0][1:])
+            return self._passed_over(tuple(words), allowed) or any(self._counts([tuple(words)], allowed)[0][1:])
         with self.rows.snapshot():
             return any(set(map(written_token, words)).issubset(text.split(" ")) for text in self._above(allowed))
 

@@ -35,7 +35,9 @@ from ragnb.opensearch.client import (
     vector_field
 )
 from ..storage.store import best_first, outline_from_json, outline_to_json, Passing, T
-from .cluster_rows import ClusterRows, ClusterState, hits_of, Looked, OUTLINE, rows_query
+from ragnb.opensearch.cluster_rows import (
+    ClusterRows, ClusterState, DOCUMENT, hits_of, Looked, OUTLINE, rows_query, View
+)
 from ragnb.opensearch.cluster_source import (
     ClusterUnits, codes_from, FoundUnit, heard, joined, keyed, nearest_units_query, unit_bytes
 )
@@ -304,6 +306,13 @@ class ClusterChunks(SearchedByWords):
             found = self.rows.client.indices.stats(index=self.rows.read_state().rows or "_none", metric="store")
         return int(found["_all"].get("total", {}).get("store", {}).get("size_in_bytes", 0))
 
+    def _hits(self, keys: np.ndarray, scores: np.ndarray, top_k: int) -> list[NodeWithScore]:
+        by_key, found = dict(zip(keys.tolist(), scores.tolist())), dict[int, str]()
+        with self.rows.snapshot():
+            for at in range(0, len(keys), 5_000):
+                found |= self._chunks(keys[at:at + 5_000].tolist())
+        return best_first([(by_key[key], TextNode(**json.loads(text))) for key, text in found.items()], top_k)
+
     def search_words(self, terms: Sequence[str], top_k: int = 10, where: Where = None) -> list[NodeWithScore]:
         with self.units.snapshot():
             allowed = self._allowed(resolve_where(where))
@@ -330,8 +339,14 @@ class ClusterChunks(SearchedByWords):
         whole |= {best >> SHIFT} if units else set()
         seen = {k >> SHIFT for k in keys} - whole - kept["outlines"].keys()
         lots = (whole - {n for n, row in kept["outlines"].items() if "places" in row}, OUTLINE), (seen, OUTLINE[:1])
-        more = (rows_query("d", "doc", sorted(lot), ("doc", *fields)) for lot, fields in lots if lot)
-        answer, *rest = self.rows.ask(rows_query("uc", "pos", keys, ("pos", "node", "behind")), *more)
+        more = [rows_query("d", "doc", sorted(lot), (*DOCUMENT, *fields)) for lot, fields in lots if lot]
+        answers: list[dict[str, Any]] = []
+        chunks = rows_query("uc", "pos", keys, ("pos", "node", "behind"))
+        self.units.ask(([chunks, *more], answers.extend), *self.units.ahead())
+        answer, *rest = answers
+        for some in rest:
+            self.rows.keep_documents(some)
+        self.rows.note_live(key >> SHIFT for key in keys)
         kept["outlines"].update((hit["_source"]["doc"], hit["_source"]) for some in rest for hit in hits_of(some))
         found = {hit["_source"]["pos"]: hit["_source"] for hit in hits_of(answer)}
         for key in found.keys() & units.keys():
@@ -383,25 +398,27 @@ class ClusterChunks(SearchedByWords):
                 found |= {row["pos"]: from_codes(codes_from(row["unit"])[None])[0].tolist() for row in rows}
         return {a: found[k] for a, k in keys.items() if k in found}
 
+    def _nearest_query(self, view: View, embedding: Sequence[float], top_k: int, where: Filter | None
+                       ) -> list[dict[str, Any]]:
+        "Find the chunks nearest to a vector; nothing for an index without vectors."
+        query = question_vector(embedding, view.state.totals.get("dims", 0))
+        among = view.state.live(*(() if where is None else (server_where(where),)))
+        n = min(10_000, top_k + 10)
+        return [] if query is None else [nearest_units_query(query, n, among, self.units.exact)]
+
+    def search_ahead(self, embedding: Sequence[float], top_k: int = 10, where: Where = None) -> None:
+        with self.rows.snapshot() as view:
+            self.units.add_ahead(self._nearest_query(view, embedding, top_k, resolve_where(where)))
+
     def _search(self, embedding: Sequence[float], top_k: int, where: Filter | None) -> list[NodeWithScore]:
         with self.rows.snapshot() as view:
-            query = question_vector(embedding, view.state.totals.get("dims", 0))
-            if query is None:
-                return []
-            n = min(10_000, top_k + 10)
-            among = view.state.live(*(() if where is None else (server_where(where),)))
-            while True:
-                answer = self.rows.ask(nearest_units_query(query, n, among, self.units.exact))[0]
-                hits = [(unit.key, inner_product(unit.score)) for unit in map(FoundUnit.of, hits_of(answer))]
-                if len(hits) < n or n >= 10_000 or hits[-1][1] < hits[top_k - 1][1] - 1e-6:
-                    break
-                n = min(10_000, 4 * n)
-            addresses = self._addresses(np.array([key for key, _ in hits], np.int64))
-            scores = {addresses[key]: score for key, score in hits}
-            nodes = self._nodes(list(scores))
+            answers = self.rows.ask(*self._nearest_query(view, embedding, top_k, where))
+            hits = [FoundUnit.of(hit) for answer in answers for hit in hits_of(answer)][:top_k]
+            keys = np.array(sorted(unit.key for unit in hits), np.int64)
             if where is not None:
-                self.units.note_passing(self.matching(where), [key for key, _ in hits])
-        return best_first([(scores[a], node) for a, node in nodes.items()], top_k)
+                self.units.note_passing(self.matching(where), keys.tolist())
+            scores = {unit.key: inner_product(unit.score) for unit in hits}
+            return self._hits(keys, np.array([scores[key] for key in keys.tolist()]), top_k)
 
 # %% ../../nbs/89_opensearch/04_cluster_store.ipynb #7adfd41f
 ROWS: str = "-rows-"      # Between the name of an index and eight digits
@@ -487,6 +504,7 @@ class _ClusterChanges(ClusterChunks):
     pending: Pending | None
     deferred: bool                   # Commit only when told
     check: Callable[[], None]        # Called before every write: may this process still write?
+    tidy: str | None                 # Index of rows of which it is known that it is the only one
     lost: frozenset[str]             # Documents without some of their rows, see `find_lost`
 
     def begin(
@@ -497,11 +515,13 @@ class _ClusterChanges(ClusterChunks):
         if self.pending is None:
             with self.rows.snapshot() as view:
                 state = view.state
-                if state.rows and not anew:      # remove rows that do not count
+                if state.rows and not anew and (state.gone or state.fence > state.limit):   # rows that do not count
                     self.refresh(state.rows)
                     late = {"range": {"pos": {"gte": state.limit << SHIFT}}}
                     self._delete(state.rows, {"bool": {"should": [late, *state.dead()]}})
-                delete_rows(self.rows, state.rows)     # of earlier states
+                if self.tidy != state.rows:
+                    delete_rows(self.rows, state.rows)     # of earlier states
+                    self.tidy = state.rows
                 state = reserve_numbers(self.rows, state)
                 self.pending = Pending(state, state.rows, state.fence - RESERVED, dict(state.totals))
         if (anew or not self.pending.rows) and not self.pending.fresh:
@@ -647,6 +667,7 @@ class ClusterStore(_ClusterChanges):
         self.pending: Pending | None = None
         self.deferred = False    
         self.lost: frozenset[str] = frozenset()
+        self.tidy: str | None = None
         self.check: Callable[[], None] = lambda: None
 
     def doc_ids(self) -> list[str]:
@@ -770,7 +791,9 @@ def make_state(
     rows: ClusterRows,
 ) -> None:                # `IndexMismatchError` for an index of that name that is something else
     "Make the index of the state, unless it is there."
-    from opensearchpy import RequestError
+    from opensearchpy import NotFoundError, RequestError
+    with contextlib.suppress(NotFoundError):
+        return _check_made(rows)
     group = {"group": {"type": "keyword"}}      # Of files
     mapping = {"dynamic": False, "_meta": {"ragnb": FORMAT}, "properties": group}
     body = {"settings": {"number_of_shards": 1}, "mappings": mapping}
@@ -779,9 +802,13 @@ def make_state(
     except RequestError as error:
         if error.error != "resource_already_exists_exception":
             raise
-        held = next(iter(rows.client.indices.get_mapping(index=f"{rows.name}-state").values()))["mappings"]
-        if (mark := held.get("_meta", {}).get("ragnb")) != FORMAT:
-            told = f"the index {rows.name!r} at {rows.where} was not made by this package"
-            if mark:
-                told = f"the index {rows.name!r} at {rows.where} was made by an earlier version: use another name"
-            raise IndexMismatchError(told) from error
+        _check_made(rows)      # another process has made it
+
+
+def _check_made(rows: ClusterRows) -> None:
+    held = next(iter(rows.client.indices.get_mapping(index=f"{rows.name}-state").values()))["mappings"]
+    if (mark := held.get("_meta", {}).get("ragnb")) != FORMAT:
+        told = f"the index {rows.name!r} at {rows.where} was not made by this package"
+        if mark:
+            told = f"the index {rows.name!r} at {rows.where} was made by another version of it: use another name"
+        raise IndexMismatchError(told)

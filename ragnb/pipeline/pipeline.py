@@ -42,7 +42,7 @@ from ..storage.store import ChunkReader
 from ..retrieval.missing_words import content_words, index_words, missing_words, Note
 from ..retrieval.hybrid import check_question, find_hits, Hits, question_bundle
 from ..retrieval.planning import MultiQueryRetriever
-from ..retrieval.repeats import asks_edition, other_editions
+from ..retrieval.repeats import asks_edition, edition_name, other_editions
 from ..expansion.expander import Expander, Expansion, ExpansionStats
 from ..expansion.policy import no_expansion, Policy, policy_name
 from ragnb.context.builders import (
@@ -249,10 +249,14 @@ def noted(
             lost.append(x)
     told = say("no document contains {citations}", citations=", ".join(x.text for x in lost))
     notes += [Note("citation", told)] if lost else []
+    unlikely = absent_notes(answer.chance)
     if held:
         by_name = bool(lost) or any(why.is_by_name for p in answer.passages for why in p.why.values())
-        notes += missing_words(answer.question, held, texts, by_name or not texts, filtered).notes
-    notes += absent_notes(answer.chance) + _file_notes(answer.question, answer.passages, store, filtered)
+        words = missing_words(answer.question, held, texts, by_name or not texts, filtered)
+        notes += words.notes
+        by_meaning = getattr(retriever, "scale", None) is not None     # Such vectors find an answer in other words
+        unlikely = unlikely if words.asked and not (by_meaning and words.is_all_missing) else []
+    notes += unlikely + _file_notes(answer.question, answer.passages, store, filtered)
     return _with_notes(answer, notes)
 
 # %% ../../nbs/80_pipeline/03_pipeline.ipynb #875149a9
@@ -572,7 +576,7 @@ class Pipeline(_Shown):
             found = found.reranked(self.reranker.postprocess_nodes(found.hits, query_bundle=bundle))
         if asks_edition(bundle.query_str):
             outlines = self.expander.store.get_outlines(found.doc_ids[:_EDITIONS]).found
-            names = {i: f"{outline.metadata.get('title', '')} {i}" for i, outline in outlines.items()}
+            names = {i: edition_name(i, o.metadata, o.sections[0][0] if o.sections else "") for i, o in outlines.items()}
             found = found.documents_last(other_editions(bundle.query_str, names))
         dated = self.catalogue if self.catalogue and self.catalogue.as_of else None
         return found.documents_last({i for i in found.doc_ids if dated.edition(i)}) if dated else found

@@ -73,13 +73,20 @@ def once_each(
     pieces: Sequence[Piece],                     # Best first
     repeats: Repeats,
 ) -> list[Piece]:              # Scores still falling
-    "Leave out units whose text another one has; that one gets the best place of them. Older editions come last."
+    """Leave out units whose text another one has; that one gets the best place of them.
+
+    Older editions come last. If several are asked for, the same sentence of each comes in a row.
+    """
     first = {key: own for own, others in repeats.same.items() for key in (own, *others)}
     own_place: dict[int, Piece] = {}
     for piece in pieces:
         key = first.get(piece.key, piece.key)
         own_place.setdefault(key, piece._replace(key=key))
-    out = sorted(own_place.values(), key=lambda piece: piece.key in repeats.behind)
+    in_rows = dict[int, Piece]()
+    for key, piece in own_place.items():
+        in_rows.setdefault(key, piece)
+        in_rows |= {k: own_place[k] for k in repeats.beside.get(key, ()) if k not in in_rows}
+    out = sorted(in_rows.values(), key=lambda piece: piece.key in repeats.behind)
     lowest = accumulate((piece.score for piece in out), min)
     return [piece._replace(score=score) for piece, score in zip(out, lowest)]
 
@@ -861,7 +868,7 @@ class MultiScaleRetriever(StoreRetriever, HitsRetriever):
                     pieces = [] if missing_words(text, words, read).is_all_missing else pieces
             repeated = repeated_units(scores.units, [p.key for p in pieces], lambda keys: [
                 unit.text for unit in reader.read_units(keys)], text)
-            pieces = once_each(pieces, repeated) if repeated.same or repeated.behind else pieces
+            pieces = once_each(pieces, repeated) if any(repeated) else pieces
             may = None if allowed is None else set(among(units.keys, allowed).tolist())
             pieces = with_headers(units, own_code_first(reader, pieces, text) if CODED.search(text) else pieces, may)
             places = known_places(units, named, pieces, self.follow, may, self.whole)

@@ -17,7 +17,7 @@ __all__ = ['POLAR', 'Morpheme', 'sentences_in', 'bounds_in', 'Polarity', 'asked_
 from ..documents.one_token import search_form
 from ..documents.text import load_kiwi, stem
 
-# %% ../../nbs/40_retrieval/18_polarity.ipynb #9a2387d4
+# %% ../../nbs/40_retrieval/18_polarity.ipynb #d8a1cf0d
 _DENY = frozenset((
     "안/MAG 못/MAG 없이/MAG 않/VX 못하/VX 말/VX 없/VA 아니/VCN 불/XPN 미/XPN 비/XPN 빼/VV 불가/NNG 불가능/NNG 불필요/NNG 제외/NNG "
     "금지/NNG 불참/NNG 예외/NNG not/SL no/SL never/SL cannot/SL without/SL except/SL excluding/SL exclud/SL unless/SL "
@@ -27,7 +27,7 @@ _GRANT = frozenset((
     "되/VV 가능/NNG 필요/NNG 포함/NNG 허용/NNG 어야/EC can/SL may/SL must/SL allow/SL permit/SL requir/SL need/SL "
     "includ/SL cover/SL with/SL abl/SL valid/SL elig/SL possibl/SL").split())
 _HANGUL = re.compile(r"[가-힣]")
-_WORD = re.compile(r"[A-Za-z]+|\d[\d,.]*\d|\d|[.!?;]+")
+_WORD = re.compile(r"[A-Za-z]+|\d[\d,]*|[.!?;]+")
 _NOT = re.compile(r"(?i)\b(?:(ca)n|([a-z]+))['’]t\b|\bno(?= (?:more|less|fewer|later)\b)|\bno\.(?= ?\d)")
 
 
@@ -84,11 +84,11 @@ def sentences_in(
                          for m in sentence.tokens] for sentence in next(read)] if _HANGUL.search(line) else _english(line)
     return out
 
-# %% ../../nbs/40_retrieval/18_polarity.ipynb #43833613
-_BOUND = re.compile(r"""(?P<number>\d[\d,.]*)[ ]?[^\s\d]{0,4}[ ]?(?:(?P<low>미만|이하|이내|or[ ](?:less|fewer|under)|and[ ]under)
+# %% ../../nbs/40_retrieval/18_polarity.ipynb #bd4fc22d
+_BOUND = re.compile(r"""(?<![\d,.])(?P<number>\d[\d,.]{0,15})[ ]?[^\s\d]{0,4}[ ]?(?:(?P<low>미만|이하|이내|or[ ](?:less|fewer|under)|and[ ]under)
                         |(?P<high>초과|이상|or[ ](?:more|over)|and[ ](?:over|above)))
     |\b(?:(?P<below>under|below|(?:less|fewer|no[ ]more)[ ]than|at[ ]most|up[ ]to)
-        |(?:over|above|more[ ]than|at[ ]least|no[ ](?:less|fewer)[ ]than))[ ]\D{0,3}(?P<after>\d[\d,.]*)""", re.X | re.I)
+        |(?:over|above|more[ ]than|at[ ]least|no[ ](?:less|fewer)[ ]than))[ ]\D{0,3}(?P<after>\d[\d,.]{0,15})""", re.X | re.I)
 
 
 def bounds_in(

@@ -78,6 +78,9 @@ class FilteredStore(ChunkReader):
     def search(self, embedding: Sequence[float], top_k: int = 10, where: Where = None) -> list[NodeWithScore]:
         return self.store.search(embedding, top_k, all_of(self.where, resolve_where(where)))
 
+    def search_ahead(self, embedding: Sequence[float], top_k: int = 10, where: Where = None) -> None:
+        self.store.search_ahead(embedding, top_k, all_of(self.where, resolve_where(where)))
+
     def search_words(self, terms: Sequence[str], top_k: int = 10, where: Where = None) -> list[NodeWithScore]:
         "Find the best chunks by words, in a store that counts them."
         return self.store.search_words(terms, top_k, all_of(self.where, resolve_where(where)))

@@ -169,6 +169,9 @@ class ChunkReader(ABC):
             For a vector of another length, `top_k` below 1, or an invalid `where`.
         """
 
+    def search_ahead(self, embedding: Sequence[float], top_k: int = 10, where: Where = None) -> None:
+        "Hear of a `search` that follows: a store on a server can do it together with what is asked before."
+
     @abstractmethod
     def texts(self, level: str) -> Iterator[tuple[str, str]]:
         "Return address and text of every chunk of a level (a scan, to build other indexes)."

@@ -130,3 +130,12 @@ def test_an_index_file_that_may_not_be_read_has_the_advice_of_a_folder(hr_units,
     assert main(["ask", "연차는 며칠인가?", "--index", str(hr_units.folder)]) == 2
     error = capsys.readouterr().err
     assert "cannot be read: Permission denied; give yourself access (chmod u+rwX" in error and "index.db" in error
+
+
+@pytest.mark.parametrize("question", ["-v option", "--exclude what is it", "-v means what"])
+def test_a_question_may_begin_with_a_dash(run, tmp_path, question):
+    write(tmp_path / "f", {"options.md": "# Options\n\n- `-v`: prints each file.\n- `--exclude`: leaves out files.\n"})
+    assert run("index", tmp_path / "f", "--index", tmp_path / "i", "--quiet")[0] == 0
+    code, out, _ = run("ask", question, "--index", tmp_path / "i")
+    assert code == 0 and "leaves out" in out
+    assert "No such option" in one_line(run("ask", "x", "--exclud", "--index", tmp_path / "i"))

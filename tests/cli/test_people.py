@@ -507,9 +507,10 @@ def test_a_question_that_goes_on_is_asked_with_the_one_before(tmp_path):
         agent.remember(talk, state)
         return state
     first = asked("노트북을 잃어버리면 어떻게 하나요?")
-    state = asked("그럼 어디에 하나요?")
-    (query,) = state.queries            # the topic and the question; a question with a noun of its own, such as 그럼 기한은요, is asked alone
-    assert query == f"{first.question} 그럼 어디에 하나요?" and state.hits[0].doc_id == "노트북.md"
+    for question in ("그럼 기한은요?", "그럼 어디에 하나요?"):
+        state = asked(question)
+        (query,) = state.queries            # the topic, or its rare nouns, and the question
+        assert query.endswith(f" {question}") and first.question.startswith(query.split()[0][:3]) and state.hits[0].doc_id == "노트북.md"
     assert asked("여권을 분실하면요?").queries[0] == "여권을 분실하면요?"
 
 

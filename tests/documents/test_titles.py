@@ -61,6 +61,7 @@ def test_label_is_of_the_section(tmp_path: Path) -> None:
     assert (found.prefix.split("\n"), found.metadata["title"]) == (["물품", "반납 > 분실"], "물품")
 
 
+@pytest.mark.shed
 def test_title_of_word_and_html(tmp_path: Path) -> None:
     pytest.importorskip("docx")
     import docx

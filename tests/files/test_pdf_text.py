@@ -155,3 +155,15 @@ def test_small_letters_beside_a_column_do_not_divide_its_paragraph(tmp_path: Pat
     body = ["Most of the year the pond", "is fed by a spring which", "never freezes, so that the", "ducks stay where they are.", "In dry months the gate", "of it is opened each week."]
     texts = [*((x, y, text, 7) for x, y, text in column(40, 674, notes, 12.4)), *column(300, 700, body, 13)]
     assert " ".join(body) in text_of(drawn(tmp_path / "a.pdf", texts, font="Helvetica", size=11)).replace("\n", " ")
+
+
+@pytest.mark.parametrize(("size", "up", "right"), [(9.2, 4, "10²"), (9.2, -4, "10₂"), (9.2, 0.5, "102"), (6, 4, "10²")])
+def test_a_digit_is_raised_by_its_size_and_its_place(tmp_path: Path, size: float, up: float, right: str):
+    texts = [(50, 700, "균은 10", 11), (None, 700 + up, "2", size), (None, 700, " 이하로 한다.", 11)]
+    assert text_of(drawn(tmp_path / "a.pdf", texts)) == f"균은 {right} 이하로 한다."
+
+
+def test_the_gap_of_a_program_in_cells_is_no_blank(tmp_path: Path):
+    cells = [piece for n in range(3, 9) for piece in ((50, 700 - 18 * n, f"창고-{n}"), (200, 700 - 18 * n, f"{n}"), (207.2, 700 - 18 * n, "동 좌측"))]
+    texts = [(50, 740, "빈 창고 목록"), (50, 664, "이름"), (200, 664, "놓인 곳"), *cells]
+    assert "| 창고-5 | 5동 좌측 |" in text_of(drawn(tmp_path / "a.pdf", texts))

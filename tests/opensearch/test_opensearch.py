@@ -100,7 +100,7 @@ def test_searches_that_a_busy_server_refused_are_asked_again_with_the_first(monk
         busy = {"status": 429, "error": {"type": "rejected_execution_exception", "reason": "queue"}}
         return {"responses": [busy if len(asked) < 3 and n else {"status": 200, "n": n} for n in asked[-1]]}
 
-    def create_pit(index, keep_alive):
+    def create_pit(index, params):
         opened.append(index)
         return {"pit_id": f"pit{len(opened)}"}
 
@@ -125,7 +125,7 @@ def test_a_point_in_time_that_is_lost_is_opened_again_while_its_state_is_in_forc
         gone = {"status": 404, "error": {"type": "search_context_missing_exception", "reason": "gone"}}
         return {"responses": [gone if pit == "pit1" else {"status": 200, "pit": pit}]}
 
-    def create_pit(index, keep_alive):
+    def create_pit(index, params):
         opened.append(index)
         return {"pit_id": f"pit{len(opened)}"}
 

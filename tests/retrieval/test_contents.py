@@ -55,6 +55,7 @@ def test_entry_is_found_where_nothing_else_has_the_words(tmp_path: Path) -> None
     assert "보증 범위" in best(tmp_path, documents, "보증 범위")
 
 
+@pytest.mark.shed
 def test_english_list_of_a_page_of_links(tmp_path: Path) -> None:
     (tmp_path / "a.html").write_text("<h1>Printer</h1><ul><li><a href='#j'>Paper jams</a></li><li><a href='#t'>Toner</a></li><li><a href='#w'>Warranty</a></li></ul>"
                                      "<h2>Paper jams</h2><p>Open the rear cover and pull.</p><h2>Toner</h2><p>Shake it first.</p><h2>Warranty</h2><p>Two years.</p>", encoding="utf-8")
