@@ -13,6 +13,7 @@ tuned ragnb is compared with the tuned recipe. With --wide both have seven setti
 
 The measure is delivered recall at 500, 1,000 and 4,000 characters, labels counted. A difference is ragnb minus the other; its interval is a paired bootstrap, and the verdict
 is of `ragnb.evaluation.evidence`. Each (set, system, setting) is a file in --work. After a change of retrieval or of the context, name another --work.
+The contexts of the systems out of the box are in --work/texts; `python benchmarks/audit.py out/evidence/texts/SET FOLDER_OF_THE_SET` counts them again without ragnb.
 Hours, with two cores of its own: `--quick` .2, `tydiqa_ko` .3, `squad2` .5, `typed` .2, `korquad` .6, the others about 1 each.
 """
 from __future__ import annotations
@@ -36,7 +37,7 @@ from ragnb import __version__, read_documents
 from ragnb.chunking.units import UnitNodeParser
 from ragnb.documents.span import InputError, Span
 from ragnb.evaluation import recipe
-from ragnb.evaluation.comparison import Run, RunPlan, run_strategies
+from ragnb.evaluation.comparison import Run, RunPlan, run_strategies, write_results
 from ragnb.evaluation.datasets import Dataset, Evidence, load_dataset, Question
 from ragnb.evaluation.evidence import COLUMNS, could_win, Difference, highest_mean, judged, power
 from ragnb.evaluation.measures import Evaluation
@@ -221,7 +222,10 @@ def run_row(row: Row, args: Any) -> dict[str, Any] | None:
         except InputError as error:
             print(f"{row.name}: {system} does not run: {error}", flush=True)
         if missing:
-            print(f"{row.name}: {system}, {len(missing)} settings in {time.perf_counter() - started:.0f} s, {time.strftime('%H:%M')}", flush=True)
+            done = "missing" if args.kept else f"run in {time.perf_counter() - started:.0f} s"
+            print(f"{row.name}: {system}, {len(missing)} settings {done}", flush=True)
+    if not args.kept and any(runs.values()):      # for `audit.py`, which counts them again without this package
+        write_results([run for found in runs.values() for run in found[:1]], dataset, args.work / "texts" / row.name)
     return compared(row, dataset, runs) if runs.get("ragnb") and runs.get("recipe") else None
 
 
