@@ -2,9 +2,9 @@
 from __future__ import annotations
 
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any
 
-import chromadb
 import pytest
 from hypothesis import given, settings, strategies as st
 from langchain_chroma import Chroma
@@ -55,16 +55,14 @@ def in_memory(documents: list[Document]) -> VectorStore:
 
 
 def in_chroma(documents: list[Document]) -> VectorStore:
-    client = chromadb.EphemeralClient(chromadb.Settings(anonymized_telemetry=False))
-    if "pots" in [c.name for c in client.list_collections()]:
-        client.delete_collection("pots")
-    return Chroma.from_documents(documents, Grams([d.page_content for d in documents]), collection_name="pots", client=client)
+    return Chroma.from_documents(documents, Grams([d.page_content for d in documents]), collection_name="pots", persist_directory=mkdtemp())
 
 
 @pytest.mark.parametrize("store_of", [in_memory, in_chroma])
 @pytest.mark.parametrize("offsets", [True, False])
-def test_a_store_is_read_around_its_hits(store_of: Any, offsets: bool) -> None:
+def test_a_store_is_read_around_its_hits(store_of: Any, offsets: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The chunk that answers is behind the one that is found; with offsets the text is the document's."""
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     store = store_of(chunks(add_start_index=offsets))
     plain = store.as_retriever(search_kwargs={"k": 1}).invoke(QUESTION)
     pipeline = attach(store, top_k=1, policy="neighbors:2", documents=loaded() if offsets else ())
