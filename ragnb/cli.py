@@ -43,7 +43,7 @@ __all__ = ['JsonFlag', 'QuietFlag', 'WhereOption', 'HistoryFile', 'one_row', 'pr
            'open_indexes', 'ServerOptions', 'EmbeddingOptions', 'ModelOptions', 'resolve_model', 'embedding_options',
            'embedding_url', 'typed_command', 'problem_line', 'print_problems', 'SourceOptions', 'InfoOptions',
            'RemoveOptions', 'RetrievalOptions', 'LayoutOptions', 'AskOptions', 'retrieval_arguments', 'answer_facts',
-           'load_conversation', 'ShellOptions']
+           'load_conversation']
 
 # %% ../nbs/99_cli/01_cli.ipynb #0e915b38
 from .machinery.atomic import check_page
@@ -189,6 +189,7 @@ class Options:
     "What a command takes: annotations declare its options, attributes their defaults."
 
     is_filled = False   # Whether a settings file fills in what this class declares
+    first = ""          # Options that --help shows, if there are many; --help-all shows all by topic
     fitting = "", dict[str, Any]()   # Settings file, and splitter and embedding of the index that it is for
 
     def __init__(self, **given: Any) -> None:
@@ -200,6 +201,15 @@ class Options:
         from ragnb.pipeline.settings import SETTINGS
         names = {name for kind in cls.__mro__ if vars(kind).get("is_filled") for name in kind.__annotations__}
         return [key for key in SETTINGS if key in names]
+
+    @classmethod
+    def topic(
+        cls,
+        name: str,   # Of an option
+    ) -> str:
+        "Name what an option is about: the first line of the class that declares it."
+        owners = [kind for kind in cls.__mro__ if name in vars(kind).get("__annotations__", {})]
+        return (owners[0].__doc__ or "").rstrip(".") if owners else ""
 
     @classmethod
     def parameters(cls) -> list[Parameter]:
@@ -237,7 +247,14 @@ def _print_help(ctx: Context, value: bool) -> None:
         print_text(text)
         raise Exit()
 
+def _print_all_help(ctx: Context, value: bool) -> None:
+    "Print the help of a command with all its options."
+    ctx.meta["all options"] = True
+    _print_help(ctx, value)
+
 _Help = Annotated[bool, Option("-h", "--help", is_eager=True, callback=_print_help, help="Show this message and exit.")]
+_AllHelp = Annotated[bool, Option("--help-all", is_eager=True, callback=_print_all_help,
+                                  help="Show all options by topic and exit.")]
 
 # %% ../nbs/99_cli/01_cli.ipynb #53e72781
 def _checked(ctx: Context, given: dict[str, Any]) -> dict[str, Any]:
@@ -264,7 +281,7 @@ def _callback(part: Part) -> Callable[..., None]:
     function = part.load()
     options = get_type_hints(function)["args"]
 
-    def run(ctx: Context, help: bool, **given: Any) -> None:
+    def run(ctx: Context, help: bool, help_all: bool = False, **given: Any) -> None:
         given = _checked(ctx, given)
         for place in given.get("imported") or ():     # here, and in the processes of --workers
             import_plugins(place)
@@ -283,8 +300,10 @@ def _callback(part: Part) -> Callable[..., None]:
             raise
 
     first = Parameter("ctx", Parameter.KEYWORD_ONLY, annotation=Context)
-    last = Parameter("help", Parameter.KEYWORD_ONLY, default=False, annotation=_Help)
-    run.__signature__ = Signature([first, *options.parameters(), last])   # type: ignore[attr-defined]
+    helps = {"help": _Help} | ({"help_all": _AllHelp} if options.first else {})
+    last = [Parameter(name, Parameter.KEYWORD_ONLY, default=False, annotation=kind) for name, kind in helps.items()]
+    run.__signature__ = Signature([first, *options.parameters(), *last])   # type: ignore[attr-defined]
+    run.options = options   # type: ignore[attr-defined]
     return run
 
 
@@ -324,7 +343,7 @@ def _start(ctx: Context, version: Annotated[bool, Option("--version", help="Prin
         *(f"  {example}{' ' * (width - display_width(example))}  # {told}" for example, told in rows), "",
         say("Without --llm ollama:MODEL, ask shows passages with their sources; --cut 0.2 drops weak ones."),
         say("Scanned pages are skipped. --where folder=faq asks one folder; --where doc_type=manual asks the files"),
-        say("that begin with the lines ---, doc_type: manual, ---. `ragnb ask --help` describes the options of ask."),
+        say("that begin with the lines ---, doc_type: manual, ---. `ragnb ask --help-all` lists every option of ask."),
         say("More commands, see `ragnb --help`: {commands}.", commands=", ".join(rest))]))
 
 # %% ../nbs/99_cli/01_cli.ipynb #73e5f384
@@ -349,11 +368,17 @@ def _language_first(given: Sequence[str]) -> list[str]:
     return [*words[at:at + 2], *words[:at], *words[at + 2:]]
 
 # %% ../nbs/99_cli/01_cli.ipynb #82e1e600
+_DASHED = re.compile(r"--?[^\s=-][^\s=]*\s")    # No name of an option has white space: --exclude what is it
+
+
 class _OneValue(TyperCommand):
-    "A command that refuses a second value of an option that takes one."
+    "A command that refuses a second value of an option that takes one; a question may begin with a dash."
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         "Count the options, then read them."
+        dashed = [] if "--" in args else [arg for arg in args if _DASHED.match(arg)]
+        if dashed:
+            args = [*(arg for arg in args if arg not in dashed), "--", *dashed]
         _, _, order = self.make_parser(ctx).parse_args(args=[*args])
         counts = Counter(param.opts[-1] for param in order if param.param_type_name == "option"
                          and not (param.multiple or param.is_flag))
@@ -361,6 +386,25 @@ class _OneValue(TyperCommand):
             if n > 1 and not ctx.resilient_parsing:
                 raise _UsageError(f"{option} takes one value, and was given {n} times", ctx)
         return super().parse_args(ctx, args)
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        "List the arguments, then the options that come first; with --help-all every option, by topic."
+        options = self.callback.options   # type: ignore[union-attr]
+        topics: dict[str, list[tuple[str, str]]] = {"Arguments": []}
+        for param in self.get_params(ctx):
+            row = param.get_help_record(ctx)
+            if param.param_type_name == "argument":
+                topics["Arguments"].append(row)
+            elif row and ctx.meta.get("all options") and options.topic(param.name):
+                topics.setdefault(options.topic(param.name), []).append(row)
+            elif row and (not options.first or param.name in options.first.split() or not options.topic(param.name)):
+                topics.setdefault("Options", []).append(row)
+        own = (options.__doc__ or "").rstrip(".")
+        order = {"Arguments": 0, own: 1, "Options": 3}
+        for topic, rows in sorted(topics.items(), key=lambda item: order.get(item[0], 2)):
+            if rows:
+                with formatter.section(say(topic) if topic not in ("Arguments", "Options") else topic):
+                    formatter.write_dl(rows)
 
 
 def command_line(words: Sequence[str]) -> Any:
@@ -750,6 +794,7 @@ def _index_all(args: SourceOptions, settings: Mapping[str, Any], started: float)
 class SourceOptions(IndexOptions, EmbeddingOptions, ModelOptions, WaitOptions, SettingsOptions):
     "Documents, and how they are indexed."
     is_filled = True
+    first = "index embed split include exclude force all json"
     path: Annotated[str,
         Argument(help="Folder or file: .md, .txt, .jsonl, <formats>. Text is UTF-8, UTF-16, CP949 or "
                       "Windows-1252. Scanned "
@@ -958,6 +1003,7 @@ class LayoutOptions(Options):
 
 class AskOptions(IndexOptions, EmbeddingOptions, ModelOptions, RetrievalOptions, LayoutOptions):
     "A question, and the pipeline that answers it."
+    first = "index where budget cut llm history html json"
     question: Annotated[str, Argument(help="Your question, in quotes.")]
     json: Annotated[bool, Option("--json", help="Print JSON. The file pipeline/answer.schema.json of the package "
         "describes its fields.")] = False
@@ -1157,19 +1203,6 @@ def _trace(args: AskOptions) -> None:
         print_text(trace(answer).table(), *map(told_cost, answer.costs), "", answer.context.text, sep="\n")
     if error is not None:
         raise error
-
-# %% ../nbs/99_cli/01_cli.ipynb #ef8bf853
-class ShellOptions(Options):
-    "Which shell."
-    shell: Annotated[Literal["bash", "zsh", "fish"], Argument(help="The shell that reads the script.")]
-
-@register("command", "completion", example='eval "$(ragnb completion bash)"',
-          help="Print the script that lets the Tab key complete ragnb.",
-          korean="Tab 키로 ragnb를 완성해 주는 스크립트를 출력합니다.")
-def _completion(args: ShellOptions) -> None:
-    "Print the script that lets the Tab key complete ragnb."
-    from typer.completion import get_completion_script
-    print(get_completion_script(prog_name="ragnb", complete_var="_RAGNB_COMPLETE", shell=args.shell))
 
 # %% ../nbs/99_cli/01_cli.ipynb #8448430a
 if __name__ == "__main__" and "__file__" in globals():

@@ -138,6 +138,12 @@ def commands(run) -> list[str]:
     return re.findall(r"^  ([a-z]+)  ", run("--help")[1].partition("Commands:")[2], re.M)
 
 
+def whole_help(run, *words: str) -> str:
+    """All options of a command: of a long one `--help` shows the first."""
+    code, told, _ = run(*words, "--help-all")
+    return told if code == 0 else run(*words, "--help")[1]
+
+
 @pytest.fixture
 def run(capsys):
     """Run a command in this process; (exit code, standard output, standard error)."""

@@ -203,4 +203,4 @@ def test_a_tutorial_is_short_and_has_one_path(notebook):
     assert len(code) <= 15 and sum("FOLDER = " in s for s in code) == 1
     assert "RAGNB_TUTORIAL_FOLDER" in code[0] and "FOLDER" in "".join(code[1:])
     assert sum(len(re.findall(r"^ *assert ", s, re.M)) for s in code) >= 3
-    assert re.search(r"[가-힣]", sources[0]) and len(TUTORIALS) == 9
+    assert re.search(r"[가-힣]", sources[0]) and len(TUTORIALS) == 10

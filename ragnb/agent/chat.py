@@ -140,6 +140,8 @@ class Chat:
                 line = self.read("> ").strip()
             except EOFError:
                 return
+            if line.lower() in ("exit", "quit", "종료"):
+                return
             if line.startswith("/"):
                 if not self.command(line):
                     return

@@ -63,6 +63,7 @@ def agent_settings(args: AgentOptions) -> dict[str, Any]:
 # %% ../../nbs/85_agent/08_commands.ipynb #2598e1c8
 class ChatOptions(AgentOptions):
     "A conversation with the agent."
+    first = "index where budget policy llm step history no_choice json"
     history: HistoryFile = None
     json: Annotated[bool, Option("--json", help="Print one JSON object for each question, one a line; never "
         "ask back.")] = False
@@ -94,6 +95,8 @@ def _chat(args: ChatOptions) -> None:
             print_json(facts | {"steps": [str(event) for event in chat.last.events]}, None)
     read = input if sys.stdin.isatty() and not args.json else lambda prompt: input()
     chat = Chat(agent, read, show, load_conversation(args), save)
+    if sys.stdin.isatty():
+        show(say("Ask a question. /why, /steps and /clear say more; exit or Ctrl-D ends.") + "\n")
     chat.run()
 
 # %% ../../nbs/85_agent/08_commands.ipynb #01c94f9f

@@ -14,6 +14,7 @@ from llama_index.core.schema import BaseNode, Document, MetadataMode, TextNode
 
 from .base import KnownSpanNodeParser, SpanNodeParser
 from ..documents.files import keep_metadata
+from ..machinery.registry import adapter_of
 from ..machinery.servers import rebuild
 from ..documents.span import IndexMismatchError, InputError, Outline, Span, union
 
@@ -133,11 +134,13 @@ class AnyNodeParser(SpanNodeParser):
 
 # %% ../../nbs/20_chunking/08_any_parser.ipynb #49d08fe3
 def span_parser(
-    parser: object,     # A LlamaIndex `NodeParser`
+    parser: object,     # A LlamaIndex `NodeParser`, or a splitter of a library that an adapter reads
 ) -> SpanNodeParser:    # Itself when it is one; `InputError` for anything else
     "Take any node parser as a splitter."
     if isinstance(parser, SpanNodeParser):
         return parser
+    if not isinstance(parser, NodeParser) and (adapter := adapter_of(parser)):
+        parser = adapter.parser(parser)
     if isinstance(parser, NodeParser):
         return AnyNodeParser(parser=parser)
     raise InputError(f"parser must be a splitter or its name, or a LlamaIndex NodeParser, got {parser!r:.80}")

@@ -24,7 +24,8 @@ from ..documents.text import is_korean, sentence_spans, trim_span, whole_cut
 from .base import KnownSpanNodeParser, set_prefix, SizedNodeParser
 
 # %% auto #0
-__all__ = ['document_parts', 'part_of', 'unit_spans', 'TableHeader', 'table_headers', 'UnitNodeParser', 'same_line']
+__all__ = ['document_parts', 'part_of', 'unit_spans', 'TableHeader', 'table_headers', 'contents_spans', 'UnitNodeParser',
+           'same_line']
 
 # %% ../../nbs/20_chunking/07_units.ipynb #67aec849
 def document_parts(
@@ -111,6 +112,78 @@ def table_headers(
             out[i] = TableHeader(unit, "\n".join(line for end, line in lines if end <= starts[i]))
     return out
 
+# %% ../../nbs/20_chunking/07_units.ipynb #abf86592
+_DOTS = ".·…․‥"
+_PAGE = "0123456789ivxlcIVXLC"
+_LINK = re.compile(r"\[([^\[\]]{1,200})\]\((#?)[^()\s]{0,300}\)")
+_MARKER = re.compile(r"(?:[-*+•·]|\d{1,3}[.)])\s+(?=\[)")
+_LONGEST_ENTRY = 160    # Characters
+_LEAST_ENTRIES = 3
+
+
+def _letters(text: str) -> str:
+    "The letters and digits of a title, without a number in front."
+    letters = "".join(filter(str.isalnum, text)).casefold()
+    return letters.lstrip("0123456789") or letters
+
+
+class _Entry(NamedTuple):
+    "A line that may be an entry of a list of contents."
+    title: str
+    page: int        # -1 without one
+    is_plain: bool   # Its form alone makes it an entry: dots before the page, or a link within the page
+
+
+def _entry(line: str) -> _Entry:
+    "Read a line as an entry."
+    if link := _LINK.fullmatch(_MARKER.sub("", line, count=1)):
+        return _Entry(_letters(link[1]), -1, link[2] == "#")
+    body = line.rstrip(" |-쪽면")
+    head = body.rstrip(_PAGE)
+    page = body[len(head):]
+    title = head.rstrip(" \t|-_" + _DOTS)
+    gap = head[len(title):]
+    n_dots = sum(map(gap.count, _DOTS))
+    is_apart = n_dots >= 3 or any(mark in gap for mark in ("…", "‥", "\t", "   ", "|"))
+    if not (is_apart and 0 < len(page) < 8 and any(map(str.isalnum, title))):
+        return _Entry(_letters(line), -1, False)
+    is_number = page.isdecimal() and len(page) <= 4
+    return _Entry(_letters(title), int(page) if is_number else -1, n_dots >= 3 or "…" in gap)
+
+
+def contents_spans(
+    text: str,                              # The whole document
+    sections: Sequence[tuple[str, Span]],   # Its parts, from `document_parts`
+) -> list[Span]:                            # In order, disjoint
+    "Find the lists of contents of a document."
+    headings = {_letters(name.rpartition(" > ")[2]) for name, _ in sections} - {""}
+    starts = {span.start for _, span in sections}
+    runs: list[list[tuple[Span, _Entry]]] = [[]]
+    above, stray = "", 0       # The line before a run; lines since its last entry
+    for match in re.finditer(r"[^\r\n\f]+", text):
+        line = trim_span(text, match.start(), match.end())
+        if not line:
+            continue
+        shown = line.of(text) if len(line) <= _LONGEST_ENTRY else ""
+        entry = _entry(shown) if shown and line.start not in starts and shown[0] != "#" else None
+        titled = _letters(above).endswith(("목차", "차례", "contents"))
+        if entry and (entry.is_plain or entry.title in headings or entry.page >= 0 and (titled or runs[-1])):
+            runs[-1].append((line, entry._replace(is_plain=entry.is_plain or titled or entry.title in headings)))
+            stray = 0
+            continue
+        stray += 1
+        if runs[-1] and (stray > 1 or not shown or shown[0] == "#"):     # one line may be a title that goes on
+            runs.append([])
+        above = shown if not runs[-1] else above
+    out = []
+    for run in runs:
+        pages = [entry.page for _, entry in run if entry.page >= 0]
+        falls = sum(later < page for page, later in zip(pages, pages[1:]))
+        n_plain = sum(entry.is_plain for _, entry in run)
+        if len(run) >= _LEAST_ENTRIES and 2 * n_plain >= len(run) and 10 * falls <= len(run):
+            out.append(run[0][0].hull(run[-1][0]))
+    return out
+
 # %% ../../nbs/20_chunking/07_units.ipynb #d01a30d6
 class UnitNodeParser(SizedNodeParser):
     """Small units of whole sentences (level u) that cross no paragraph, section or article, for every kind of document.
@@ -155,13 +228,16 @@ class UnitNodeParser(SizedNodeParser):
             title = ""                                       # a sentence and no name
         parts = part_of([span for _, span in outline.sections], [s.start for s in spans])
         headers, nodes = table_headers(text, spans), []
+        listed = contents_spans(text, outline.sections)
         for i, part in enumerate(parts):
             node = self.node_at(text, outline, Address(document.node_id, "u", i))
             name = outline.sections[part][0] if part >= 0 else ""
-            for key in ("header_unit", "table_header"):      # of the document: the unit has its own
+            for key in ("header_unit", "table_header", "contents"):      # of the document: the unit has its own
                 node.metadata.pop(key, None)
             header = headers.get(i)
             metadata = {} if header is None else {"header_unit": header.unit}
+            if any(2 * spans[i].overlap(span) > len(spans[i]) for span in listed):
+                metadata["contents"] = True
             names = [name] if name.startswith(title) else [title, name]          # nothing is said twice
             prefix = "\n".join(n for n in names if n and not node.text.startswith(n))
             set_prefix(node, prefix, metadata, "" if header is None else header.text)

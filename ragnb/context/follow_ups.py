@@ -11,11 +11,12 @@ from collections.abc import Sequence
 import numpy as np
 
 # %% auto #0
-__all__ = ['NEAR', 'question_nouns', 'goes_on', 'has_name', 'with_topic', 'searched_question']
+__all__ = ['NEAR', 'question_nouns', 'goes_on', 'is_one_word', 'has_name', 'with_topic', 'searched_question']
 
 # %% ../../nbs/60_context/11_follow_ups.ipynb #ff49a4bc
 from ..documents.text import load_kiwi
 from ..retrieval.missing_words import content_words, IndexWords
+from ..retrieval.unit_source import SHIFT
 
 # %% ../../nbs/60_context/11_follow_ups.ipynb #0a2b28f0
 _HANGUL = re.compile("[가-힣]")
@@ -62,6 +63,13 @@ def goes_on(
     return bool(_BEGINS.match(question) or n_nouns < 3 and (is_fragment or _PRONOUN.search(question)))
 
 
+def is_one_word(question: str) -> bool:
+    "Check whether a question is a connective and one word: *그럼 기한은요?*, *And the deadline?*"
+    begins = _BEGINS.match(question)
+    words = re.findall(r"[\w'’-]+", question[begins.end():]) if begins else []
+    return sum(word.lower() not in ("the", "a", "an") for word in words) == 1
+
+
 def has_name(question: str) -> bool:
     "Check whether a question contains a proper name."
     if _HANGUL.search(question):
@@ -106,12 +114,15 @@ def with_topic(
     n_topic, n_least = len(about[rarest]), min(map(len, held.values()), default=None)
     if rarest in held or not suggested and has_name(question):
         return ""
-    if n_least is not None and n_least < n_topic + (not _PRONOUN.search(question)):
-        return ""
     most = max(2, words.in_names(words.tokens(rarest)))
-    for word, keys in held.items():
-        is_near = _is_near(keys, about[rarest]) or suggested and len(keys) >= 3 * n_topic
-        if not is_near or 1 <= words.in_names(words.tokens(word)) <= most:
+    names = [word for word in held if 1 <= words.in_names(words.tokens(word)) <= most]
+    n_documents = [len(np.unique(keys >> SHIFT)) for keys in held.values()]
+    is_bare = n_documents and n_documents[0] > 1 and is_one_word(question) and not has_name(question)
+    if n_least is not None and not is_bare and n_least < n_topic + (not _PRONOUN.search(question)):
+        return ""
+    for keys in held.values():
+        is_near = is_bare or _is_near(keys, about[rarest]) or suggested and len(keys) >= 3 * n_topic
+        if names or not is_near:
             return ""
     added = [word for word, keys in about.items() if n_least is not None and len(keys) < n_least]
     return " ".join([*(added or [rarest if held else topic]), question])

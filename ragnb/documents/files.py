@@ -21,6 +21,8 @@ from typing import Any
 from llama_index.core.schema import Document
 
 from .forms import plain_text, reading_form
+from .markdown import bare_title, find_headings, Heading
+from .text import ends_sentence, SENTENCE_END
 from ..machinery.halves import composed, decode_lines, read_text, replace_halves, replace_halves_in
 from ..machinery.registry import find_part, parts_of, told_gone
 from .readers import read_by_ending
@@ -376,20 +378,66 @@ def _jsonl_documents(path: Path, name: str, notes: list[str]) -> Iterator[tuple[
 # %% ../../nbs/00_documents/06_files.ipynb #859d2bbc
 _FIELD = re.compile(r"[^\W\d_][\w -]{0,19}[:：]\s")                    # 보낸사람: …, as in the head of an e-mail
 _SUBJECT = re.compile(r"(?:제목|subject)\s?[:：]\s*(\S.*)", re.I)
-_SENTENCE = re.compile(r"(?<=[^\W\d])[.!?。](?:\s|\Z)")
+_HEAD = 4_000              # Characters that are searched for a title
+_LONGEST_TITLE = 60
+_SIGN = re.compile(r"^(?:(#{1,6})[ \t]|(?==+[ \t]*$))", re.M)
+_NUMBERED = re.compile(r"(?:제\s?)?\d|[IVX]+\.|[A-Z]\.|(?:chapter|section|part|appendix)\s", re.I)
+_DAY = re.compile(r"(?:(?:19|20)\d\d|'?\d\d)[-./년]\s?\d{1,2}[-./월]\s?\d{1,4}[.일]?\s?(?:\(?[월화수목금토일](?:요일)?\)?)?"
+                  r"|[a-z]{3,9}\.? \d{1,2}(?:st|nd|rd|th)?,? \d{4}|\d{1,2} [a-z]{3,9}\.? \d{4}", re.I)
+_NO_TITLE = re.compile(r"[|>]|#{1,6}\s|[-*+•·◦○●□■▶※]\s|[^\t]*\t[^\t]*\t")   # Row, quotation, section, item
+
+
+def _top_heading(text: str) -> Heading | None:
+    "The heading of the highest level that is a title of the whole text; below the first level, only its first line."
+    depths = [len(sign) or 1 for sign in _SIGN.findall(text)]
+    if not depths:
+        return None
+    headings = find_headings(text if depths.count(min(depths)) > 1 else text[:_HEAD])
+    tops = [h for h in headings if h.depth == min(other.depth for other in headings)]
+    if tops and tops[0].depth > 1 and text[:tops[0].start].strip():
+        return None
+    tops = tops[not (tops and re.search(r"[^\W\d_]", tops[0].path[0])):]    # a number alone is no title
+    if not tops or text[:tops[0].start].count("\n") > 20:
+        return None
+    if len(tops) > 1:
+        ends = [*(h.start for h in tops[1:]), len(text)]
+        lengths = [end - h.start for h, end in zip(tops, ends)]
+        is_above = not _NUMBERED.match(tops[0].path[0]) and _NUMBERED.match(tops[1].path[0])
+        if not is_above and 4 * lengths[0] * (len(tops) - 1) > sum(lengths[1:]):
+            return None
+    return tops[0]
+
+
+def _line_title(lines: Iterable[str]) -> str:
+    "The first line that can be a title; '' where a list, a row or a sentence comes first."
+    for line in map(str.strip, lines):
+        if line.startswith(("```", "~~~")):
+            return ""
+        title = bare_title(line.lstrip("#").strip())
+        if not re.search(r"[^\W\d_]", title) or _DAY.fullmatch(title):
+            continue
+        if _NO_TITLE.match(line):
+            return ""
+        ends = (m for m in SENTENCE_END.finditer(f"{title} ") if re.match(r"[^\W\d_]", title[m.start() - 1:]))
+        end = next((m for m in ends if ends_sentence(title, m)), None)    # 제품 회의. 참석: 김민수
+        if end is None:
+            return title
+        return "" if end.end() == len(title) or title[end.start() - 1] in "다요" else title[:end.start()]
+    return ""
 
 
 def _title(text: str, default: str) -> str:
-    "The subject of an e-mail, or the first line with a letter when it is short and no sentence, else a default."
+    "The subject of an e-mail, the heading of the whole text, or its first line if that can be a title; else a default."
     lines = text.lstrip().split("\n", 20)[:20]
     head = takewhile(_FIELD.match, lines)
     if subject := next((found[1].strip() for line in head if (found := _SUBJECT.match(line))), ""):
         return subject
-    line = next((line for line in lines if re.search(r"\w", line)), "").strip()
-    first = line.lstrip("#").strip()
-    if not line.startswith("#") and (end := _SENTENCE.search(first)):      # 제품 회의. 참석: 김민수, but no sentence
-        first = "" if end.end() == len(first) or first[end.start() - 1] in "다요" else first[:end.start()]
-    return first if 0 < len(first) <= 60 and not first.startswith("|") else default
+    top, title = _top_heading(text), _line_title(lines)
+    if top:
+        above = text[:top.start].rpartition("\n")[0].rpartition("\n")[2].strip()
+        is_remark = bool(above) and text.startswith("#", top.start)      # directly below text: # of a command
+        title = title if title and (_NUMBERED.match(top.path[0]) or is_remark) else top.path[0]
+    return title if 0 < len(title) <= _LONGEST_TITLE else default
 
 _UNCLOSED = re.compile(r"---[ \t]*\r?\n[\w-]+:\s")      # A header, if three more dashes follow
 _HEADING = re.compile(r"^#{1,6}[ \t]+(\S.*)", re.M)
@@ -397,7 +445,7 @@ _HEADING = re.compile(r"^#{1,6}[ \t]+(\S.*)", re.M)
 def _title_below(text: str, default: str) -> str:
     "The first heading below a header that is not read, else a default."
     found = _HEADING.search(text, _header(text)[1])
-    return found[1].strip() if found else default
+    return bare_title(found[1]) if found else default
 
 def _file_record(path: Path, notes: list[str], lost: list[str]) -> dict[str, Any]:
     "What one file holds, as a record."
@@ -406,7 +454,10 @@ def _file_record(path: Path, notes: list[str], lost: list[str]) -> dict[str, Any
         record = read_by_ending(path)
         notes += record.pop("notes", [])
         lost += record.pop("lost", [])
-        return record | {"title": record.get("title") or _title(record.get("text", ""), path.stem)}
+        title = _title(record["text"], path.stem) if "text" in record else ""
+        if not title and (heading := _top_heading(record["pages"][0])):
+            title = heading.path[0][:_LONGEST_TITLE]
+        return record | {"title": record.get("title") or title or path.stem}
     if ending not in TEXT_SUFFIXES:   # asked for: code, tables, logs
         return {"text": read_text(path, notes), "title": path.name}
     text = read_text(path, notes)
@@ -421,7 +472,7 @@ def _file_record(path: Path, notes: list[str], lost: list[str]) -> dict[str, Any
         title_of = _title_below
     named = (values.get(key) for key in ("title", "제목", "법령명"))
     title = next((str(t) for t in named if t not in (None, "") and not isinstance(t, list)), None)
-    title = title_of(text, path.stem) if title is None else title
+    title = title_of(text, path.stem) if title is None else bare_title(title)
     own = {k: v for k, v in values.items() if k not in ("pages", "metadata", *TEXT_KEYS, *ID_KEYS)}
     return own | {"text": text, "title": title}
 

@@ -19,7 +19,7 @@ from .span import Span
 from .text import trim_span
 
 # %% auto #0
-__all__ = ['Table', 'bare_line', 'is_value', 'find_tables', 'Heading', 'find_headings']
+__all__ = ['Table', 'bare_line', 'is_value', 'find_tables', 'bare_title', 'Heading', 'find_headings']
 
 # %% ../../nbs/00_documents/08_markdown.ipynb #c9020312
 _INDENTED = re.compile(r"^(?: {4}| {0,3}\t)", re.M)
@@ -186,6 +186,27 @@ def find_tables(text: str) -> list[Table]:  # In order, disjoint
         i = found[-1][-1] + 1 if found else first
     return form.back(out)
 
+# %% ../../nbs/00_documents/08_markdown.ipynb #adfc0fd6
+_MARKS = re.compile(
+    r"!\[[^\[\]]*\]\([^()\s]*\)|\[\^[^\[\]]*\]|<!--(?:(?!<!--).)*?-->"                        # picture, footnote, remark
+    r"|</?(?:a|b|br|code|em|font|i|img|mark|small|span|strong|sub|sup|u)\b[^<>]*>"
+    r"|\[(?P<link>[^\[\]]*)\](?:\([^()\s]*\)|\[[^\[\]]*\])"
+    r"|(?P<ticks>`{1,2})(?P<code>[^`]+)(?P=ticks)"
+    r"|\*\*(?P<bold>[^*]+)\*\*|(?<![\w*])\*(?P<slanted>[^*\s][^*]*)\*(?![\w*])", re.S)
+_ANCHOR = re.compile(r"\{[#.][^{}]*\}\Z")
+
+
+def bare_title(
+    title: str,   # As Markdown, without the signs of a heading
+) -> str:
+    "Leave out the marks of a title."
+    for _ in range(3):    # a link in bold type, code in a link
+        plain = _MARKS.sub(lambda m: m["link"] or m["code"] or m["bold"] or m["slanted"] or "", title)
+        if plain == title:
+            break
+        title = plain
+    return " ".join(_ANCHOR.sub("", title.strip()).split())
+
 # %% ../../nbs/00_documents/08_markdown.ipynb #4a5f59f1
 @dataclass(frozen=True)
 class Heading:
@@ -207,7 +228,7 @@ def find_headings(
     path: list[tuple[int, str]] = []
     out: list[Heading] = []
     for line, depth, title in blocks.headings:
-        start = blocks.lines[line].start
+        start, title = blocks.lines[line].start, bare_title(title)
         if not title or start < top:
             continue
         if len(title) > longest:

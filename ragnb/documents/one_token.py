@@ -14,7 +14,7 @@ from typing import NamedTuple
 from .forms import plain_text
 
 # %% auto #0
-__all__ = ['search_form', 'amount', 'Value', 'values_in', 'with_values']
+__all__ = ['search_form', 'amount', 'Value', 'whole_year', 'values_in', 'with_values']
 
 # %% ../../nbs/00_documents/05_one_token.ipynb #ed9ef49e
 _COMPATIBLE = (*range(0xff10, 0xff1a), *range(0xff21, 0xff3b), *range(0xff41, 0xff5b),  # full-width digits, letters
@@ -65,6 +65,7 @@ _VALUE = re.compile(rf"""(?<![0-9A-Za-uw-z.,_])(?:
     (?:(?P<year>['’]?[0-9]{{2}}|[0-9]{{4}})년[ ]?)?(?P<month>[0-9]{{1,2}})월(?:[ ]?(?P<day>[0-9]{{1,2}})일)?
   | (?P<y>['’][0-9]{{2}}|[0-9]{{4}})(?P<mark>[-/]|[.][ ]?)(?P<m>[0-9]{{1,2}})(?P=mark)
     (?P<d>[0-9]{{1,2}})(?![0-9]|[-/][0-9])
+  | (?P<short>['’][0-9]{{2}})(?=년)
   | (?P<share>{_NUMBER})[ ]?(?:퍼센트|프로(?![가-힣])|per[ ]?cent\b)
   | (?P<scaled>{_NUMBER}{_SCALE}(?:[ ]?{_NUMBER}{_SCALE}){{0,9}}(?:[ ]?[0-9][0-9,]{{0,9}}(?=[ ]?원))?)
   | (?P<measured>{_NUMBER})(?=(?:[kmc]?[gml](?<!\d[gml])|[KMGT]i?B|[kMG]?Hz|kWh?)(?![A-Za-z0-9]))
@@ -89,15 +90,21 @@ def _signed(text: str, found: re.Match[str]) -> Value | None:
     return Value(start, end if len(name) == 2 else start, (name if len(name) == 2 else name.lower(),))
 
 
+def whole_year(
+    year: str,   # '24, 24 or 2024
+) -> str:        # 2024; from 50 on, of the century before
+    "Write a year in four digits."
+    digits = year.strip("'’‘")
+    return digits if len(digits) == 4 else f"{20 if digits < '50' else 19}{digits}"
+
+
 def _date(year: str | None, month: str, day: str | None) -> tuple[str, ...]:
     "Give a date its tokens; none where the numbers are no date."
     if not (1 <= int(month) <= 12 and (day is None or 1 <= int(day) <= 31)):
         return ()
     out = [f"{int(month)}월"]
     if year:
-        digits = year.strip("'’")
-        century = "" if len(digits) == 4 else "20" if digits < "50" else "19"
-        out.insert(0, century + digits)
+        out.insert(0, whole_year(year))
     if day:
         out.append(f"{int(month)}월{int(day)}일")
     return tuple(out)
@@ -109,6 +116,8 @@ def _tokens(found: re.Match[str]) -> tuple[str, ...]:
         return _date(found["year"], found["month"], found["day"])
     if found["m"]:
         return _date(found["y"], found["m"], found["d"])
+    if found["short"]:
+        return (whole_year(found["short"]),)
     number = found["share"] or found["scaled"] or found["measured"] or found["marked"]
     return (amount(number) if number else found["dotted"],)
 

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 # %% auto #0
 __all__ = ['DEMO_QUESTION', 'DEMO_EVIDENCE', 'QUESTION_LINE', 'DemoOptions', 'MeasureOptions', 'EvalOptions', 'TuneOptions',
-           'DecideOptions', 'QuestionOptions', 'strategy_values']
+           'DecideOptions', 'QuestionOptions', 'CheckOptions', 'strategy_values']
 
 # %% ../../nbs/90_evaluation/15_commands.ipynb #e89ef3c6
 DEMO_QUESTION: str = "입사 1년차 직원의 연차는 며칠인가요?"
@@ -127,6 +127,7 @@ class MeasureOptions(EmbeddingOptions, PluginOptions):
 
 class EvalOptions(MeasureOptions, ModelOptions, RetrievalOptions):
     "Data sets, strategies, where results go, and what is done instead of a run."
+    first = "strategy budgets embed limit compare out workers json"
     prompts: Annotated[list[str] | None, Option(metavar="FILE", help="Instead of a run, the model of --llm answers "
         "the same contexts under several prompts: files with {context_str} and {query_str}. The first prompt is "
         "compared with each of the others. Takes several files.")] = None
@@ -388,6 +389,7 @@ def _eval(args: EvalOptions) -> None:
 # %% ../../nbs/90_evaluation/15_commands.ipynb #4c060169
 class TuneOptions(MeasureOptions):
     "Documents, questions about them, and where the choice goes."
+    first = "strategy budgets embed n index save out json"
     folder: Annotated[str, Argument(help="Folder or file of documents, or a data set.")]
     questions: Annotated[str | None, Argument(help=f"questions.jsonl, or a folder of them (default: made from the "
         f"documents); a line: {QUESTION_LINE}")] = None
@@ -484,6 +486,7 @@ def _tune(args: TuneOptions) -> None:
 # %% ../../nbs/90_evaluation/15_commands.ipynb #c11dec01
 class DecideOptions(TuneOptions):
     "What is compared with ragnb."
+    first = "peers budgets embed n as_documented save out json"
     peers: Annotated[str | None, Option(metavar="NAME,NAME", help="Other libraries to compare with (see peer:NAME of "
         "ragnb eval), or none (default: llamaindex-fusion, llamaindex-sentence-window and llamaindex-auto-merging, "
         "if the extra peers is installed).")] = None
@@ -565,6 +568,87 @@ def _questions(args: QuestionOptions) -> None:
     if args.out:
         counts = ", ".join(f"{c['made']} {kind}" for kind, c in made.counts.items() if c.get("made"))
         print_text(f"{args.out}:", said_count(len(made.questions), "question"), f"({counts})")
+
+# %% ../../nbs/90_evaluation/15_commands.ipynb #8b78399b
+class CheckOptions(ModelOptions, EmbeddingOptions):
+    "Which models to try."
+    llm: Annotated[str | None, Option(metavar="SPEC", help="Chat model to try: ollama:MODEL or openai-like:MODEL.")] = None
+    embed: Annotated[str | None, Option(metavar="SPEC", help="Embedding to try: ollama:MODEL, openai-like:MODEL, e5, "
+        "….")] = None
+    pull: Annotated[bool, Option("--pull", help="Fetch a model that the Ollama server does not have.")] = False
+    json: JsonFlag = False
+
+
+def _fetched(spec: str, base_url: str | None) -> None:
+    "Fetch a model of Ollama, with a bar for each layer."
+    from tqdm import tqdm
+    from ragnb.models.ollama import pull_model
+    kind, _, model = spec.partition(":")
+    if kind != "ollama" or not model:
+        raise InputError(say("--pull fetches models of Ollama, such as ollama:qwen3:8b, got {spec!r}", spec=spec))
+    bars: dict[str, Any] = {}
+
+    def show(layer: str, completed: int, total: int) -> None:
+        if layer not in bars:
+            bars[layer] = tqdm(total=total, desc=f"{model} {layer[-8:]}", unit="B", unit_scale=True,
+                               disable=not shows_bars())
+        bars[layer].update(completed - bars[layer].n)
+    try:
+        pull_model(model, base_url, show)
+    finally:
+        for bar in bars.values():
+            bar.close()
+
+
+def _checked_lines(args: CheckOptions, facts: Mapping[str, Any]) -> list[str]:
+    "Write what was found, a line each."
+    def told(value: float | None, form: str = ",.2f") -> str:
+        return "–" if value is None else format(value, form)
+    lines = []
+    if llm := facts.get("llm"):
+        ko, en = (told(llm["tokens"][language]) for language in ("ko", "en"))
+        lines += [args.llm or "",
+                  say("  window: {n} tokens", n=told(llm["window"], ",")),
+                  say("  capabilities: {names}", names=", ".join(llm["capabilities"]) or "–"),
+                  say("  tokens per character: Korean {ko}, English {en}", ko=ko, en=en),
+                  say("  JSON of the right form: {n} of 2", n=llm["json_kept"]),
+                  say("  right answers: {right} of 2, with the right source {cited} of 2", right=llm["right"],
+                      cited=llm["cited"]),
+                  say("  speed: {n} tokens a second", n=told(llm["speed"], ",.0f"))]
+        lines += [f"  → {remark}" for remark in llm["remarks"]]
+    if embed := facts.get("embed"):
+        lines += [args.embed or "", say("  numbers of a vector: {n:,}", n=embed["dims"]),
+                  say("  questions nearer to their answer: {n} of 2", n=embed["right"]),
+                  say("  speed: {n} texts a second", n=told(embed["speed"], ",.0f"))]
+    return lines
+
+
+@register("command", "check", example="ragnb check --llm ollama:qwen3:8b --embed ollama:bge-m3",
+          help="Try what a model can do here: window, tokens, JSON, sources, speed.",
+          korean="모델이 무엇을 할 수 있는지 시험합니다: 창, 토큰, JSON, 출처, 속도.")
+def _check_models(args: CheckOptions) -> None:
+    "Try what a model can do here: window, tokens, JSON, sources, speed."
+    from ragnb.evaluation.model_check import check_embedding, check_llm
+    from ragnb.models.embedding import resolve_embedding
+    if args.llm is None and args.embed is None:
+        raise InputError(say("check needs a model: give --llm, --embed or both"))
+    llm = resolve_model(args.llm, args)
+    embedding = args.embed and resolve_embedding(args.embed, embedding_url(args), **embedding_options(args))
+    if hasattr(embedding, "fit"):
+        raise InputError(say("{spec} is fitted to the texts of an index: there is no server to try", spec=args.embed))
+    facts: dict[str, Any] = {}
+    if args.pull:
+        for spec, url in ((args.llm, args.base_url), (args.embed, embedding_url(args))):
+            if spec is not None:
+                _fetched(spec, url)
+    if llm is not None:
+        found = check_llm(llm)
+        facts["llm"] = asdict(found) | {"model": args.llm, "rules": found.rules, "remarks": found.remarks}
+    if embedding is not None:
+        facts["embed"] = asdict(check_embedding(embedding)) | {"model": args.embed}
+    if args.json:
+        return print_json(facts)
+    print_text("\n".join(_checked_lines(args, facts)))
 
 # %% ../../nbs/90_evaluation/15_commands.ipynb #bf50e047
 @register("option", "strategy", help="a strategy, as eval, tune and decide print it",

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -27,7 +27,7 @@ from ragnb.documents.span import (
 )
 from ..storage.filtered import FilteredStore
 from ..storage.filters import seen_metadata
-from ..storage.store import ChunkReader
+from ..storage.store import ChunkReader, Passing
 from ..retrieval.arguments import check_counts
 from .passages import chunk_texts, ChunkText, stitch_pieces
 from ragnb.expansion.policy import (
@@ -74,14 +74,20 @@ def _as_it_is(hit: NodeWithScore, rank: int, reason: str | None) -> Passage:
                    why={name: Why("passed", rank=rank, detail=told)}, metadata=dict(hit.node.metadata))
 
 # %% ../../nbs/50_expansion/04_expander.ipynb #68c9daca
-def _through(store: ChunkReader, node: TextNode) -> bool:
-    "True for a hit that the filter of a store lets through; its own metadata count where the store has no say."
+def _among(store: FilteredStore, addresses: Iterable[str]) -> Set[str]:
+    "Searched chunks that the filter of a store lets through; there may be others among them."
+    allowed = store.matching()
+    return allowed.passing(addresses) if isinstance(allowed, Passing) else allowed
+
+
+def _let_through(store: ChunkReader, hits: Sequence[NodeWithScore]) -> list[NodeWithScore]:
+    "Hits that the filter of a store lets through; their own metadata count where the store has no say."
     if not isinstance(store, FilteredStore) or store.where is None:
-        return True
-    address = try_address(node.node_id)
-    if address and address.level in SEARCHED:
-        return node.node_id in store.matching()
-    return store.where.holds(seen_metadata(node))
+        return list(hits)
+    searched = {h.node_id for h in hits if (at := try_address(h.node_id)) and at.level in SEARCHED}
+    allowed = _among(store, searched)
+    return [h for h in hits if (h.node_id in allowed if h.node_id in searched else
+                                store.where.holds(seen_metadata(h.node)))]
 
 
 @dataclass
@@ -219,7 +225,7 @@ class Expander:
                    places: Sequence[tuple]) -> Expansion:
         "Expand hits; see `expand`."
         addressed = self.store.addressed(hits)
-        inside = [h for h in addressed if _through(self.store, h.node)]
+        inside = _let_through(self.store, addressed)
         nodes = {h.node_id: h for h in reversed(inside)}          # of a repeated id the first
         given = {i: _seen(nodes[i], rank) for rank, i in enumerate(dict.fromkeys(h.node_id for h in inside), 1)}
         stats = ExpansionStats(hits=len(given), duplicates=len(inside) - len(given),
@@ -277,8 +283,9 @@ class Expander:
         for hit in hits:
             own = policy if hit.rank <= self.expand_top_k else no_expansion
             pieces += wanted_pieces(hit, own, policy_name(self.policy), out.outlines, out.dropped)
-        allowed = self.store.matching() if isinstance(self.store, FilteredStore) else None
-        if allowed is not None:  # what is kept back is counted, not named
+        allowed = None
+        if isinstance(self.store, FilteredStore):  # what is kept back is counted, not named
+            allowed = _among(self.store, {str(a) for piece in pieces for a in piece.addresses()})
             out.stats.outside += len(out.dropped)
             out.dropped.clear()
         refused = grant_chunks(pieces, out.outlines, self.max_chunks, allowed)

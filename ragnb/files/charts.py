@@ -5,9 +5,11 @@
 # %% ../../nbs/88_files/05_charts.ipynb #c704d986
 from __future__ import annotations
 
+from math import isfinite
 from typing import Any
 
-from .archive import child, number, tag
+from .archive import attribute, child, number, tag
+from .formats import is_date_format, shown_date, shown_number
 from .grid import Block, Grid, Paragraph, on_one_line
 
 # %% auto #0
@@ -17,22 +19,44 @@ __all__ = ['MOST_POINTS', 'chart_blocks']
 MOST_POINTS: int = 10_000   # Of one series
 
 
-def _points(series: Any, *names: str) -> dict[int, str]:
+def _shown(text: str, code: str, from_1904: bool) -> str:
+    "A stored value as its format shows it; without a format, a number without the digits of its binary form."
+    try:
+        value = float(text)
+    except ValueError:
+        return text
+    if code.lower() in ("", "general", "@") or not isfinite(value):
+        return f"{value:.10g}" if "." in text or "E" in text else text
+    if is_date_format(code) and 0 <= value < 2_958_466:      # to the year 9999
+        return shown_date(value, code, from_1904)
+    return shown_number(value, code)
+
+
+def _points(series: Any, *names: str, from_1904: bool = False) -> dict[int, str]:
     "The texts of a list of points, by their numbers."
     for name in names:
         part = child(series, name)
         if part is not None:
-            found = {number(point, "idx"): on_one_line("".join(child(point, "v").itertext()))
-                     for point in part.iter() if tag(point) == "pt" and child(point, "v") is not None}
+            codes = ("".join(e.itertext()) for e in part.iter() if tag(e) == "formatCode")
+            usual = next(codes, "")
+            is_text = name == "tx" or any(tag(e) in ("strCache", "strLit") for e in part.iter())
+            found = {}
+            for point in part.iter():
+                value = child(point, "v") if tag(point) == "pt" else None
+                if value is not None:
+                    text = "".join(value.itertext())
+                    shown = text if is_text else _shown(text, attribute(point, "formatCode") or usual, from_1904)
+                    found[number(point, "idx")] = on_one_line(shown)
             return found or {0: on_one_line(" ".join(part.itertext()))}
     return {}
 
-def _labels(series: Any) -> dict[int, str]:
+
+def _labels(series: Any, from_1904: bool) -> dict[int, str]:
     "The categories of a series; those of several levels as one label each, the outer one first."
     part = child(series, "cat")
     levels = [level for level in part.iter() if tag(level) == "lvl"] if part is not None else []
     if not levels:
-        return _points(series, "cat", "xVal")
+        return _points(series, "cat", "xVal", from_1904=from_1904)
     found: dict[int, str] = {}
     for level in levels:                 # the innermost comes first
         names = {number(point, "idx"): "".join(child(point, "v").itertext()) for point in level if tag(point) == "pt"}
@@ -41,13 +65,6 @@ def _labels(series: Any) -> dict[int, str]:
             outer = names.get(at, outer)
             found[at] = on_one_line(f"{outer} {found.get(at, '')}")
     return found
-
-def _shown(text: str) -> str:
-    "A number without the digits of its binary form."
-    try:
-        return f"{float(text):.10g}" if "." in text or "E" in text else text
-    except ValueError:
-        return text
 
 
 def chart_blocks(
@@ -61,12 +78,14 @@ def chart_blocks(
     told = on_one_line("".join(texts))
     series = [e for e in root.iter() if tag(e) == "ser"]
     names = [_points(one, "tx").get(0, "") for one in series]
-    columns = [_points(one, "val", "yVal", "bubbleSize") for one in series]
+    date_system = child(root, "date1904")
+    from_1904 = date_system is not None and attribute(date_system, "val") != "0"
+    columns = [_points(one, "val", "yVal", "bubbleSize", from_1904=from_1904) for one in series]
     labels: dict[int, str] = {}
     for one in series:
-        labels = labels or _labels(one)
+        labels = labels or _labels(one, from_1904)
     numbers = sorted({at for column in (labels, *columns) for at in column})[:MOST_POINTS]
-    rows = [(labels.get(at, str(at + 1)), *(_shown(column.get(at, "")) for column in columns)) for at in numbers]
+    rows = [(labels.get(at, str(at + 1)), *(column.get(at, "") for column in columns)) for at in numbers]
     if told:
         blocks.append(Paragraph(told))
     if any(columns):

@@ -313,6 +313,15 @@ def _has_labels(group: list[Cell]) -> bool:
     n_columns = len({cell.column for cell in group})
     return n_rows > 1 and n_columns > 1 and 2 * sum(labels[1:]) >= len(labels) - 1
 
+def _are_titles(row: list[Cell], band: list[Cell]) -> bool:
+    "True for a row with one text above each of the tables in a band."
+    if len(row) < 2 or len({cell.row for cell in row}) > 1:
+        return False
+    parts = _groups(row + band, by_row=False)
+    below = [[cell for cell in part if cell.row != row[0].row] for part in parts]
+    return len(parts) == len(row) and all(len(part) < len(whole) for part, whole in zip(below, parts)) and all(map(_has_labels, below))
+
+
 def _areas(cells: list[Cell], depth: int = 4) -> list[list[Cell]]:
     "Divide the cells of a sheet into tables."
     bands: list[list[Cell]] = []
@@ -328,6 +337,9 @@ def _areas(cells: list[Cell], depth: int = 4) -> list[list[Cell]]:
         above = group
         n_rows += len({cell.row for cell in group})
         values |= {cell.column for cell in group if is_value(cell.text)}
+    for at in range(len(bands) - 1, 0, -1):
+        if _are_titles(bands[at - 1], bands[at]):
+            bands[at - 1] += bands.pop(at)
     areas = []
     for band in bands:
         top = [cell for cell in band if cell.row == band[0].row]

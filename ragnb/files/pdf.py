@@ -9,7 +9,7 @@ import ctypes
 import re
 from collections.abc import Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -200,8 +200,8 @@ def _with_sentence(before: list[Block], after: list[Block], joiner: Joiner) -> l
     "Blocks of the next column; a sentence that goes on in it is joined to the last block before."
     if not _goes_over(before, after):
         return after
-    text = joiner.join(before[-1].text, after[0].text)
-    before[-1] = type(after[0])(text)
+    text = joiner.join(before[-1].text, after[0].text, before[-1].blank, is_last=True)
+    before[-1] = replace(after[0], text=text)
     return after[1:]
 
 
@@ -212,7 +212,7 @@ def _breaks(pages: Sequence[list[Block]], joiner: Joiner) -> list[str]:
         if not _goes_over(before, after):
             breaks.append("\n\n")
             continue
-        joined = joiner.join(before[-1].text, after[0].text)
+        joined = joiner.join(before[-1].text, after[0].text, before[-1].blank, is_last=True)
         start = joined.removesuffix(after[0].text)
         before[-1] = OpenParagraph(start.rstrip())
         breaks.append(start[len(start.rstrip()):])

@@ -396,14 +396,17 @@ def running_heads(
                 places[key].append((sheet, line))
     left_out: set[int] = set()
     texts: dict[str, int] = {}
-    for found in places.values():
+    for (key, _), found in places.items():
         sheets = sorted({sheet for sheet, _ in found})
         near = any(third - first <= 6 for first, third in zip(sheets, sheets[2:]))
-        near = near or len(pages) == len(sheets) == 2 and all(_is_set_apart(line, pages[sheet]) for sheet,
-            line in found)
         text = line_text(found[0][1])
+        enough = any if key != text else all     # a number that rises is evidence, too
+        near = near or len(pages) == len(sheets) == 2 and enough(_is_set_apart(line, pages[n]) for n, line in found)
         if near and len(found[0][1]) <= 3 and re.search(r"\w", text):
-            others = {id(line) for sheet, line in found[1:] if len(pages[sheet]) > 1} - left_out
+            sheet, line = found[-1]
+            is_foot = any(line is edge for edge in pages[sheet][EDGE:][-EDGE:])
+            repeated = found[:-1] if is_foot else found[1:]     # a foot is kept below the last page, after all sentences
+            others = {id(line) for sheet, line in repeated if len(pages[sheet]) > 1} - left_out
             left_out |= others
             texts[text] = texts.get(text, 0) + len(others)
     return Heads(left_out, {text: n for text, n in texts.items() if n})

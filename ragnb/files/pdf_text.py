@@ -217,7 +217,7 @@ class Segment:
     height: float     # Of the letters
     text: str
     size: float       # Of the font; 0 for the value of a form field
-    order: int        # Of its first character, in the order of drawing
+    order: int        # Of its middle character, in the order of drawing; a mark before it may be drawn earlier
     blank: bool       # A blank of the file follows it
     level: int = 0    # Of a heading, from 1; 0 for others
     blocks: Any = None   # Of a table that stands here in place of text
@@ -313,6 +313,15 @@ def _runs(glyphs: Glyphs) -> list[_Run]:
     return [_Run(*values) for values in zip(*(column.tolist() for column in columns), texts)]
 
 # %% ../../nbs/88_files/20_pdf_text.ipynb #94f9c925
+def _is_in_gap(glyphs: Glyphs, run: _Run, other: _Run) -> bool:
+    "True for a mark that is drawn into a gap between the letters of another run, as a box before a word is."
+    if any(map(str.isalnum, run.text)):
+        return False
+    letters = slice(other.start, other.end)
+    overlap = np.minimum(glyphs.x1[letters], run.x1) - np.maximum(glyphs.x0[letters], run.x0)
+    return bool(overlap.max() < 0.2 * (run.x1 - run.x0))
+
+
 class _Row:
     "Runs at one height."
 
@@ -321,23 +330,26 @@ class _Row:
         self.height = run.height
         self.runs = [run]
 
-    def add(self, run: _Run) -> bool:
+    def add(self, run: _Run, glyphs: Glyphs) -> bool:
         "Add a run, unless it is there already; False where its place has other text."
         for other in self.runs:
             if other.x0 < run.x1 and run.x0 < other.x1:
                 overlap = min(run.x1, other.x1) - max(run.x0, other.x0)
                 if overlap > 0.5 * min(run.x1 - run.x0, other.x1 - other.x0):
-                    return run.text == other.text
+                    if run.text == other.text:
+                        return True
+                    if not (_is_in_gap(glyphs, run, other) or _is_in_gap(glyphs, other, run)):
+                        return False
         self.runs.append(run)
         return True
 
 
-def _rows(runs: Sequence[_Run]) -> list[np.ndarray]:
+def _rows(runs: Sequence[_Run], glyphs: Glyphs) -> list[np.ndarray]:
     "The characters at one height, from the top of the page; text that is drawn over other text is a separate row."
     rows: list[_Row] = []
     for run in sorted(runs, key=lambda run: -run.middle):
         for row in rows[-4:]:
-            if row.middle - run.middle < 0.45 * min(run.height, row.height) and row.add(run):
+            if row.middle - run.middle < 0.45 * min(run.height, row.height) and row.add(run, glyphs):
                 break
         else:
             rows.append(_Row(run))
@@ -399,10 +411,10 @@ _SMALL = re.compile(r"[0-9)]")
 _MINUS = re.compile(rf"[-−](?=[{_RAISED_DIGITS}])")     # 10⁻³
 
 
-def _letter(letter: str, before: str, share: float, shift: float) -> str:
+def _letter(letter: str, before: str, is_small: bool, shift: float) -> str:
     "A character; digits raised or lowered as such, and a bracket after a raised digit."
     is_bracket = letter == ")" and before not in _RAISED_DIGITS
-    if share > 0.8 or is_bracket or not _SMALL.fullmatch(letter):
+    if not is_small or is_bracket or not _SMALL.fullmatch(letter):
         return letter
     if shift > 0.03:
         return letter.translate(_RAISED)
@@ -411,13 +423,13 @@ def _letter(letter: str, before: str, share: float, shift: float) -> str:
 
 def _raised_word(
     text: str,
-    shares: np.ndarray,   # Heights of its characters, in heights of the row
+    is_small: np.ndarray,   # Of each character
     shifts: np.ndarray,   # How far they are above the middle of the row, in heights of the row
 ) -> str:
     "A word of small and other characters; raised and lowered ones as such."
     letters = ""
-    for letter, share, shift in zip(text, shares.tolist(), shifts.tolist()):
-        letters += _letter(letter, letters[-1:], share, shift)
+    for letter, small, shift in zip(text, is_small.tolist(), shifts.tolist()):
+        letters += _letter(letter, letters[-1:], small, shift)
     return _MINUS.sub("⁻", letters)
 
 # %% ../../nbs/88_files/20_pdf_text.ipynb #9adef885
@@ -453,7 +465,6 @@ class _Lines:
         n_big = np.add.reduceat(is_big.astype(int), self.starts)
         starts = np.cumsum(n_big) - n_big
         self.middles = _medians(self.glyphs.middle[is_big], starts)
-        self.sizes = _medians(self.glyphs.size[is_big], starts)
 
     def _before(self) -> np.ndarray:
         "The character before each: the one that reaches furthest to the right, where boxes overlap."
@@ -500,7 +511,7 @@ class _Lines:
             is_barred[place] = any(bottom[n] - 1 <= middle <= top[n] + 1 for n in range(start, end))
         return is_barred
 
-    def _is_automatic(self, gaps: np.ndarray, has_blank: np.ndarray) -> np.ndarray:
+    def _is_automatic(self, gaps: np.ndarray, has_blank: np.ndarray, begins: np.ndarray) -> np.ndarray:
         "True for the narrow gap that an office program adds between Korean and a number, in a text with real blanks."
         code = self.glyphs.code
         is_korean = (code >= ord("가")) & (code <= ord("힣"))
@@ -508,7 +519,7 @@ class _Lines:
         is_mixed = np.zeros(len(code), bool)
         is_mixed[1:] = is_korean[1:] & is_latin[:-1] | is_latin[1:] & is_korean[:-1]
         of_file = self.glyphs.blank == 2
-        others = has_blank & ~is_mixed
+        others = has_blank & ~is_mixed & ~begins
         has_real = 2 * (of_file & others).sum() > others.sum()
         return is_mixed & ~of_file & (gaps < 0.3 * self.height) & has_real
 
@@ -525,22 +536,22 @@ class _Lines:
         of_file = (glyphs.blank == 2) & (gaps > -0.3 * height)
         guessed = (glyphs.blank == 1) & (gaps > 0.06 * height)
         has_blank = (gaps > 0.17 * height) | (of_file | guessed) & (spacing == 0)
-        has_blank &= ~self._is_automatic(gaps, has_blank)
         begins = is_far & ~from_right
         begins[self.starts] = True
+        has_blank &= ~self._is_automatic(gaps, has_blank, begins)
         return np.flatnonzero(begins), np.flatnonzero(begins | has_blank)
 
     def _words(self, starts: np.ndarray) -> list[str]:
         "The text of each word; raised and lowered characters as such, if there are others."
         text = self.glyphs.text
         words = [text[start:end] for start, end in zip(starts.tolist(), [*starts[1:].tolist(), len(text)])]
-        shares = self.glyphs.height / self.height
-        is_small = self.glyphs.height <= 0.8 * self.height
+        shifts = (self.glyphs.middle - self.middles[self.row]) / self.height
+        is_moved = np.abs(shifts) > 0.25     # browsers print raised digits at five sixths of the size
+        is_small = self.glyphs.height <= np.where(is_moved, 0.9, 0.8) * self.height
         is_mixed = np.logical_or.reduceat(is_small, starts) & ~np.logical_and.reduceat(is_small, starts)
         for n in np.flatnonzero(is_mixed).tolist():
             inside = slice(starts[n], starts[n] + len(words[n]))
-            shifts = (self.glyphs.middle[inside] - self.middles[self.row[inside]]) / self.height[inside]
-            words[n] = _raised_word(words[n], shares[inside], shifts)
+            words[n] = _raised_word(words[n], is_small[inside], shifts[inside])
         return words
 
     def lines(self, bars: np.ndarray) -> list[Line]:
@@ -553,7 +564,9 @@ class _Lines:
         rows = self.row[starts]
         x0 = np.minimum.reduceat(self.glyphs.x0, starts).tolist()
         x1 = np.maximum.reduceat(self.glyphs.x1, starts).tolist()
-        values = self.sizes[rows].tolist(), self.glyphs.order[starts].tolist(), self.glyphs.ends[ends].tolist()
+        sizes = _medians(self.glyphs.size, starts).tolist()
+        order = self.glyphs.order[(starts + ends) // 2].tolist()
+        values = sizes, order, self.glyphs.ends[ends].tolist()
         places = zip(x0, x1, self.middles[rows].tolist(), self.heights[rows].tolist())
         segments = [Segment(*place, *value) for place, *value in zip(places, texts, *values)]
         edges = np.searchsorted(rows, np.arange(len(self.starts) + 1)).tolist()
@@ -568,7 +581,7 @@ def text_lines(
     if not len(glyphs):
         return []
     glyphs = _printed_once(glyphs)
-    rows = _with_raised(glyphs, _rows(_runs(glyphs)))
+    rows = _with_raised(glyphs, _rows(_runs(glyphs), glyphs))
     return _Lines(glyphs, rows).lines(np.array(bars))
 
 # %% ../../nbs/88_files/20_pdf_text.ipynb #46d73d37
@@ -667,16 +680,18 @@ class Joiner:
         after: str,                # The next line
         blank: bool = False,       # The file has a blank between them
         room: bool = False,        # The next syllable would have fitted on the line
+        is_last: bool = False,     # The last line of a column or page: programs that write blanks leave this one out
     ) -> str:
         "Join two lines of a paragraph."
         if not before or not after:
             return before or after
-        if re.search(r"[^\W_]-$", before[-3:]) and re.match(r"[a-z0-9]", after):
-            return before + after if self._is_hyphenated(before, after) else before[:-1] + after
+        if re.search(r"[^\W_]-$", before[-3:]) and re.match(r"[A-Za-z0-9À-ɏ]", after):
+            is_name = after[0].isupper() and not before[-2].isupper()      # Herman-Giddens
+            return before + after if is_name or self._is_hyphenated(before, after) else before[:-1] + after
         may_be_word = _is_korean_end(before, after) or _is_number_end(before, after)
         if not may_be_word or blank or not self.breaks_words:
             return f"{before} {after}"
-        if self.writes_blanks or not self._is_apart(before, after, room):
+        if self.writes_blanks and not is_last or not self._is_apart(before, after, room):
             return before + after
         return f"{before} {after}"
 
@@ -684,6 +699,7 @@ class Joiner:
 @dataclass(frozen=True)
 class OpenParagraph(Paragraph):
     "A paragraph whose last line is full and ends no sentence: it may go on in the next column or page."
+    blank: bool = False    # The file has a blank at its end
 
 
 _LIST_MARK = re.compile(r"\s*(?:[-*•·▪■□○●◦※➢✓①-⑳㉮-㉻☐☑]|\(?\d{1,3}[.)]\s|제\s?\d+\s?[조장절항]|"
@@ -723,7 +739,8 @@ def paragraphs(
 
     for line in lines:
         text = line_text(line)
-        if before and not _is_same_block(line, before, leading or usual.get(round(line[0].size), 0.0), items[-1]):
+        distance = max(leading, usual.get(round(line[0].size), 0.0))
+        if before and not _is_same_block(line, before, distance, items[-1]):
             blocks.append(_block(items, before, right))
             items = []
             leading = 0.0
@@ -744,8 +761,9 @@ def _block(items: Sequence[str], last: Line, right: float) -> Block:
     level = last[0].level
     if level:
         return Title(" ".join(items), level)
+    text = "\n".join(items)
     is_open = _is_full(last, right) and not _ends_sentence(items[-1])
-    return (OpenParagraph if is_open else Paragraph)("\n".join(items))
+    return OpenParagraph(text, last[-1].blank) if is_open else Paragraph(text)
 
 
 def _usual_leading(lines: Sequence[Line]) -> dict[int, float]:

@@ -8,8 +8,6 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Iterator
-from datetime import datetime, timedelta
-from decimal import Decimal, ROUND_HALF_UP
 from pathlib import Path
 from typing import Any
 
@@ -17,176 +15,19 @@ from ..machinery.registry import register
 from ..documents.readers import most_text
 from ..documents.span import InputError
 from .archive import Archive, attribute, child, number, tag
+from .formats import is_date_format, shown_date, shown_number
 from .grid import Block, Cell, Paragraph, Title, read_cells, to_markdown
 
 # %% auto #0
-__all__ = ['MOST_CELLS', 'is_date_format', 'moment', 'shown_date', 'shown_number', 'formats_of', 'boxes_of', 'place', 'Workbook',
-           'read_xlsx']
+__all__ = ['MOST_CELLS', 'formats_of', 'boxes_of', 'place', 'Workbook', 'read_xlsx']
 
-# %% ../../nbs/88_files/07_xlsx.ipynb #7f6e817d
+# %% ../../nbs/88_files/07_xlsx.ipynb #3fe3e5a0
 _DATES = {14, 15, 16, 17, 22, *range(27, 37), *range(50, 59)}    # Formats of Excel itself
 _TIMES = {18, 19, 20, 21, 45, 46, 47}
 _NUMBERS = {3: "#,##0", 4: "#,##0.00", 9: "0%", 10: "0.00%", **dict.fromkeys((37, 38, 41, 42), "#,##0"),
             **dict.fromkeys((39, 40, 43, 44), "#,##0.00")}     # The sign of a currency there is that of the program
-_TOKEN = re.compile(r'"[^"]*"|\\.|\[[^\]]*\]|_.|\*.|y+|m+|d+|h+|s+(?:\.0+)?|a{3,4}|AM/PM|오전/오후|.', re.I | re.S)
-_PADDED = re.compile(r'((?:"[^"]*"|\\.)*)(0[0#]{1,17})((?:"[^"]*"|\\.)*)')     # 0000, "A-"0##
-_MONTHS = ("January", "February", "March", "April", "May", "June", "July", "August", "September", "October",
-           "November", "December")
-_DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 
 
-def is_date_format(
-    code: str,   # Of a cell
-) -> bool:
-    "Check whether a format shows a date or a time."
-    plain = re.sub(r'"[^"]*"|\\.|\[(?!h+\]|m+\]|s+\])[^\]]*\]', "", code.partition(";")[0])
-    return re.search(r"[ymdhs]", plain, re.I) is not None and "general" not in plain.lower()
-
-
-def moment(
-    value: float,             # Days
-    from_1904: bool = False,  # Old workbooks of the Macintosh
-) -> datetime:
-    "Return the date and time that a number means."
-    if from_1904:
-        start = datetime(1904, 1, 1)
-    else:      # Excel has a 29 February 1900
-        start = datetime(1899, 12, 31 if value < 60 else 30)
-    return start + timedelta(seconds=round(value * 86_400))
-
-
-def _date_part(token: str, time: datetime, half_day: bool) -> str:
-    "What one token of a format shows; the hour of a half day is from 1 to 12."
-    first = token[0].lower()
-    size = len(token)
-    if first == '"':
-        return token[1:-1]
-    if first == "\\":
-        return token[1:]
-    if first in "_*" and size == 2 or token == "@":
-        return ""
-    if first == "y":
-        return f"{time.year:04d}" if size > 2 else f"{time.year % 100:02d}"
-    if first in "md" and size > 2:
-        name = _MONTHS[time.month - 1] if first == "m" else _DAYS[time.weekday()]
-        return name[:3] if size == 3 else name
-    if first == "a" and size > 2 and "/" not in token:
-        return "월화수목금토일"[time.weekday()] + ("요일" if size == 4 else "")
-    if token.upper() in ("AM/PM", "오전/오후"):
-        return re.split("/", token)[time.hour > 11]
-    hour = (time.hour - 1) % 12 + 1 if half_day else time.hour
-    numbers = {"m": time.month, "d": time.day, "h": hour, "s": time.second}
-    return f"{numbers[first]:0{min(size, 2)}d}" if first in numbers else token
-
-
-def shown_date(
-    value: float,             # Days
-    code: str,                # A format; "" for ISO order
-    from_1904: bool = False,
-) -> str:
-    "Write a date in a format of Excel."
-    time = moment(value, from_1904)
-    if not code:
-        if value < 1:
-            return time.strftime("%H:%M")
-        return time.strftime("%Y-%m-%d" if time.hour == time.minute == 0 else "%Y-%m-%d %H:%M")
-    tokens = _TOKEN.findall(code.partition(";")[0])
-    half_day = any(token.upper() in ("AM/PM", "오전/오후") for token in tokens)
-    parts = []
-    is_time = False     # After hours, m is minutes
-    for at, token in enumerate(tokens):
-        later = next((other[0].lower() for other in tokens[at + 1:] if other[0].lower() in "ymdhs"), "")
-        if token[0] == "[":
-            total = {"h": value * 24, "m": value * 1_440, "s": value * 86_400}.get(token[1:2].lower())
-            is_total = total is not None and not set(token[1:-1].lower()) - set("hms")
-            parts.append(str(int(total + 1e-6)) if is_total else "")
-            is_time = is_time or is_total
-        elif token[0].lower() == "m" and (is_time or later == "s"):
-            parts.append(f"{time.minute:0{min(len(token), 2)}d}")
-        else:
-            parts.append(_date_part(token, time, half_day))
-            is_time = is_time or token[0].lower() == "h"
-    return "".join(parts).strip()
-
-
-_PART = re.compile(r'"[^"]*"|\\.|\[[^\]]*\]|_.|\*.|[#0?][#0?,.]*|.', re.S)
-_PLACES = re.compile(r"([#0?,]*)(?:\.([#0?]*))?")
-_CURRENCIES = "₩￦$€£¥￥"
-
-
-def _sections(code: str) -> list[list[str]]:
-    "The parts of a format for positive, negative and other numbers."
-    sections: list[list[str]] = [[]]
-    for part in _PART.findall(code):
-        if part == ";":
-            sections.append([])
-        else:
-            sections[-1].append(part)
-    return sections
-
-
-def _literal(part: str) -> str | None:
-    "What a part of a format shows around the digits; None for one that is not understood."
-    if part[0] == '"':
-        return part[1:-1]
-    if part[0] == "\\":
-        return part[1:]
-    if part[0] in "_*" and len(part) == 2:      # a blank as wide as a character, or one that fills the cell
-        return ""
-    if part.startswith("[$"):                   # [$₩-412]
-        return part[2:-1].partition("-")[0]
-    if re.fullmatch(r"\[(?:[a-z]+ ?\d*)\]", part, re.I):    # a color
-        return ""
-    return part if part in "-+() :" or part in _CURRENCIES else None
-
-
-def _digits(value: float, part: str) -> str | None:
-    "A number in the places of a format."
-    places = _PLACES.fullmatch(part)
-    if not places:
-        return None
-    whole, decimals = places[1].rstrip(","), places[2] or ""
-    n_thousands = len(places[1]) - len(whole)     # A comma at the end divides by 1,000
-    shown = Decimal(f"{abs(value):.15g}").scaleb(-3 * n_thousands)
-    rounded = shown.quantize(Decimal(1).scaleb(-len(decimals)), ROUND_HALF_UP)
-    text = f"{rounded:{',' if ',' in whole else ''}f}"
-    if decimals.endswith(("#", "?")):
-        least = len(decimals.rstrip("#?"))
-        text = re.sub(rf"(\.\d{{{least}}}\d*?)0+$", r"\1", text).rstrip(".")
-    return text
-
-
-def _grouped(value: float, code: str) -> str | None:
-    "A number with the separators and the currency of its format; None for other formats."
-    sections = _sections(code)
-    first = sections[0]
-    has_currency = any((_literal(part) or "") and set(_literal(part)) & set(_CURRENCIES + "원") for part in first)
-    if not has_currency and not any(part[0] in "#0?" and "," in part for part in first) or abs(value) >= 1e15:
-        return None
-    is_other = value < 0 and len(sections) > 1
-    section = sections[1] if is_other else sections[2] if value == 0 and len(sections) > 2 else first
-    texts = [_digits(value, part) if part[0] in "#0?" else _literal(part) for part in section]
-    if None in texts or sum(part[0] in "#0?" for part in section) > 1:
-        return None
-    text = "".join(texts).strip()
-    return f"-{text}" if value < 0 and not re.match(r"\W*[-(]", text) else text
-
-
-def shown_number(
-    value: float,
-    code: str,      # The format of its cell
-) -> str:
-    "Write a number: a share with its decimals, an amount with its separators and its currency."
-    share = re.search(r"(?:\.(0{1,30})[^%;.]{0,30})?%", re.sub(r'"[^"]*"', "", code.partition(";")[0]))
-    if share:
-        return f"{100 * value:.{len(share[1] or '')}f}%"
-    padded = _PADDED.fullmatch(code.partition(";")[0])
-    if padded and value == int(value) >= 0:
-        text = f"{padded[1]}{int(value):0{len(padded[2])}d}{padded[3]}"
-        return re.sub(r'"|\\(?=.)', "", text)
-    return _grouped(value, code) or f"{value:.15g}"
-
-# %% ../../nbs/88_files/07_xlsx.ipynb #3fe3e5a0
 def formats_of(
     root: Any,                       # Of `xl/styles.xml`
 ) -> list[tuple[bool, str]]:         # Of each cell format: whether it shows a date, and its code

@@ -22,11 +22,11 @@ from .values import InputError
 # %% auto #0
 __all__ = ['KINDS', 'PLUGIN_GROUPS', 'IMPORTED', 'PACKAGE', 'SHEDS', 'Part', 'register', 'read_parts', 'import_plugins',
            'find_part', 'registered', 'parts_of', 'ArgumentError', 'split_name', 'make_part', 'plugin_spec',
-           'told_gone', 'opener', 'told_usual', 'usages', 'told_parts', 'told_plugins']
+           'told_gone', 'opener', 'adapter_named', 'adapter_of', 'told_usual', 'usages', 'told_parts', 'told_plugins']
 
 # %% ../../nbs/95_machinery/04_registry.ipynb #8e56e768
 KINDS: tuple[str, ...] = ("splitter", "embedding", "retriever", "reranker", "policy", "builder", "compressor",
-                          "format", "kind", "places", "address", "option", "command")
+                          "format", "kind", "places", "address", "adapter", "option", "command")
 PLUGIN_GROUPS: tuple[str, ...] = ("ragnb.plugins", "ragnb.sheds")   # Entry points: each names a module
 IMPORTED: str = "RAGNB_IMPORT"        # Environment: files of `--import`, for the processes of `--workers` too
 
@@ -307,8 +307,9 @@ def plugin_spec(made: object) -> str:  # '' for what was made without a name
 
 # %% ../../nbs/95_machinery/04_registry.ipynb #52cd0820
 SHEDS: dict[str, str] = {   # Package -> names that it registers
+    "adapters": "langchain",
     "agent": "chat mcp collections",
-    "evaluation": "demo eval tune decide questions strategy",
+    "evaluation": "demo eval tune decide questions check strategy",
     "files": ".pdf .html .htm .docx .pptx .xlsx .csv .hwp .hwpx .eml",
     "laws": "records statute ruling interpretation laws",
     "opensearch": "opensearch opensearchs",
@@ -335,6 +336,25 @@ def opener(
     if part is None:
         raise InputError(told_gone(scheme) or f"no part of ragnb opens an address of {scheme!r}")
     return part.load()
+
+
+def adapter_named(
+    name: str,   # Of a library: "langchain"
+) -> Any:        # What its part offers; `InputError` if there is none
+    "Find what turns objects of another library into ours, and ours into its own."
+    part = find_part("adapter", name)
+    if part is None:
+        raise InputError(told_gone(name) or f"no part of ragnb adapts {name!r}")
+    return part.load()
+
+
+def adapter_of(
+    made: object,   # An object of another library, or anything else
+) -> Any:           # As of `adapter_named`; None for an object of a library that no part adapts
+    "Find the adapter of an object by the packages that its classes are from: `langchain_core` belongs to `langchain`."
+    packages = dict.fromkeys(re.split(r"[._]", kind.__module__)[0] for kind in type(made).__mro__)
+    names = [name for name in packages if find_part("adapter", name) or told_gone(name)]
+    return adapter_named(names[0]) if names else None
 
 
 def told_usual(

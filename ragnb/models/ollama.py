@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -29,7 +29,7 @@ if _HOST is not None:
 
 # %% auto #0
 __all__ = ['ollama_url', 'NotOllamaError', 'ModelFacts', 'NoAnswerError', 'Ollama', 'TextTooLongError', 'OllamaEmbedding',
-           'make_model']
+           'make_model', 'pull_model']
 
 # %% ../../nbs/10_models/10_ollama.ipynb #b6893ba4
 from ..machinery.arguments import KnownArguments
@@ -606,3 +606,20 @@ def make_model(
         told = "; ".join(f"{'.'.join(map(str, e['loc']))} {e['msg']}".strip() for e in errors()) if errors else error
         raise InputError(f"the model {model!r} does not take these options {options}: {told}") from error
 
+
+# %% ../../nbs/10_models/10_ollama.ipynb #6b3c5f46
+def pull_model(
+    model: str,                                       # `qwen3:8b`
+    base_url: str | None = None,                      # See `ollama_url`
+    tell: Callable[[str, int, int], Any] | None = None,   # Called with a layer, its bytes so far, and all its bytes
+) -> None:                                            # `ResponseError` for a model that Ollama does not have
+    "Fetch a model to a server."
+    server = Ollama(model, base_url, request_timeout=86_400)._server
+
+    async def steps() -> AsyncGenerator[Any, None]:
+        async for step in await server.client.pull(model, stream=True):
+            yield step
+    with server.telling():
+        for step in waited_pieces(steps()):
+            if tell is not None and step.digest and step.total:
+                tell(step.digest, step.completed or 0, step.total)

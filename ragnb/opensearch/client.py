@@ -27,8 +27,9 @@ if TYPE_CHECKING:
     from opensearchpy import OpenSearch
 
 # %% auto #0
-__all__ = ['Action', 'ClusterPlace', 'cluster_place', 'checked_name', 'ServerError', 'server_errors', 'open_client', 'send_bulk',
-           'written_token', 'vector_field', 'nearest_rows', 'inner_product', 'fact', 'facts_of', 'server_where']
+__all__ = ['PATIENCE', 'Action', 'ClusterPlace', 'cluster_place', 'checked_name', 'ServerError', 'is_blocked', 'server_errors',
+           'open_client', 'send_bulk', 'written_token', 'vector_field', 'nearest_rows', 'inner_product', 'fact',
+           'facts_of', 'server_where']
 
 # %% ../../nbs/89_opensearch/01_client.ipynb #f11349cc
 from ..machinery.servers import ServerAddress, without_logins
@@ -99,12 +100,12 @@ def cluster_place(
         made = tuple(_host(scheme, p) for p in parts if p.hostname)
     except ValueError:
         made = ()
-    name, _, query = tail.partition("?")
+    name = tail.partition("?")[0]
     prefix, _, name = name.strip("/").rpartition("/")
     if not slashes or kind is None or len(made) != hosts.count(",") + 1 or name and not _NAME.fullmatch(name):
         raise InputError("a cluster is named like opensearch://host:9200/NAME (small letters, digits, . _ -), "
                          f"got {address!r}")
-    options, wishes = _read_query(query, *address.login)
+    options, wishes = _read_query(address.whole.rpartition("@")[2].partition("?")[2], *address.login)
     return ClusterPlace(made, name, options | ({"url_prefix": prefix} if prefix else {}), wishes)
 
 # %% ../../nbs/89_opensearch/01_client.ipynb #7a10c0d2
@@ -125,6 +126,13 @@ class ServerError(RagnbError, ConnectionError):
     "A search server does not answer, or refuses a request."
 
 
+def is_blocked(
+    error: Exception,     # Of the client
+) -> bool:
+    "Check for an index that is read-only, as on a full disk: the server says 429 or 403."
+    return "cluster_block_exception" in str(error) and "index" in str(error)
+
+
 def _plain(error: Exception, where: str) -> RagnbError:
     "Convert an error of the client to one of ours."
     status = getattr(error, "status_code", None)
@@ -134,13 +142,15 @@ def _plain(error: Exception, where: str) -> RagnbError:
         root = (cause.get("root_cause") or [cause])[0]
         cause = f"{root.get('type', '')}: {root.get('reason', '')}"
     told = without_logins(" ".join(str(cause or error).split()))[:300]
+    if is_blocked(error):
+        return ServerError(f"{where} is read-only: {told}")
     if status == 400:
         return InputError(f"{where} does not take this: {told}")
     ended = status == 404 and ("search_context" in told or "scroll" in told.lower() or "pit" in told.lower())
     sentences = {
         401: f"{where} refuses the user or the password (401): put them in the address, "
              "or in RAGNB_OPENSEARCH_USER and RAGNB_OPENSEARCH_PASSWORD",
-        403: f"{where} is read-only: {told}" if "block" in told else f"{where} does not allow this (403): {told}",
+        403: f"{where} does not allow this (403): {told}",
         404: f"a scan of {where} was ended by the server: run it again ({told})" if ended else "",
         429: f"{where} is too busy (429) and was asked for long enough: {told}"}
     if isinstance(status, int):
@@ -160,8 +170,10 @@ def server_errors(
         raise _plain(error, where) from error
 
 # %% ../../nbs/89_opensearch/01_client.ipynb #5c1f0a77
-_BUSY = (429, 503)                             # Status codes of a busy server: try again
-_PAUSES = (0.1, 0.2, 0.4, 0.8, 1.6, 3.2)       # Seconds
+_AGAIN = (429, 502, 503, 504)     # Status codes of a server that is busy, or has lost a node
+PATIENCE: float = 15              # Seconds for which a request is sent again; for a change twice the timeout
+_ANSWER = 5                       # Seconds in which a node must answer a reader; else another one is asked
+_READERS = ("_msearch", "_search", "_mget", "_count", "point_in_time")    # Requests that change nothing, besides GET
 
 
 @cache
@@ -177,37 +189,39 @@ def _brief() -> type:
 
 @cache
 def _patient() -> type:
-    "A transport for the client that retries a busy server after a pause."
-    from opensearchpy import ConnectionTimeout, Transport, TransportError
+    "A transport for the client that asks another node, and retries after a pause."
+    from opensearchpy import ConnectionError, ConnectionTimeout, SSLError, Transport, TransportError
 
     class Patient(Transport):
-        own = threading.local()
+        answered = False      # So far: a wrong address is told at once
 
-        @property
-        def retry_on_timeout(self) -> bool:     # Not for searches on one node: the caller asks other nodes
-            return not getattr(self.own, "once", False)
-
-        @retry_on_timeout.setter
-        def retry_on_timeout(self, _: bool) -> None: pass
-
-        def get_connection(self) -> Any:
-            self.own.connection = super().get_connection()
-            return self.own.connection
-
-        def perform_request(self, method: str, url: str, *args: Any, **options: Any) -> Any:
-            for pause in (*_PAUSES, None):
-                self.own.once = url.endswith("/_msearch")
+        def perform_request(self, method: str, url: str, params: Any = None, *args: Any, **options: Any) -> Any:
+            last, began, pause = url.rpartition("/")[2], time.monotonic(), 0.1
+            reads, params = method == "GET" or last in _READERS, dict(params or {})
+            if reads and "timeout" not in options:
+                params.setdefault("request_timeout", _ANSWER)
+            others = len(self.hosts) - 1     # They are asked at once
+            while True:
                 try:
-                    return super().perform_request(method, url, *args, **options)
-                except ConnectionTimeout:
-                    self.mark_dead(self.own.connection)
-                    raise
+                    answer = super().perform_request(method, url, dict(params), *args, **options)
                 except TransportError as error:
-                    moment = error.status_code in _BUSY or str(error.error).startswith("node_")    # it just died
-                    bulk = url.endswith("/_bulk")    # `streaming_bulk` has its own pauses, at 429 only
-                    if not moment or pause is None or bulk:
-                        raise TransportError(429, *error.args[1:]) if bulk and error.status_code == 503 else error
+                    lost = isinstance(error, ConnectionError)
+                    again = lost or error.status_code in _AGAIN or str(error.error).startswith("node_")   # it just died
+                    if last == "_bulk" and not lost and again:      # `streaming_bulk` has its own pauses, at 429 only
+                        raise TransportError(429, *error.args[1:]) from error
+                    stuck = isinstance(error, ConnectionTimeout) and last == "_msearch"    # the caller asks other nodes
+                    known = self.answered or others > 0 or not lost
+                    over = time.monotonic() - began > (PATIENCE if reads else 2 * self.kwargs.get("timeout", 60))
+                    if not again or stuck or isinstance(error, SSLError) or not known or over or is_blocked(error):
+                        raise
+                    if lost and others > 0:
+                        others -= 1
+                        continue
                     time.sleep(pause * random.uniform(0.5, 1))   # so that readers do not all retry at once
+                    pause = min(2 * pause, 2)
+                else:
+                    self.answered = True
+                    return answer
     return Patient
 
 # %% ../../nbs/89_opensearch/01_client.ipynb #8608e06d
@@ -218,9 +232,11 @@ def open_client(
     with optional(f"OpenSearch needs the package opensearch-py: {install_command('opensearch')}"):
         from opensearchpy import OpenSearch
     logging.getLogger("opensearch").addHandler(logging.NullHandler())  # failures are raised; no log unless configured
-    return OpenSearch(list(place.hosts), timeout=15, http_compress=True, max_retries=5, retry_on_timeout=True,
-                      retry_on_status=(502, 503, 504), transport_class=_patient(),
-                      **{"connection_class": _brief(), **place.options})
+    options: dict[str, Any] = {"connection_class": _brief(), **place.options}
+    if "http_auth" in options:     # the client writes Latin letters only
+        options["http_auth"] = tuple(part.encode().decode("latin-1") for part in options["http_auth"])
+    return OpenSearch(list(place.hosts), timeout=60, http_compress=True, max_retries=0, retry_on_timeout=True,
+                      retry_on_status=(502, 503, 504), dead_timeout=10, transport_class=_patient(), **options)
 
 # %% ../../nbs/89_opensearch/01_client.ipynb #c28c4ff8
 Action = tuple[dict[str, Any], "dict[str, Any] | None"]  # What to do, and the row; None for a deletion

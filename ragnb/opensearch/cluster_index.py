@@ -15,7 +15,7 @@ import tempfile
 import threading
 import time
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache, partial
 from pathlib import Path
 from typing import Any, NamedTuple, TYPE_CHECKING
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from llama_index.core.base.embeddings.base import BaseEmbedding
 
 # %% auto #0
-__all__ = ['Files', 'NOWHERE', 'write_files', 'read_files', 'remove_others', 'Entry', 'read_entries', 'model_folder',
+__all__ = ['Files', 'NOWHERE', 'PART', 'write_files', 'read_files', 'remove_others', 'Entry', 'read_entries', 'model_folder',
            'open_cluster', 'WriterLease', 'ClusterWriter', 'open_writer']
 
 # %% ../../nbs/89_opensearch/05_cluster_index.ipynb #e478cf20
@@ -66,6 +66,11 @@ def write_files(
     return out
 
 
+def _lots(ids: list[str]) -> list[list[str]]:
+    "Pieces that are read in one request."
+    return [ids[at:at + 8] for at in range(0, len(ids), 8)]
+
+
 def read_files(
     rows: ClusterRows,
     group: str,
@@ -73,10 +78,14 @@ def read_files(
     folder: Path,
 ) -> None:             # `InputError` if a piece is missing
     "Read files into a folder."
-    for name, n in files.items():
-        ids = [f"file-{group}-{name}-{i}" for i in range(n)]
+    ids = {name: [f"file-{group}-{name}-{i}" for i in range(n)] for name, n in files.items()}
+    held: dict[str, Any] = {}
+    for lot in _lots([i for own in ids.values() for i in own]):
         with server_errors(rows.where):
-            found = rows.client.mget(index=f"{rows.name}-state", body={"ids": ids})["docs"]
+            docs = rows.client.mget(index=f"{rows.name}-state", body={"ids": lot}, request_timeout=60)["docs"]
+        held.update((row["_id"], row) for row in docs)
+    for name, own in ids.items():
+        found = [held[i] for i in own]
         if not all(row.get("found") for row in found):
             raise InputError(f"the index at {rows.where} has lost its file {name!r}: {rebuild(rows.where)} builds it "
                              "again")
@@ -313,8 +322,11 @@ class WriterLease:
                     self.rows.client.delete(index=f"{self.rows.name}-state", id="writer", **self.versions)
 
 # %% ../../nbs/89_opensearch/05_cluster_index.ipynb #4ca37eec
+PART: int = 300      # Documents that a part of a run replaces
+
+
 class ClusterWriter(IndexWriter):
-    "Write an index on a cluster: readers see all of a run, or nothing."
+    "Write an index on a cluster: readers see a document as it was, or as it is; a run counts in parts."
 
     def __init__(
         self,
@@ -340,8 +352,16 @@ class ClusterWriter(IndexWriter):
         return self.store.pending is not None
 
     def begin(self) -> None:
-        "Begin the next state."
-        self.store.begin()
+        "Begin the next state; what replaces many documents counts first, so that no question lists them."
+        change = self.store.begin()
+        if self.finished and len(change.gone) >= PART:
+            self._commit(True, midway=True)
+            self.store.begin()
+
+    def drop(self, doc_ids: Sequence[str]) -> None:
+        for at in range(0, len(doc_ids), PART):
+            self.begin()
+            super().drop(doc_ids[at:at + PART])
 
     def keep_model(self, model: BaseEmbedding) -> str:
         "Write an embedding and return its name; later rows go to a new index of rows."
@@ -357,9 +377,18 @@ class ClusterWriter(IndexWriter):
     def save(self) -> bool:
         return not self._moving and super().save()
 
-    def _commit(self, finished: bool) -> None:
+    def commit(self) -> None:
+        super().commit()
+        self.store.sweep()
+
+    def _commit(self, finished: bool, midway: bool = False) -> None:
+        while self._commit_part(finished, midway):
+            pass
+
+    def _commit_part(self, finished: bool, midway: bool) -> bool:
+        "Commit; return whether there are more entries than a part takes."
         manifest, change, cited = self.index.manifest, self.store.begin(), self.index.catalogue
-        self._write_entries(manifest, cited)
+        more = self._write_entries(manifest, cited, midway)
         path, before = self.index.folder / CONTEXTS, self.files
         contexts = path.read_bytes() if path.is_file() else b""     # of a model
         kept = "contexts-" if contexts == self._contexts else "\0"
@@ -371,19 +400,22 @@ class ClusterWriter(IndexWriter):
         told = {"manifest": manifest.settings(), "finished": finished, "files": self.files,
                 "catalogue": cited.state}
         change.totals["entries"] = len(self._held)
-        self.store.commit(told)
+        self.store.commit(told, sweep=False)
         self._moving = False
+        return more
 
-    def _write_entries(self, manifest: Manifest, catalogue: Catalogue) -> None:
-        "Write the changed entries; write all entries to a new index of rows."
+    def _write_entries(self, manifest: Manifest, catalogue: Catalogue, midway: bool) -> bool:
+        "Write changed entries, as many as a part takes, and return whether there are more; all to a new index."
         change, records, now, rows = self.store.begin(), catalogue.records(), {}, []
         for doc_id, told in manifest.documents.items():
             holding = base64.b64encode(packed(records[doc_id])).decode() if doc_id in records else ""
             now[doc_id] = Entry(0, json.dumps(told, ensure_ascii=False), holding)
+        more = False
         for doc_id, entry in now.items():
             held = self._held.get(doc_id)
-            if held is not None and held[1:] == entry[1:] and not change.fresh:
-                now[doc_id] = held
+            waits = midway and not manifest.documents[doc_id]["hash"]     # it will be written in this run
+            if held is not None and not change.fresh and (held[1:] == entry[1:] or waits or len(rows) >= 4 * PART):
+                now[doc_id], more = held, more or not waits and held[1:] != entry[1:]
                 continue
             now[doc_id] = entry._replace(number=change.next)
             row = {"kind": "e", "doc": change.next, "pos": change.next << SHIFT, "id": doc_id, "told": entry.told}
@@ -395,6 +427,7 @@ class ClusterWriter(IndexWriter):
         self.store.prepare()
         self.store.write_rows(rows)
         self._held = now
+        return more
 
     def release(self) -> None:
         "Take back what is not committed, and release the lease; the index continues as a reader."

@@ -11,7 +11,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any, NamedTuple
 
 # %% auto #0
@@ -20,10 +20,10 @@ __all__ = ['DOCUMENT', 'OUTLINE', 'NOTHING', 'StateMoved', 'ClusterState', 'Clus
 
 # %% ../../nbs/89_opensearch/02_cluster_rows.ipynb #01cbaeea
 from ..machinery.markup import one_line
-from ..documents.span import InputError, RagnbError, SEARCHED
+from ..documents.span import IndexMismatchError, InputError, RagnbError, SEARCHED
 from ..retrieval.sqlite_store import StoredDocument
 from ..retrieval.unit_source import SHIFT
-from .client import ServerError, server_errors
+from .client import PATIENCE, ServerError, server_errors
 from ..storage.store import T
 
 # %% ../../nbs/89_opensearch/02_cluster_rows.ipynb #2460acb1
@@ -40,9 +40,28 @@ class ClusterState:
     gone: list[int] = field(default_factory=list)             # except these
     totals: Mapping[str, int] = field(default_factory=dict)   # Units, words, documents and rows that count
     told: Mapping[str, Any] = field(default_factory=dict)     # How the index was made
+    holes: list[list[int]] = field(default_factory=list)      # Ranges of numbers that were given to killed writers
+    fence: int = field(default=0, compare=False)              # Numbers below are given away
 
     def __repr__(self) -> str:
         return f"ClusterState({self.generation}, {self.rows!r}, limit={self.limit}, gone={len(self.gone)})"
+
+    @classmethod
+    def of(
+        cls,
+        row: Mapping[str, Any],   # On the cluster
+        where: str,               # For the message
+    ) -> ClusterState:            # `IndexMismatchError` if a newer version of the package has written it
+        "Read the row of a state."
+        if unknown := sorted(set(row) - {f.name for f in fields(cls)}):
+            raise IndexMismatchError(f"the index at {where} was made by a newer version of ragnb: its state has "
+                                     f"{', '.join(map(repr, unknown))}")
+        return cls(**row)
+
+    def dead(self) -> list[dict[str, Any]]:   # Queries
+        "Find rows with lower numbers that do not count."
+        lots = [{"terms": {"doc": self.gone[at:at + 50_000]}} for at in range(0, len(self.gone), 50_000)]
+        return lots + [{"range": {"pos": {"gte": a << SHIFT, "lt": b << SHIFT}}} for a, b in self.holes]
 
     def live(
         self,
@@ -50,7 +69,7 @@ class ClusterState:
     ) -> dict[str, Any]:               # A query, without a score
         "Find the rows that count."
         wanted = [{"range": {"pos": {"lt": self.limit << SHIFT}}}, *filters]
-        gone = [{"terms": {"doc": self.gone}}] if self.gone else []
+        gone = self.dead()
         return {"bool": {"filter": wanted, **({"must_not": gone} if gone else {})}}
 
 # %% ../../nbs/89_opensearch/02_cluster_rows.ipynb #721504df
@@ -90,10 +109,9 @@ class Looked(Mapping):
         return len(self.every()) if self.size is None else self.size
 
 # %% ../../nbs/89_opensearch/02_cluster_rows.ipynb #117cda76
-_PAUSES = (0.1, 0.2, 0.4, 0.8, 1.6, 3.2)  # Seconds
-_STALLED: float = 5                        # Seconds without an answer, then other nodes are asked; then twice as long
+_PAUSES = (0.1, 0.2, 0.4, 0.8, 1.6, 2, 2, 2, 2, 2)  # Seconds
+_STALLED: float = 5                        # Seconds without an answer, then other nodes are asked
 _KEEP = "2m"                               # How long the server keeps a point in time that nobody asks
-_PATIENCE: float = 8                       # Seconds after which nothing is asked again: an error comes within 15
 NOTHING: dict[str, Any] = {"hits": {"hits": [], "total": {"value": 0}}, "aggregations": {}}   # Found without an index
 
 
@@ -173,7 +191,7 @@ class States:
                 found = self.client.get(index=f"{self.name}-state", id="state")
             except NotFoundError:
                 return ClusterState()
-        return ClusterState(**found["_source"])
+        return ClusterState.of(found["_source"], self.where)
 
     @property
     def last(self) -> ClusterState:
@@ -186,7 +204,8 @@ class States:
             return ""
         self.requests += 1
         with server_errors(self.where):
-            return self.client.create_pit(index=state.rows, keep_alive=_KEEP)["pit_id"]
+            params = {"keep_alive": _KEEP, "allow_partial_pit_creation": "false"}    # all shards, or another try
+            return self.client.create_pit(index=state.rows, params=params)["pit_id"]
 
     def look(
         self,
@@ -304,19 +323,19 @@ class Searches(Snapshots):
             if new := [line for line in dict.fromkeys(lines) if line not in found]:
                 found.update(zip(new, self._answers(view, new)))
             out = [found[line] for line in lines]
-            if len(found) > 100:
+            if len(found) > 2_000:
                 found.clear()
             return out
 
-    def _sent(self, body: str, seconds: float) -> list[dict[str, Any]] | None:
-        "Send searches; None when no answer came in so many seconds, which is an error in the end."
+    def _sent(self, body: str, last: bool) -> list[dict[str, Any]] | None:
+        "Send searches; None when no answer came in some seconds, which is an error in the end."
         from opensearchpy import ConnectionTimeout
         try:
             with server_errors(self.where):
-                params = {"filter_path": _WANTED, "request_timeout": seconds}
+                params = {"filter_path": _WANTED, "request_timeout": _STALLED}
                 return self.client.msearch(body=body, params=params)["responses"]
         except ServerError as error:
-            if seconds > 4 * _STALLED or not isinstance(error.__cause__, ConnectionTimeout):
+            if last or not isinstance(error.__cause__, ConnectionTimeout):
                 raise
             return None
 
@@ -334,7 +353,7 @@ class Searches(Snapshots):
         "Send searches, again where an answer is not whole."
         if not view.state.rows:
             return [NOTHING] * len(lines)
-        began, seconds = time.monotonic(), _STALLED
+        began = time.monotonic()
         body = {"size": 1, "_source": ["generation", "rows"], "query": {"ids": {"values": ["state"]}}}
         state = f"{json.dumps({'index': f'{self.name}-state'})}\n{json.dumps(body)}\n"   # Which one is in force?
         for pause in (*_PAUSES, None):
@@ -346,14 +365,14 @@ class Searches(Snapshots):
             at = json.dumps({"pit": {"id": view.pit, "keep_alive": _KEEP}})[1:]
             self.requests += 1
             body = "".join((*asked, *(f"{{}}\n{line[:-1]}, {at}\n" for line in lines)))
-            if (answers := self._sent(body, seconds)) is None:
-                view.pit, seconds = "", 2 * seconds      # left behind: its node may not answer for long
+            if (answers := self._sent(body, time.monotonic() - began > PATIENCE - _STALLED)) is None:
+                view.pit = ""      # left behind: its node may not answer for long
                 continue
             told = self._check_state(view, answers.pop(0)) if asked else ""
             told = told or next(filter(None, map(lacking, answers)), "")
             if not told:
                 return answers
-            if pause is None or time.monotonic() - began > _PATIENCE:
+            if pause is None or time.monotonic() - began > PATIENCE:
                 raise ServerError(f"{self.where} {told}")
             if not told.startswith("rejected"):
                 self._close(view)                # it has expired, or was on a node that is gone

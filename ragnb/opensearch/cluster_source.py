@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -24,6 +25,7 @@ __all__ = ['unit_bytes', 'codes_from', 'joined', 'heard', 'nearest_units_query',
 from ..machinery.markup import one_line
 from ..documents.span import Span
 from ..documents.text import word_tokens_batch
+from ..storage.store import Passing
 from .cluster_rows import ClusterDocument, ClusterRows, DOCUMENT, hits_of, Looked, rows_query, View
 from ..retrieval.missing_words import code_forms, content_words
 from ..retrieval.scoring import bm25, ranges_around
@@ -119,34 +121,45 @@ def _short(vector: np.ndarray) -> list[float]:
 
 # %% ../../nbs/89_opensearch/03_cluster_source.ipynb #8739ea77
 _FIELDS = _UNIT, _TITLE, _NAME = "tokens", "title", "name"
-_CLAUSES = 1_000    # Of a query; a server takes 1,024
+_ABOVE = _UNIT, "titled", "named_in"   # The same of a unit and what is above it
+_CLAUSES = 1_000    # Of a query; a server takes 1,024,
+_RANGES = 450       # and counts a range of numbers twice
+_TERMS = 256        # Different tokens, and pairs in a row, of a question's beginning and end that are searched,
+_WORDS = 64         # words of content that are counted,
+_LIKE = 8           # and unknown ones for which a word that contains them is looked for
 
 
-def _count_queries(keys: Sequence[str | tuple[str, ...]], live: Callable[..., dict[str, Any]]) -> list[dict[str, Any]]:
+def _ends(words: Iterable[Any], n: int) -> list[Any]:
+    "Different words, from the beginning and the end of a long text."
+    all_of = list(dict.fromkeys(words))
+    return all_of if len(all_of) <= n else [*all_of[:n // 2], *all_of[-(n // 2):]]
+
+
+def _count_queries(keys: Sequence[str | tuple[str, ...]], live: Callable[..., dict[str, Any]],
+                   fields: Sequence[str] = _FIELDS) -> list[dict[str, Any]]:
     "Count units, titles and headings with a word; units with words in a row, titles and headings with all of them."
     words = [tuple(map(written_token, (key,) if isinstance(key, str) else key)) for key in keys]
-    terms = {w: {field: {"term": {field: w}} for field in _FIELDS} for w in chain(*words)}
+    terms = {w: {field: {"term": {field: w}} for field in fields} for w in chain(*words)}
 
     def fits(field: str, key: tuple[str, ...]) -> dict[str, Any]:
         if len(key) == 1:
             return terms[key[0]][field]
         every = {"bool": {"filter": [terms[w][field] for w in key]}}
         return {"match_phrase": {field: " ".join(key)}} if field == _UNIT else every
-    asked = [(f"{field} {n}", fits(field, key)) for field in _FIELDS for n, key in enumerate(words)]
-    any_of = live({"bool": {"should": [{"terms": {field: list(terms)}} for field in _FIELDS]}})
+    asked = [(f"{field} {n}", fits(field, key)) for field in fields for n, key in enumerate(words)]
+    any_of = live({"bool": {"should": [{"terms": {field: list(terms)}} for field in fields]}})
     lots = (dict(asked[at:at + _CLAUSES]) for at in range(0, len(asked), _CLAUSES))
     return [{"size": 0, "track_total_hits": False, "query": any_of, "aggs": {"n": {"filters": {"filters": lot}}}}
             for lot in lots]
 
 
-def _best_units_queries(weights: Mapping[str, float], n: int, live: dict[str, Any]) -> list[dict[str, Any]]:
+def _best_units_query(weights: Mapping[str, float], n: int, live: dict[str, Any]) -> dict[str, Any]:
     "Find units by the server's own BM25, with the words in them: a boost for each of the ordered tokens."
     should = [{"term": {_UNIT: {"value": w, "boost": b}}} for w, b in weights.items()]
-    lots = (should[at:at + _CLAUSES] for at in range(0, len(should), _CLAUSES))
-    return [{"size": n, "_source": False, "stored_fields": "_none_", "track_total_hits": False,
-             "docvalue_fields": ["beside"], "script_fields": {"heard": {"script": _heard_script(list(weights))}},
-             "sort": ["_score", "id", "pos"],
-             "query": {"bool": {"should": lot, "minimum_should_match": 1, "filter": live}}} for lot in lots]
+    return {"size": n, "_source": False, "stored_fields": "_none_", "track_total_hits": False,
+            "docvalue_fields": ["beside"], "script_fields": {"heard": {"script": _heard_script(list(weights))}},
+            "sort": ["_score", "id", "pos"],
+            "query": {"bool": {"should": should, "minimum_should_match": 1, "filter": live}}}
 
 
 def nearest_units_query(
@@ -183,7 +196,7 @@ def _like_query(word: str, live: Callable[..., dict[str, Any]]) -> dict[str, Any
         pairs = "|".join(pattern(small[i:i + 2]) for i in range(len(small) - 1))
         alike = f".{{{len(word) - by},{len(word) + by}}}&{pattern(small[0]) if word.isascii() else ''}.*&.*({pairs}).*"
         aggs["alike"] = {"terms": {"field": "words", "include": alike, "size": 10_000}}
-    return {"size": 0, "track_total_hits": False, "query": live({"term": {"kind": "d"}}), "aggs": aggs}
+    return {"size": 0, "track_total_hits": False, "query": live({"exists": {"field": "words"}}), "aggs": aggs}
 
 
 def _halves(word: str) -> list[str]:
@@ -406,6 +419,7 @@ class _Question:
         self.found: dict[tuple[str, Span], list[tuple[int, int]]] = {}    # Place -> range of keys, if there is one
         self.content: dict[str, Sequence[str | tuple[str, ...]]] = {}    # Words of content -> what to count,
         self.unknown: Sequence[str] = ()                   # and those with a word that occurs nowhere
+        self.allowed: Any = None                           # Filter of a server, as from `ClusterChunks.matching`
         self._forget()
 
     def _forget(self) -> None:
@@ -441,7 +455,7 @@ class _Question:
 
 def _lots(keys: np.ndarray) -> list[np.ndarray]:
     "Keys in lots, of which a server takes the ranges."
-    if len(keys) <= 9_000 and len(ranges_around(keys, 0)) < _CLAUSES:
+    if len(keys) <= 9_000 and len(ranges_around(keys, 0)) < _RANGES:
         return [keys] if len(keys) else []
     return [*_lots(keys[:len(keys) // 2]), *_lots(keys[len(keys) // 2:])]
 
@@ -476,37 +490,106 @@ class _ClusterReads(UnitSource):
             lot = np.union1d(lot, _keys_in(ranges_around(some, 1)))
             query = _units_query(held.words, held.vector if len(some) else (), some, lot, self.scales[-1] // 2)
             asked.append((query, partial(held.keep, some, lot)))
+            if held.allowed is not None:
+                asked.append(self._passing_query(held.allowed, lot))
         for at in range(0, len(unknown), 9_000):
             asked.append((rows_query("d", "doc", unknown[at:at + 9_000], DOCUMENT), self.rows.keep_documents))
-        with self.rows.snapshot() as view:
-            likes = [_like_query(word, view.state.live) for word in held.unknown] if asked else []
-            halves = self._counting(chain(*map(_halves, held.unknown)) if asked else ())
-            units = [([query], lambda found, keep=keep: keep(*found)) for query, keep in asked]
-            self._ask(*units, halves, (likes, list))
+        units = [([query], lambda found, keep=keep: keep(*found)) for query, keep in asked]
+        self.ask(*units, *(self.ahead() if asked else ()))
 
-    def _ask(self, *parts: tuple[list[dict[str, Any]], Callable[[list[dict[str, Any]]], Any]]) -> None:
+    def ahead(self) -> list[tuple[list[dict[str, Any]], Callable]]:
+        "Ask, with what is asked next, for words like the unknown ones: once in a question."
+        with self.rows.snapshot() as view:
+            held = self._question()
+            unknown, held.unknown = held.unknown, ()
+            likes = [_like_query(word, self._live(view, held.allowed)) for word in unknown]
+            return [(likes, list), self._counting(chain(*map(_halves, unknown)), held.allowed)] if unknown else []
+
+    def add_ahead(
+        self,
+        searches: Iterable[dict[str, Any]],
+    ) -> None:
+        "Ask searches with the next request of this snapshot: their answers are kept."
+        self.rows.kept["ahead"].update((json.dumps(search), search) for search in searches)
+
+    def ask(self, *parts: tuple[list[dict[str, Any]], Callable[[list[dict[str, Any]]], Any]]) -> None:
         "Ask several things in one request: searches, and what keeps their answers."
+        parts = *parts, (list(self.rows.kept.pop("ahead", {}).values()), list)
         answers = iter(self.rows.ask(*chain.from_iterable(searches for searches, _ in parts)))
         for searches, keep in parts:
             keep([next(answers) for _ in searches])
 
-    def _counting(self, keys: Iterable[str | tuple[str, ...]]) -> tuple[list[dict[str, Any]], Callable]:
+    def _passing_query(self, allowed: Any, keys: np.ndarray) -> tuple[dict[str, Any], Callable]:
+        "Ask which units pass a filter of the server."
+        inside = [{"range": {"pos": {"gte": a, "lt": b}}} for a, b in ranges_around(keys, 0).tolist()]
+        query = {"bool": {"filter": [{"term": {"kind": "u"}}, allowed.query, {"bool": {"should": inside}}]}}
+
+        def keep(answer: Mapping[str, Any]) -> None:
+            passes = self.rows.kept["passes", allowed.name]
+            passes.update(dict.fromkeys(keys.tolist(), False))
+            passes.update((hit["sort"][0], True) for hit in hits_of(answer))
+        return {"size": 10_000, "_source": False, "stored_fields": "_none_", "track_total_hits": False,
+                "sort": ["pos"], "query": query}, keep
+
+    def passing(
+        self,
+        allowed: Any,         # A filter of the server
+        keys: np.ndarray,
+    ) -> np.ndarray:          # Rising
+        "Find the units that pass: most were found in this snapshot, others are asked in one request."
+        with self.rows.snapshot():
+            passes = self.rows.kept["passes", allowed.name]
+            lots = _lots(np.array([k for k in np.unique(keys).tolist() if k not in passes], np.int64))
+            asked = [self._passing_query(allowed, lot) for lot in lots]
+            self.ask(*(([query], lambda found, keep=keep: keep(*found)) for query, keep in asked))
+            return np.array([k for k in np.unique(keys).tolist() if passes[k]], np.int64)
+
+    def note_passing(
+        self,
+        allowed: Any,         # A filter of the server
+        keys: Iterable[int],  # Found with it
+    ) -> None:
+        "Note units that pass."
+        if isinstance(allowed, Passing):
+            self.rows.kept["passes", allowed.name].update(dict.fromkeys(keys, True))
+
+    def _live(self, view: View, allowed: Any) -> Callable[..., dict[str, Any]]:
+        "Return what finds rows that count: of units, those that pass a filter of the server."
+        return view.state.live if allowed is None else partial(view.state.live, allowed.query)
+
+    def _counting(self, keys: Iterable[str | tuple[str, ...]], allowed: Any = None
+                  ) -> tuple[list[dict[str, Any]], Callable]:
         "Count words, and tuples of them: those that were not counted in this state."
         with self.rows.snapshot() as view:
-            known = view.notes.setdefault("counts", {})
+            known = view.notes.setdefault("counts" if allowed is None else ("counts", allowed.name), {})
+            fields = _FIELDS if allowed is None else _ABOVE
+            sizes = [] if allowed is None or allowed.size in view.notes else [allowed.size_query(view.state)]
             new = [key for key in dict.fromkeys(keys) if key not in known]
 
             def keep(answers: list[dict[str, Any]]) -> None:
-                lots = (answer.get("aggregations", {}).get("n", {}).get("buckets", {}) for answer in answers)
+                for answer in answers[:len(sizes)]:
+                    view.notes[allowed.size] = answer.get("hits", {}).get("total", {}).get("value", 0)
+                counted = answers[len(sizes):]
+                lots = (answer.get("aggregations", {}).get("n", {}).get("buckets", {}) for answer in counted)
                 found = {name: b["doc_count"] for lot in lots for name, b in lot.items()}
-                known.update((key, [found.get(f"{x} {n}", 0) for x in _FIELDS]) for n, key in enumerate(new))
-            return _count_queries(new, view.state.live) if new else [], keep
+                known.update((key, [found.get(f"{x} {n}", 0) for x in fields]) for n, key in enumerate(new))
+            return [*sizes, *(_count_queries(new, self._live(view, allowed), fields) if new else [])], keep
 
-    def _counts(self, keys: Iterable[str | tuple[str, ...]]) -> list[list[int]]:
+    def size_of(
+        self,
+        allowed: Any,   # A filter of the server
+    ) -> int:
+        "Count the units that pass."
+        with self.rows.snapshot() as view:
+            if allowed.size not in view.notes:
+                self.ask(self._counting((), allowed))
+            return view.notes[allowed.size]
+
+    def _counts(self, keys: Iterable[str | tuple[str, ...]], allowed: Any = None) -> list[list[int]]:
         "Units, titles and headings with a word, or with words as of `_count_queries`."
         with self.rows.snapshot() as view:
-            self._ask(self._counting(keys := list(keys)))
-            return [view.notes["counts"][key] for key in keys]
+            self.ask(self._counting(keys := list(keys), allowed))
+            return [view.notes["counts" if allowed is None else ("counts", allowed.name)][key] for key in keys]
 
     def read(self, ranges: np.ndarray, whole: bool = True, scored: np.ndarray | None = None) -> Units:
         with self.rows.snapshot():
@@ -539,7 +622,7 @@ class _ClusterReads(UnitSource):
     def place(self, places: Sequence[tuple[str, Span]]) -> np.ndarray:
         with self.rows.snapshot():
             held = self._question()
-            self._ask(self._placing(places))
+            self.ask(self._placing(places))
             return np.array([keys for place in places for keys in held.found[place]], np.int64).reshape(-1, 2)
 
     def _placed(self, held: _Question, wanted: np.ndarray, around: np.ndarray | None) -> Units:
@@ -581,27 +664,54 @@ class _ClusterFinds(_ClusterReads):
     looks_ahead = True
 
     def foresee(self, places: Sequence[tuple[str, Span]], question: str) -> None:
-        held, asked = self._question(), content_words(question)
-        held.named, held.content = places, {}
-        for word, tokens in zip(asked, self.tokenizer(asked)):
+        held = self._question()
+        held.named, held.content = places, self._content(content_words(question))
+
+    def _content(self, words: Sequence[str]) -> dict[str, Sequence[str | tuple[str, ...]]]:
+        "What to count for words of content."
+        held, out = self._question().content, {}
+        words = _ends(words, _WORDS)
+        new = [word for word in words if word not in held]
+        for word, tokens in zip(new, self.tokenizer(new) if new else ()):
             forms = code_forms(word, tokens)
-            held.content[word] = [*tokens, *(form[0] if len(form) == 1 else tuple(form) for form in forms)]
+            out[word] = [*tokens, *(form[0] if len(form) == 1 else tuple(form) for form in forms)]
+        return {word: held[word] if word in held else out[word] for word in words}
+
+    def _unknown(self, view: View, content: Mapping[str, Sequence[Any]], allowed: Any) -> list[str]:
+        "Words of content with a token that was counted and occurs nowhere."
+        known = view.notes["counts" if allowed is None else ("counts", allowed.name)]
+        return [w for w, own in content.items() if not all(any(known[t]) for t in own if isinstance(t, str))]
+
+    def _passed_over(self, key: str | tuple[str, ...], allowed: Any) -> bool:
+        "Check that a long question has more words than are looked up, and that this one is not: it is taken as there."
+        with self.rows.snapshot() as view:
+            content = self._question().content
+            self._counts(chain(*content.values()), allowed)
+            if key in view.notes["counts" if allowed is None else ("counts", allowed.name)]:
+                return False
+            return len(content) >= _WORDS or len(self._unknown(view, content, allowed)) > _LIKE
+
+    def look_up(self, words: Sequence[str], allowed: Any = None) -> None:
+        with self.rows.snapshot():
+            self._question().content = self._content(words)
 
     def expect(self, terms: Sequence[str], vector: np.ndarray | None, k: int | None,
                allowed: np.ndarray | None = None) -> None:
         "Ask for all that a question begins with, in one request."
+        terms = self._searched(terms)
         with self.rows.snapshot() as view:
             held, written, searches = self._question(), self._noted(terms), []
             held.begin(written, vector)
+            held.allowed = allowed if isinstance(allowed, Passing) else None
             if k and terms:
-                searches += self._words_queries(view, written, max(400, 4 * k), allowed)
+                searches.append(self._words_query(view, written, max(400, 4 * k), allowed))
             if k and vector is not None:
                 searches.append(self._near_query(view, vector, k, allowed))
-            counts = self._counting([*terms, *zip(terms, terms[1:]), *chain(*held.content.values())])
-            self._ask(self._placing(held.named), counts, (searches, list))
-            known = view.notes["counts"]
-            held.unknown = [w for w, words in held.content.items()
-                            if not all(any(known[t]) for t in words if isinstance(t, str))]
+            content, own = list(chain(*held.content.values())), held.allowed
+            counts = self._counting([*terms, *_ends(zip(terms, terms[1:]), _TERMS), *(content if own is None else ())])
+            more = [self._counting([*terms, *content], own)] if own is not None else []
+            self.ask(self._placing(held.named), counts, *more, (searches, list))
+            held.unknown = self._unknown(view, held.content, own)[:_LIKE]
 
     def _noted(self, terms: Sequence[str]) -> list[str]:
         "Write tokens as the server keeps them, and give them numbers."
@@ -611,8 +721,9 @@ class _ClusterFinds(_ClusterReads):
         return written
 
     def counts(self, terms: Sequence[str]) -> QuestionCounts:
+        terms = self._searched(terms)
         with self.rows.snapshot() as view:
-            totals, written, pairs = view.state.totals, self._noted(terms), list(zip(terms, terms[1:]))
+            totals, written, pairs = view.state.totals, self._noted(terms), _ends(zip(terms, terms[1:]), _TERMS)
             found = dict(zip([*terms, *pairs], self._counts([*terms, *pairs])))
             units, *shared = ({t: n[i] for t in dict.fromkeys(terms) if (n := found[t])[i]} for i in range(3))
             numbers = {t: self._numbers[w] for t, w in zip(terms, written) if any(found[t])}
@@ -626,13 +737,19 @@ class _ClusterFinds(_ClusterReads):
 
     def _among(self, view: View, allowed: np.ndarray | None) -> dict[str, Any]:
         "Units that may be found."
-        return view.state.live(*(() if allowed is None else (keyed(allowed.tolist()),)))
+        if allowed is None:
+            return view.state.live()
+        return view.state.live(allowed.query if isinstance(allowed, Passing) else keyed(allowed.tolist()))
 
-    def _words_queries(self, view: View, written: Sequence[str], n: int,
-                       allowed: np.ndarray | None) -> list[dict[str, Any]]:
+    def _words_query(self, view: View, written: Sequence[str], n: int, allowed: Any) -> dict[str, Any]:
         counts = Counter(written)
         asked = {w: counts[w] for w in _ordered_tokens(counts)}
-        return _best_units_queries(asked, min(n, 10_000), self._among(view, allowed))
+        return _best_units_query(asked, min(n, 10_000), self._among(view, allowed))
+
+    def _searched(self, terms: Sequence[str]) -> list[str]:
+        "Tokens of a question that are searched."
+        wanted = set(_ends(terms, _TERMS))
+        return [term for term in terms if term in wanted]
 
     def _found(self, units: Iterable[FoundUnit]) -> list[FoundUnit]:
         "Units that were found, each once; what is read with them is kept."
@@ -643,22 +760,32 @@ class _ClusterFinds(_ClusterReads):
     def _near_query(self, view: View, vector: np.ndarray, k: int, allowed: np.ndarray | None) -> dict[str, Any]:
         return nearest_units_query(vector, min(k + 20, 10_000), self._among(view, allowed), self.exact)
 
-    def best_by_words(self, terms: Sequence[str], k: int, known: QuestionCounts,
-                      allowed: np.ndarray | None = None) -> np.ndarray:
-        written, n = self._noted(terms), max(400, 4 * k)
+    def best_by_words(self, terms: Sequence[str], k: int, known: QuestionCounts, allowed: Any = None) -> np.ndarray:
+        return self.scored_by_words(terms, k, known, allowed)[0]
+
+    def scored_by_words(
+        self,
+        terms: Sequence[str],
+        k: int,
+        known: QuestionCounts,
+        allowed: Any = None,
+    ) -> tuple[np.ndarray, np.ndarray]:   # As from `best_by_words`, and their scores
+        "Find the best units by BM25."
+        written, n = self._noted(self._searched(terms)), max(400, 4 * k)
         times, held = Counter(written), {written_token(t): n for t, n in known.units_with.items() if isinstance(t, str)}
         times = {w: times[w] for w in _ordered_tokens(times)}
         with self.rows.snapshot() as view:
             while held:
-                answers = self.rows.ask(*self._words_queries(view, written, n, allowed))
-                lots = [[FoundUnit.of(hit) for hit in hits_of(answer)] for answer in answers]
-                found = self._found(c for lot in lots for c in lot)
+                answer = self.rows.ask(self._words_query(view, written, n, allowed))[0]
+                found = self._found(map(FoundUnit.of, hits_of(answer)))
+                self.note_passing(allowed, [unit.key for unit in found])
                 scores = _own_bm25(found, times, FieldCounts(known.n_units, known.mean_length, held))
-                rest = sum(lot[-1].score for lot in lots if len(lot) >= min(n, 10_000))    # At most, of each other unit
+                rest = found[-1].score if len(found) >= min(n, 10_000) else 0    # At most, of each other unit
                 if not rest or n >= 10_000 or _is_enough(found, scores, k, rest):
-                    return _best_candidates(found, scores, k, 9)
+                    keys, by_key = _best_candidates(found, scores, k, 9), {u.key: x for u, x in zip(found, scores)}
+                    return keys, np.array([by_key[key] for key in keys.tolist()])
                 n = min(4 * n, 10_000)
-        return np.zeros(0, np.int64)
+        return np.zeros(0, np.int64), np.zeros(0)
 
     def nearest(self, vector: np.ndarray, k: int, allowed: np.ndarray | None = None) -> np.ndarray:
         with self.rows.snapshot() as view:
@@ -666,18 +793,21 @@ class _ClusterFinds(_ClusterReads):
                 return np.zeros(0, np.int64)
             answer = self.rows.ask(self._near_query(view, vector, k, allowed))[0]
         found = self._found(map(FoundUnit.of, hits_of(answer)))
+        self.note_passing(allowed, [unit.key for unit in found])
         return _best_candidates(found, np.array([inner_product(c.score) for c in found]), k, 6)
 
 # %% ../../nbs/89_opensearch/03_cluster_source.ipynb #27fcbe3f
 class _ClusterWords(_ClusterFinds):
     "What is known of words."
 
-    def _words(self, view: View) -> Looked:
-        "The words of the state."
-        if "words" not in view.notes:
+    def _words(self, view: View, allowed: Any = None) -> Looked:
+        "The words of the state, of units that pass a filter."
+        name = "words" if allowed is None else ("words", allowed.name)
+        if name not in view.notes:
             def one(word: str) -> int:
-                others = chain(*self._question().content.values())     # all words of the question in one request
-                n = self._counts([word, *others])[0]
+                if self._passed_over(word, allowed):
+                    return len(self)
+                n = self._counts([word], allowed)[0]
                 if not any(n):
                     raise KeyError(word)
                 return n[0]
@@ -685,15 +815,15 @@ class _ClusterWords(_ClusterFinds):
             @cache
             def every() -> dict[str, None]:
                 with self.rows.snapshot() as now:
-                    words = self.rows.counts("words", now.state.live({"term": {"kind": "d"}}))
+                    words = self.rows.counts("words", self._live(now, allowed)({"exists": {"field": "words"}}))
                     return dict.fromkeys(word.replace("\u2581", " ") for word, _ in words)
-            view.notes["words"] = Looked(one, every)
-        return view.notes["words"]
+            view.notes[name] = Looked(one, every)
+        return view.notes[name]
 
     def vocabulary(self, allowed: np.ndarray | None = None) -> Mapping[str, int]:
         with self.rows.snapshot() as view:
-            if allowed is None:
-                return self._words(view)
+            if allowed is None or isinstance(allowed, Passing):
+                return self._words(view, allowed)
             out = Counter(w for text in self._texts("u", allowed, _UNIT) for w in set(text.split(" ")))
             out.update(dict.fromkeys((w for text in self._above(allowed) for w in text.split(" ")), 0))
             return {w.replace("\u2581", " "): n for w, n in out.items() if w}
@@ -709,30 +839,45 @@ class _ClusterWords(_ClusterFinds):
         titles = [d.title for d in self.rows.numbered(np.unique(units.doc[rows]).tolist()).values()]
         return [*titles, *self._texts("n", np.unique(units.part[rows]), _NAME)]
 
-    def words_like(self, word: str) -> Iterable[str]:
+    def words_like(self, word: str, allowed: Any = None) -> Iterable[str]:
         with self.rows.snapshot() as view:
-            found = self.rows.ask(_like_query(word, view.state.live))[0].get("aggregations", {})
+            held, live = self._question(), self._live(view, allowed)
+            self._counts(chain(*held.content.values()), allowed)
+            unknown = self._unknown(view, held.content, allowed)[:_LIKE]     # all of the question in one request
+            if word not in unknown and len(unknown) == _LIKE:
+                return [word]
+            unknown = [word, *unknown]
+            likes, more = [_like_query(w, live) for w in unknown], chain(*map(_halves, unknown[1:]))
+            answers: list[dict[str, Any]] = []
+            self.ask((likes, answers.extend), self._counting(more, allowed))
+            found = answers[0].get("aggregations", {})
         keys = (bucket["key"] for part in found.values() for bucket in part.get("buckets", ()))
         return dict.fromkeys(key.replace("\u2581", " ") for key in keys)
 
     def with_any(self, words: Collection[str], units: Units) -> tuple[np.ndarray, list[int], list[int]]:
         with self.rows.snapshot() as view:
-            if "texts" not in view.notes:      # All of them: only a small index is asked
-                rows = self.rows.scan(view.state.live({"terms": {"kind": ["u", "d", "n"]}}), ["kind", "pos", *_FIELDS])
-                view.notes["texts"] = [(row["kind"], row["pos"], " ".join(row.get(x, "") for x in _FIELDS))
-                                       for row in rows]
+            allowed, documents = self._question().allowed, np.unique(units.doc).tolist()
+            name = "texts" if allowed is None else ("texts", allowed.name, *documents)
+            if name not in view.notes:      # All of them: only a small index is asked, or few units pass
+                above = {"bool": {"filter": [{"terms": {"kind": ["d", "n"]}}, {"terms": {"doc": documents}}]}}
+                few = [] if allowed is None else [{"bool": {"should": [allowed.query, above]}}]
+                query = view.state.live({"terms": {"kind": ["u", "d", "n"]}}, *few)
+                view.notes[name] = [(row["kind"], row["pos"], " ".join(row.get(x, "") for x in _FIELDS))
+                                    for row in self.rows.scan(query, ["kind", "pos", *_FIELDS])]
             wanted, found = set(map(written_token, words)), {"u": [], "d": [], "n": []}
-            for kind, key, text in view.notes["texts"]:
+            for kind, key, text in view.notes[name]:
                 found[kind] += [] if wanted.isdisjoint(text.split(" ")) else [key]
         titles = np.intersect1d(np.array(found["d"], np.int64) >> SHIFT, units.doc)
         return np.array(found["u"], np.int64), titles.tolist(), np.intersect1d(found["n"], units.part).tolist()
 
     def in_a_row(self, words: Sequence[str], allowed: np.ndarray | None = None) -> bool:
-        return self._counts([tuple(words)])[0][0] > 0 if allowed is None else super().in_a_row(words, allowed)
+        if allowed is None or isinstance(allowed, Passing):
+            return self._passed_over(tuple(words), allowed) or self._counts([tuple(words)], allowed)[0][0] > 0
+        return super().in_a_row(words, allowed)
 
     def in_one_text(self, words: Sequence[str], allowed: np.ndarray | None = None) -> bool:
-        if allowed is None:
-            return any(self._counts([tuple(words)])[0][1:])
+        if allowed is None or isinstance(allowed, Passing):
+            return self._passed_over(tuple(words), allowed) or any(self._counts([tuple(words)], allowed)[0][1:])
         with self.rows.snapshot():
             return any(set(map(written_token, words)).issubset(text.split(" ")) for text in self._above(allowed))
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, partial
 from typing import Any, NamedTuple
 
@@ -18,8 +19,9 @@ import numpy as np
 from llama_index.core.schema import NodeWithScore, TextNode
 
 # %% auto #0
-__all__ = ['FORMAT', 'rows_body', 'DocumentWords', 'beside', 'written_outline', 'outline_of', 'seen_outline', 'DocumentRows',
-           'ClusterChunks', 'Pending', 'ClusterStore', 'find_lost', 'replace_state', 'make_state']
+__all__ = ['FORMAT', 'ROWS', 'RESERVED', 'rows_body', 'DocumentWords', 'beside', 'written_outline', 'outline_of', 'seen_outline',
+           'DocumentRows', 'UnitsThatPass', 'ClusterChunks', 'delete_rows', 'reserve_numbers', 'Pending',
+           'ClusterStore', 'find_lost', 'replace_state', 'make_state']
 
 # %% ../../nbs/89_opensearch/04_cluster_store.ipynb #c74f9189
 from ..machinery.atomic import LockedError
@@ -27,13 +29,15 @@ from ..machinery.markup import one_line
 from ragnb.documents.span import (
     IndexMismatchError, InputError, MissingChunkError, Outline, parse_address, SEARCHED, Span
 )
-from ..storage.filters import Filter, seen_metadata
+from ..storage.filters import Filter, resolve_where, seen_metadata, Where
 from ragnb.opensearch.client import (
     Action, checked_name, cluster_place, facts_of, inner_product, open_client, send_bulk, server_errors, server_where,
     vector_field
 )
-from ..storage.store import best_first, outline_from_json, outline_to_json, T
-from .cluster_rows import ClusterRows, ClusterState, hits_of, Looked, OUTLINE, rows_query
+from ..storage.store import best_first, outline_from_json, outline_to_json, Passing, T
+from ragnb.opensearch.cluster_rows import (
+    ClusterRows, ClusterState, DOCUMENT, hits_of, Looked, OUTLINE, rows_query, View
+)
 from ragnb.opensearch.cluster_source import (
     ClusterUnits, codes_from, FoundUnit, heard, joined, keyed, nearest_units_query, unit_bytes
 )
@@ -45,15 +49,19 @@ from ragnb.retrieval.unit_source import (
 from ..retrieval.unit_vectors import from_codes, node_vectors, to_codes, window_norms
 
 # %% ../../nbs/89_opensearch/04_cluster_store.ipynb #fbea184c
-FORMAT: int = 9   # Of rows; goes up when they are written in another way
+FORMAT: int = 10  # Of rows; goes up when they are written in another way
 _FIELDS: dict[str, dict[str, Any]] = {
     "kind": {"type": "keyword"}, "doc": {"type": "long"}, "pos": {"type": "long"}, "id": {"type": "keyword"},
     "facts": {"type": "keyword"}, "words": {"type": "keyword", "index": False},
     "heard": {"type": "long", "index": False}, "named": {"type": "long", "index": False},
     "unit": {"type": "binary", "doc_values": True}, "span": {"type": "integer_range"},
     "beside": {"type": "integer", "index": False},
+    "titled": {"type": "keyword", "doc_values": False}, "named_in": {"type": "keyword", "doc_values": False},
     **{name: {"type": "text", "analyzer": "whitespace", "similarity": "words"} for name in ("tokens", "title", "name")},
 }
+
+
+_UNSTORED = "unit", "heard", "named", "words", "span", "beside", "titled", "named_in"    # Not read back as fields
 
 
 def rows_body(
@@ -66,7 +74,12 @@ def rows_body(
     bm25 = {"words": {"type": "BM25", "k1": 0.9, "b": 0.4}}
     return {"settings": {"index.knn": True, "refresh_interval": "-1", "similarity": bm25, **settings},
             "mappings": {"dynamic": False, "_meta": {"ragnb": FORMAT}, "properties": fields,
-                         "_source": {"excludes": ["unit", "heard", "named", "words", "span", "beside"]}}}
+                         "_source": {"excludes": list(_UNSTORED)}}}
+
+
+def _different(*texts: str) -> list[str]:
+    "Different words of written texts, sorted."
+    return sorted({w for text in texts for w in text.split(" ") if w})
 
 
 class DocumentWords(NamedTuple):
@@ -81,9 +94,9 @@ class DocumentWords(NamedTuple):
         lengths = {key: sum(len(text.split(" ")) if text else 0 for text in texts) for key, texts in n.items()}
         return {"units": len(self.units), "titles": 1, "names": len(self.names), **lengths}
 
-    def all(self) -> list[str]:
-        "Different words, sorted."
-        return sorted({w for text in (self.title, *self.names, *self.units) for w in text.split(" ") if w})
+    def above(self) -> list[str]:
+        "Different words of the title and the headings, sorted."
+        return _different(self.title, *self.names)
 
 # %% ../../nbs/89_opensearch/04_cluster_store.ipynb #b51de002
 def beside(
@@ -187,7 +200,7 @@ class DocumentRows:
                 *(self._row("n", i, {"name": name}) for i, name in enumerate(self.words.names))]
         counts = self.words.counts() | {"rows": len(made) + 1}
         last = {"id": self.own.id, "levels": json.dumps(self.own.levels), "title": self.words.title,
-                "counts": json.dumps(counts), "words": self.words.all(), **written_outline(self.outline)}
+                "counts": json.dumps(counts), "words": self.words.above(), **written_outline(self.outline)}
         return [*made, self._row("d", 0, last)]
 
     def _row(self, kind: str, place: int, more: Mapping[str, Any]) -> dict[str, Any]:
@@ -196,15 +209,70 @@ class DocumentRows:
     def _unit_rows(self) -> Iterator[dict[str, Any]]:
         floats = np.round(from_codes(self.codes).astype(np.float64), 8).tolist() if self.codes.shape[1] else []
         table = stored_units(self.units, self.outline, [w.split(" ") if w else [] for w in self.words.units])
-        parts, names = table["part"].tolist(), [*map(heard, self.words.names), []]     # The last one: of no part
+        parts, names = table["part"].tolist(), [*self.words.names, ""]     # The last one: of no part
         written, near = unit_bytes(table, self.norms, self.codes), beside(table)
         blanks = self.outline.blanks
         for i, (node, words) in enumerate(zip(self.units, self.words.units)):
             row = {"id": self.own.id, "facts": facts_of(seen_metadata(node)), "tokens": words, "heard": heard(words),
-                   "named": names[parts[i]], "unit": written[i], "beside": near[i],
+                   "named": heard(names[parts[i]]), "words": _different(self.words.title, names[parts[i]], words),
+                   "titled": _different(self.words.title), "named_in": _different(names[parts[i]]),
+                   "unit": written[i], "beside": near[i],
                    "span": {"gte": node.start_char_idx, "lt": node.end_char_idx}, "node": _written(node),
                    "behind": blanks.get(node.end_char_idx, "")}
             yield self._row("u", i, row | ({"vector": floats[i]} if floats else {}))
+
+# %% ../../nbs/89_opensearch/04_cluster_store.ipynb #1d8a2efb
+class UnitsThatPass(Passing):
+    "The searched chunks of an index on a cluster that pass a filter: the server reads the filter, no key is sent."
+
+    def __init__(self, store: ClusterChunks, where: Filter | None) -> None:
+        self.store, self.units, self.rows = store, store.units, store.rows
+        self.query = {"match_all": {}} if where is None else server_where(where)
+        self.name = json.dumps(self.query)
+        self.size = "passing", self.name      # Among the notes of a state
+        self._unit_rows = {"term": {"kind": "u"}}, self.query
+
+    def __repr__(self) -> str:
+        return one_line(self, "name")
+
+    def __len__(self) -> int:
+        return self.units.size_of(self)
+
+    def size_query(
+        self,
+        state: ClusterState,
+    ) -> dict[str, Any]:
+        "Count the rows that pass."
+        return {"size": 0, "track_total_hits": True, "query": state.live(*self._unit_rows)}
+
+    def __iter__(self) -> Iterator[str]:
+        with self.rows.snapshot() as view:
+            keys = [row["pos"] for row in self.rows.scan(view.state.live(*self._unit_rows), ["pos"])]
+            yield from self.store._addresses(np.array(keys, np.int64)).values()
+
+    def among(self, keys: np.ndarray) -> np.ndarray:
+        return self.units.passing(self, keys)
+
+    def passing(self, addresses: Iterable[str]) -> Set[str]:
+        with self.rows.snapshot():
+            keys = {a: k for a, k in self.store.keys_of(addresses).items() if parse_address(a).level in SEARCHED}
+            passes = set(self.among(np.array(list(keys.values()), np.int64)).tolist())
+        return {a for a, k in keys.items() if k in passes}
+
+    def documents(self, doc_ids: Iterable[str]) -> Set[str]:
+        with self.rows.snapshot() as view:
+            held = self.rows.kept["passes", self.name]
+            numbers = {k >> SHIFT for k, yes in held.items() if yes}
+            passes = {self.rows.known[n].own.id for n in numbers if n in self.rows.known}
+            new = [i for i in doc_ids if i not in passes]
+            for at in range(0, len(new), 10_000):
+                ids = new[at:at + 10_000]
+                query = view.state.live(*self._unit_rows, {"terms": {"id": ids}})
+                body = {"size": 0, "track_total_hits": False, "query": query,
+                        "aggs": {"of": {"terms": {"field": "id", "size": len(ids)}}}}
+                found = self.rows.ask(body)[0].get("aggregations", {}).get("of", {}).get("buckets", ())
+                passes |= {bucket["key"] for bucket in found}
+            return passes
 
 # %% ../../nbs/89_opensearch/04_cluster_store.ipynb #c13c3e60
 class ClusterChunks(SearchedByWords):
@@ -239,8 +307,22 @@ class ClusterChunks(SearchedByWords):
     def n_bytes(self) -> int:
         "Ask the server how much disk the rows take, replicas included."
         with server_errors(self.rows.where):
-            found = self.rows.client.indices.stats(index=f"{self.rows.name}-rows-*", metric="store")
+            found = self.rows.client.indices.stats(index=self.rows.read_state().rows or "_none", metric="store")
         return int(found["_all"].get("total", {}).get("store", {}).get("size_in_bytes", 0))
+
+    def _hits(self, keys: np.ndarray, scores: np.ndarray, top_k: int) -> list[NodeWithScore]:
+        by_key, found = dict(zip(keys.tolist(), scores.tolist())), dict[int, str]()
+        with self.rows.snapshot():
+            for at in range(0, len(keys), 5_000):
+                found |= self._chunks(keys[at:at + 5_000].tolist())
+        return best_first([(by_key[key], TextNode(**json.loads(text))) for key, text in found.items()], top_k)
+
+    def search_words(self, terms: Sequence[str], top_k: int = 10, where: Where = None) -> list[NodeWithScore]:
+        with self.units.snapshot():
+            allowed = self._allowed(resolve_where(where))
+            self.units.expect(terms, None, top_k, allowed)
+            keys, scores = self.units.scored_by_words(terms, top_k, self.units.counts(terms), allowed)
+            return self._hits(keys, scores, top_k)
 
     def _owners(self, doc_ids: Collection[str]) -> dict[str, StoredDocument]:
         return {i: d.own for i, d in self.rows.documents(doc_ids).items()}
@@ -261,8 +343,14 @@ class ClusterChunks(SearchedByWords):
         whole |= {best >> SHIFT} if units else set()
         seen = {k >> SHIFT for k in keys} - whole - kept["outlines"].keys()
         lots = (whole - {n for n, row in kept["outlines"].items() if "places" in row}, OUTLINE), (seen, OUTLINE[:1])
-        more = (rows_query("d", "doc", sorted(lot), ("doc", *fields)) for lot, fields in lots if lot)
-        answer, *rest = self.rows.ask(rows_query("uc", "pos", keys, ("pos", "node", "behind")), *more)
+        more = [rows_query("d", "doc", sorted(lot), (*DOCUMENT, *fields)) for lot, fields in lots if lot]
+        answers: list[dict[str, Any]] = []
+        chunks = rows_query("uc", "pos", keys, ("pos", "node", "behind"))
+        self.units.ask(([chunks, *more], answers.extend), *self.units.ahead())
+        answer, *rest = answers
+        for some in rest:
+            self.rows.keep_documents(some)
+        self.rows.note_live(key >> SHIFT for key in keys)
         kept["outlines"].update((hit["_source"]["doc"], hit["_source"]) for some in rest for hit in hits_of(some))
         found = {hit["_source"]["pos"]: hit["_source"] for hit in hits_of(answer)}
         for key in found.keys() & units.keys():
@@ -298,10 +386,10 @@ class ClusterChunks(SearchedByWords):
                     if row["doc"] in seen else outline_of(row) for i, row in rows.items()}
 
     def _matching(self, where: Filter | None) -> Iterator[str]:
-        with self.rows.snapshot() as view:
-            asked = [{"term": {"kind": "u"}}, *([] if where is None else [server_where(where)])]
-            keys = [row["pos"] for row in self.rows.scan(view.state.live(*asked), ["pos"])]
-        yield from self._addresses(np.array(keys, np.int64)).values()
+        return iter(UnitsThatPass(self, where))
+
+    def _passing(self, where: Filter | None) -> Set[str]:
+        return UnitsThatPass(self, where)
 
     def _read_vectors(self, addresses: Sequence[str]) -> dict[str, Sequence[float]]:
         with self.rows.snapshot() as view:
@@ -314,29 +402,88 @@ class ClusterChunks(SearchedByWords):
                 found |= {row["pos"]: from_codes(codes_from(row["unit"])[None])[0].tolist() for row in rows}
         return {a: found[k] for a, k in keys.items() if k in found}
 
+    def _nearest_query(self, view: View, embedding: Sequence[float], top_k: int, where: Filter | None
+                       ) -> list[dict[str, Any]]:
+        "Find the chunks nearest to a vector; nothing for an index without vectors."
+        query = question_vector(embedding, view.state.totals.get("dims", 0))
+        among = view.state.live(*(() if where is None else (server_where(where),)))
+        n = min(10_000, top_k + 10)
+        return [] if query is None else [nearest_units_query(query, n, among, self.units.exact)]
+
+    def search_ahead(self, embedding: Sequence[float], top_k: int = 10, where: Where = None) -> None:
+        with self.rows.snapshot() as view:
+            self.units.add_ahead(self._nearest_query(view, embedding, top_k, resolve_where(where)))
+
     def _search(self, embedding: Sequence[float], top_k: int, where: Filter | None) -> list[NodeWithScore]:
         with self.rows.snapshot() as view:
-            query = question_vector(embedding, view.state.totals.get("dims", 0))
-            if query is None:
-                return []
-            n = min(10_000, top_k + 10)
-            among = view.state.live(*(() if where is None else (server_where(where),)))
-            while True:
-                answer = self.rows.ask(nearest_units_query(query, n, among, self.units.exact))[0]
-                hits = [(unit.key, inner_product(unit.score)) for unit in map(FoundUnit.of, hits_of(answer))]
-                if len(hits) < n or n >= 10_000 or hits[-1][1] < hits[top_k - 1][1] - 1e-6:
-                    break
-                n = min(10_000, 4 * n)
-            addresses = self._addresses(np.array([key for key, _ in hits], np.int64))
-            scores = {addresses[key]: score for key, score in hits}
-            nodes = self._nodes(list(scores))
-        return best_first([(scores[a], node) for a, node in nodes.items()], top_k)
+            answers = self.rows.ask(*self._nearest_query(view, embedding, top_k, where))
+            hits = [FoundUnit.of(hit) for answer in answers for hit in hits_of(answer)][:top_k]
+            keys = np.array(sorted(unit.key for unit in hits), np.int64)
+            if where is not None:
+                self.units.note_passing(self.matching(where), keys.tolist())
+            scores = {unit.key: inner_product(unit.score) for unit in hits}
+            return self._hits(keys, np.array([scores[key] for key in keys.tolist()]), top_k)
+
+# %% ../../nbs/89_opensearch/04_cluster_store.ipynb #7adfd41f
+ROWS: str = "-rows-"      # Between the name of an index and eight digits
+RESERVED: int = 1 << 24   # Numbers of a change
+_HOLES = 100              # Holes in a state; rows in older ones are removed by then
+
+
+def _marks(rows: ClusterRows, pattern: str) -> list[str]:
+    "Indexes that this package has made."
+    with server_errors(rows.where):
+        found = rows.client.indices.get_mapping(index=pattern, ignore_unavailable=True, allow_no_indices=True)
+    return [index for index, held in found.items() if held["mappings"].get("_meta", {}).get("ragnb")]
+
+
+def delete_rows(
+    rows: ClusterRows,
+    but: str = "",       # Index to keep
+) -> None:
+    "Delete the indexes of rows of this index: of no other one whose name begins alike."
+    own = re.compile(re.escape(rows.name + ROWS) + "[0-9a-f]{8}")
+    for index in _marks(rows, f"{rows.name}{ROWS}*"):
+        if own.fullmatch(index) and index != but:
+            with server_errors(rows.where):
+                rows.client.indices.delete(index=index, ignore_unavailable=True)
+
+
+def _held_state(rows: ClusterRows) -> tuple[ClusterState, dict[str, Any]]:
+    "Read the state, and the condition under which it may be replaced."
+    from opensearchpy import NotFoundError
+    try:
+        found = rows.client.get(index=f"{rows.name}-state", id="state")
+    except NotFoundError:
+        return ClusterState(), {"op_type": "create"}
+    only = {"if_seq_no": found["_seq_no"], "if_primary_term": found["_primary_term"]}
+    return ClusterState.of(found["_source"], rows.where), only
+
+
+def reserve_numbers(
+    rows: ClusterRows,
+    state: ClusterState,    # That is in force
+) -> ClusterState:          # The same; its numbers from `fence - RESERVED` on are the caller's
+    "Reserve numbers for the rows of a change."
+    from opensearchpy import ConflictError
+    with server_errors(rows.where):
+        if not state.generation:
+            make_state(rows)
+        for _ in range(10):
+            held, only = _held_state(rows)
+            if held != state:
+                break
+            reserved = replace(state, fence=max(1, held.limit, held.fence) + RESERVED)
+            with contextlib.suppress(ConflictError):     # also when a node took it and died before it answered
+                rows.client.index(index=f"{rows.name}-state", id="state", body=vars(reserved), **only)
+                return reserved
+    raise LockedError(f"the index at {rows.where} was written by another process meanwhile")
 
 # %% ../../nbs/89_opensearch/04_cluster_store.ipynb #cbfccfd5
 @dataclass
 class Pending:
     "A change that does not count yet."
-    before: ClusterState
+    before: ClusterState          # With the numbers that are reserved for this change
     rows: str                     # Index that is written
     next: int                     # Number of the next document
     totals: dict[str, int]
@@ -361,6 +508,7 @@ class _ClusterChanges(ClusterChunks):
     pending: Pending | None
     deferred: bool                   # Commit only when told
     check: Callable[[], None]        # Called before every write: may this process still write?
+    tidy: str | None                 # Index of rows of which it is known that it is the only one
     lost: frozenset[str]             # Documents without some of their rows, see `find_lost`
 
     def begin(
@@ -371,18 +519,18 @@ class _ClusterChanges(ClusterChunks):
         if self.pending is None:
             with self.rows.snapshot() as view:
                 state = view.state
-                if state.rows:      # remove rows that do not count
+                dead = state.dead() or state.fence > state.limit      # there may be rows that do not count
+                if state.rows and not anew and dead:
                     self.refresh(state.rows)
                     late = {"range": {"pos": {"gte": state.limit << SHIFT}}}
-                    self._delete(state.rows, {"bool": {"should": [late, {"terms": {"doc": list(state.gone)}}]}})
-                with server_errors(self.rows.where):     # and indexes of earlier states
-                    indices = self.rows.client.indices
-                    there = indices.get_alias(index=f"{self.rows.name}-rows-*", ignore_unavailable=True)
-                    for index in there.keys() - {state.rows}:
-                        indices.delete(index=index, ignore_unavailable=True)
-                self.pending = Pending(state, state.rows, max(1, state.limit), dict(state.totals))
+                    self._delete(state.rows, {"bool": {"should": [late, *state.dead()]}})
+                if self.tidy != state.rows:
+                    delete_rows(self.rows, state.rows)     # of earlier states
+                    self.tidy = state.rows
+                state = reserve_numbers(self.rows, state)
+                self.pending = Pending(state, state.rows, state.fence - RESERVED, dict(state.totals))
         if (anew or not self.pending.rows) and not self.pending.fresh:
-            self.pending.rows, self.pending.fresh = f"{self.rows.name}-rows-{os.urandom(4).hex()}", True
+            self.pending.rows, self.pending.fresh = f"{self.rows.name}{ROWS}{os.urandom(4).hex()}", True
             self.pending.totals, self.pending.gone = {}, []
         return self.pending
 
@@ -416,8 +564,9 @@ class _ClusterChanges(ClusterChunks):
     def commit(
         self,
         told: Mapping[str, Any] | None = None,   # How the index was made; None: as before
+        sweep: bool = True,                      # Remove what it replaces; else the next change does
     ) -> None:
-        "Make what was written count, in one step, and remove what it replaces."
+        "Make what was written count, in one step."
         change = self.pending
         if change is None:
             return
@@ -425,14 +574,28 @@ class _ClusterChanges(ClusterChunks):
             self.prepare()
             self.refresh(change.rows)
         self.check()
-        before = change.before
+        before, first = change.before, change.before.fence - RESERVED
+        hole = [[before.limit, first]] if 0 < before.limit < first else []    # of a writer that did not commit
         state = ClusterState(before.generation + 1, change.rows, change.next, change.gone, dict(change.totals),
-                             before.told if told is None else told)
+                             before.told if told is None else told,
+                             [] if change.fresh else [*before.holes, *hole][-_HOLES:], change.next)
         replace_state(self.rows, before, state)
         self.rows.replace(state)
         self.pending = None
+        if sweep:
+            self.sweep()
+
+    def sweep(self) -> None:
+        "Remove what the last commit has replaced: then no question lists it."
+        with self.rows.snapshot() as view:
+            state = view.state
         if state.gone:
-            self._delete(state.rows, {"terms": {"doc": list(state.gone)}})
+            self._delete(state.rows, {"bool": {"should": state.dead()}})
+            self.refresh(state.rows)
+            self.check()
+            after = replace(state, generation=state.generation + 1, gone=[])
+            replace_state(self.rows, state, after)
+            self.rows.replace(after)
 
     def prepare(
         self,
@@ -509,6 +672,7 @@ class ClusterStore(_ClusterChanges):
         self.pending: Pending | None = None
         self.deferred = False    
         self.lost: frozenset[str] = frozenset()
+        self.tidy: str | None = None
         self.check: Callable[[], None] = lambda: None
 
     def doc_ids(self) -> list[str]:
@@ -579,9 +743,11 @@ class ClusterStore(_ClusterChanges):
         "Remove the index from the cluster."
         self.pending = None
         self.rows.close()
+        delete_rows(self.rows)
+        state = f"{self.rows.name}-state"
         with server_errors(self.rows.where):
-            for index in (f"{self.rows.name}-rows-*", f"{self.rows.name}-state"):
-                self.rows.client.indices.delete(index=index, ignore_unavailable=True)
+            if state in _marks(self.rows, state):
+                self.rows.client.indices.delete(index=state, ignore_unavailable=True)
 
 
 def find_lost(
@@ -610,21 +776,18 @@ def replace_state(
     after: ClusterState,
 ) -> None:                # `LockedError` when the state is another one by now; then nothing is written
     "Replace the state of an index in one step."
-    from opensearchpy import ConflictError, NotFoundError
+    from opensearchpy import ConflictError
     with server_errors(rows.where):
         if not before.generation:
             make_state(rows)
-        try:
-            found = rows.client.get(index=f"{rows.name}-state", id="state")
-            held = ClusterState(**found["_source"])
-            only = {"if_seq_no": found["_seq_no"], "if_primary_term": found["_primary_term"]}
-        except NotFoundError:
-            held, only = ClusterState(), {"op_type": "create"}
+        held, only = _held_state(rows)
         try:
             if held == before:
-                rows.client.index(index=f"{rows.name}-state", id="state", body=vars(after), refresh=True, **only)
+                fence = after.fence if held.fence == before.fence else held.fence     # another writer has its numbers
+                body = vars(after) | {"fence": fence}
+                rows.client.index(index=f"{rows.name}-state", id="state", body=body, refresh=True, **only)
         except ConflictError:      # also when a node took it and died before it answered
-            held = ClusterState(**rows.client.get(index=f"{rows.name}-state", id="state")["_source"])
+            held = rows.read_state()
         if held not in (before, after):
             raise LockedError(f"the index at {rows.where} was written by another process meanwhile")
 
@@ -633,7 +796,9 @@ def make_state(
     rows: ClusterRows,
 ) -> None:                # `IndexMismatchError` for an index of that name that is something else
     "Make the index of the state, unless it is there."
-    from opensearchpy import RequestError
+    from opensearchpy import NotFoundError, RequestError
+    with contextlib.suppress(NotFoundError):
+        return _check_made(rows)
     group = {"group": {"type": "keyword"}}      # Of files
     mapping = {"dynamic": False, "_meta": {"ragnb": FORMAT}, "properties": group}
     body = {"settings": {"number_of_shards": 1}, "mappings": mapping}
@@ -642,9 +807,13 @@ def make_state(
     except RequestError as error:
         if error.error != "resource_already_exists_exception":
             raise
-        held = next(iter(rows.client.indices.get_mapping(index=f"{rows.name}-state").values()))["mappings"]
-        if (mark := held.get("_meta", {}).get("ragnb")) != FORMAT:
-            told = f"the index {rows.name!r} at {rows.where} was not made by this package"
-            if mark:
-                told = f"the index {rows.name!r} at {rows.where} was made by an earlier version: use another name"
-            raise IndexMismatchError(told) from error
+        _check_made(rows)      # another process has made it
+
+
+def _check_made(rows: ClusterRows) -> None:
+    held = next(iter(rows.client.indices.get_mapping(index=f"{rows.name}-state").values()))["mappings"]
+    if (mark := held.get("_meta", {}).get("ragnb")) != FORMAT:
+        told = f"the index {rows.name!r} at {rows.where} was not made by this package"
+        if mark:
+            told = f"the index {rows.name!r} at {rows.where} was made by another version of it: use another name"
+        raise IndexMismatchError(told)

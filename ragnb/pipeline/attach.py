@@ -21,7 +21,7 @@ __all__ = ['ForeignRetriever', 'attach']
 # %% ../../nbs/80_pipeline/06_attach.ipynb #a77b0005
 from ..machinery.markup import one_line
 from ..machinery.messages import warn_caller
-from ..machinery.registry import opener
+from ..machinery.registry import adapter_of, opener
 from ..documents.span import InputError, RagnbError
 from ..models.embedding import resolve_embedding
 from ..models.llm import resolve_llm
@@ -109,6 +109,8 @@ def _opened(made: Any, embed_model: BaseEmbedding | None, top_k: int) -> tuple[B
         made = _persisted(rest, embed_model) if kind == "llama_index" else open_collection(rest)
     if isinstance(made, BaseRetriever):
         return made, None
+    if adapter := adapter_of(made[0] if isinstance(made, Sequence) and made else made):
+        return adapter.opened(made, top_k)
     if hasattr(made, "as_retriever") and hasattr(made, "docstore"):
         nodes = list(made.docstore.docs.values())
         return made.as_retriever(similarity_top_k=top_k), nodes or getattr(made, "vector_store", nodes)
@@ -147,6 +149,13 @@ def _embedding(embed_model: str | BaseEmbedding | None) -> Any:
     return made
 
 
+def _adapted(given: Any, kind: str) -> Any:
+    "Turn the documents of another library into LlamaIndex's `nodes` or `documents`; anything else passes as it is."
+    first = given[0] if isinstance(given, Sequence) and given else given
+    adapter = adapter_of(first)
+    return given if adapter is None else getattr(adapter, kind)(given)
+
+
 def _check(top_k: int, fields: Mapping[str, str] | None) -> None:
     "Refuse settings that cannot be used."
     check_counts(top_k=top_k)
@@ -159,11 +168,11 @@ def _of_nodes(made: Any, embed_model: BaseEmbedding | None, nodes: Any, document
               fields: Mapping[str, str] | None, kind: str, top_k: int) -> tuple[BaseRetriever, ChunkReader]:
     "Create retriever and store for an index with nodes."
     own, found = _opened(made, embed_model, top_k)
-    held = nodes if nodes is not None else found
+    held = _adapted(nodes, "nodes") if nodes is not None else found
     if held is None:
         raise InputError("a retriever does not give the nodes around its hits: pass nodes=…, all nodes of its index")
     listed = [n for n in all_nodes(held) if n.get_content().strip()]
-    store = NodeStore(listed, documents, fields)
+    store = NodeStore(listed, _adapted(documents, "documents"), fields)
     if len(listed) > 1 and len(store.doc_ids()) == len(listed):
         names = ", ".join(sorted({key for node in listed[:50] for key in node.metadata})) or "nothing"
         warn_caller("no two nodes are of one document, so hits have no neighbors. If documents have several nodes, "
@@ -194,7 +203,7 @@ def attach(
     Parameters
     ----------
     made : index, vector store, retriever, list of nodes, ForeignIndex or str
-        An object, or `"chroma:FOLDER#COLLECTION"`, `"chroma:http://HOST:PORT#COLLECTION"`, `"llama_index:FOLDER"`
+        An object of LlamaIndex or LangChain, or `"chroma:FOLDER#COLLECTION"`, `"chroma:http://HOST:PORT#COLLECTION"`, `"llama_index:FOLDER"`
         (persisted), `"opensearch://HOST:9200/INDEX"`.
     embed_model : str or BaseEmbedding, optional
         The embedding of the index, see `resolve_embedding`; without one, words are searched.

@@ -30,6 +30,7 @@ from ..documents.files import LOST
 from ..machinery.halves import replace_halves
 from ..machinery.markup import card
 from ..machinery.messages import for_question, say, translated
+from ..machinery.registry import adapter_named
 from ..documents.span import check_fields, InputError, Passage, Why
 from ..documents.text import article_tokens, tokenizer as tokenizer_of
 from ..models.limits import model_calls, step_costs
@@ -41,7 +42,7 @@ from ..storage.store import ChunkReader
 from ..retrieval.missing_words import content_words, index_words, missing_words, Note
 from ..retrieval.hybrid import check_question, find_hits, Hits, question_bundle
 from ..retrieval.planning import MultiQueryRetriever
-from ..retrieval.repeats import asks_edition, other_editions
+from ..retrieval.repeats import asks_edition, edition_name, other_editions
 from ..expansion.expander import Expander, Expansion, ExpansionStats
 from ..expansion.policy import no_expansion, Policy, policy_name
 from ragnb.context.builders import (
@@ -248,10 +249,14 @@ def noted(
             lost.append(x)
     told = say("no document contains {citations}", citations=", ".join(x.text for x in lost))
     notes += [Note("citation", told)] if lost else []
+    unlikely = absent_notes(answer.chance)
     if held:
         by_name = bool(lost) or any(why.is_by_name for p in answer.passages for why in p.why.values())
-        notes += missing_words(answer.question, held, texts, by_name or not texts, filtered).notes
-    notes += absent_notes(answer.chance) + _file_notes(answer.question, answer.passages, store, filtered)
+        words = missing_words(answer.question, held, texts, by_name or not texts, filtered)
+        notes += words.notes
+        by_meaning = getattr(retriever, "scale", None) is not None     # Such vectors find an answer in other words
+        unlikely = unlikely if words.asked and not (by_meaning and words.is_all_missing) else []
+    notes += unlikely + _file_notes(answer.question, answer.passages, store, filtered)
     return _with_notes(answer, notes)
 
 # %% ../../nbs/80_pipeline/03_pipeline.ipynb #875149a9
@@ -571,7 +576,7 @@ class Pipeline(_Shown):
             found = found.reranked(self.reranker.postprocess_nodes(found.hits, query_bundle=bundle))
         if asks_edition(bundle.query_str):
             outlines = self.expander.store.get_outlines(found.doc_ids[:_EDITIONS]).found
-            names = {i: f"{outline.metadata.get('title', '')} {i}" for i, outline in outlines.items()}
+            names = {i: edition_name(i, o.metadata, o.sections[0][0] if o.sections else "") for i, o in outlines.items()}
             found = found.documents_last(other_editions(bundle.query_str, names))
         dated = self.catalogue if self.catalogue and self.catalogue.as_of else None
         return found.documents_last({i for i in found.doc_ids if dated.edition(i)}) if dated else found
@@ -775,6 +780,28 @@ class Pipeline(_Shown):
             each node as its part of the context, header included.
         """
         return ContextRetriever(lambda bundle: self.context_of(self.find(bundle), check_question(bundle.query_str)))
+
+    def as_langchain(self, labels: bool = False) -> Any:
+        """Create a LangChain retriever that does everything up to the context.
+
+        Parameters
+        ----------
+        labels : bool
+            Put the number, the title and the section of the source above each text, as a model sees it in `ask`; by
+            default `page_content` is the text of the document from `start` to `end`.
+
+        Returns
+        -------
+        BaseRetriever
+            LangChain's. Its documents are the passages of the context, best first, with their ids, scores, offsets and
+            metadata.
+
+        Raises
+        ------
+        InputError
+            If langchain-core is not installed.
+        """
+        return adapter_named("langchain").retriever(self, labels)
 
     def query_engine(self, llm: str | Any | None = None, **kwargs: Any) -> Any:
         """Create a stock LlamaIndex `RetrieverQueryEngine` that sends the model the prompt of `ask`.

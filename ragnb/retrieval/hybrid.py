@@ -30,7 +30,9 @@ from ..models.threads import in_thread
 from ..storage.filtered import filtered_store, FilteredStore
 from ..storage.store import ChunkReader
 from ..storage.filters import Where
-from .missing_words import code_terms, CODED, IndexWords, query_terms, question_for
+from ragnb.retrieval.missing_words import (
+    code_terms, CODED, content_words, IndexWords, query_terms, question_for
+)
 from .arguments import check_counts, check_weights, filtered_retriever, is_number, StoreRetriever
 
 # %% ../../nbs/40_retrieval/02_hybrid.ipynb #b3c30be7
@@ -127,13 +129,22 @@ class VectorRetriever(StoreRetriever):
         check_counts(top_k=top_k)
         self.store, self.embed_model, self.top_k = filtered_store(store, where), embed_model, top_k
 
+    def ahead(
+        self,
+        bundle: QueryBundle,
+    ) -> QueryBundle:        # With its vector, unless nothing may be read of the question
+        "Embed a question before others search for it: a store on a server then searches for both at once."
+        shown = "" if bundle.embedding else question_for(check_question(bundle.query_str), self)
+        if shown:
+            bundle = QueryBundle(bundle.query_str, bundle.image_path, bundle.custom_embedding_strs,
+                                 self.embed_model.get_query_embedding(shown))
+        if bundle.embedding:
+            self.store.search_ahead(bundle.embedding, self.top_k)
+        return bundle
+
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        embedding = query_bundle.embedding
-        if not embedding:
-            if not (shown := question_for(check_question(query_bundle.query_str), self)):
-                return []
-            embedding = self.embed_model.get_query_embedding(shown)
-        return self.store.search(embedding, self.top_k)
+        bundle = self.ahead(query_bundle)
+        return self.store.search(bundle.embedding, self.top_k) if bundle.embedding else []
 
 
 # %% ../../nbs/40_retrieval/02_hybrid.ipynb #49367aba
@@ -166,8 +177,11 @@ class WordRetriever(StoreRetriever):
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         question = check_question(query_bundle.query_str)
         with self.store.snapshot():
+            words = self.words_within()
+            if words.look_up:
+                words.look_up(content_words(question))
             terms = query_terms(question, self._held.units.tokenizer)
-            terms = code_terms(terms, question, self.words_within().counts) if CODED.search(question) else terms
+            terms = code_terms(terms, question, words.counts) if CODED.search(question) else terms
             return self.store.search_words(terms, self.top_k)
 
     @property
@@ -187,8 +201,7 @@ class WordRetriever(StoreRetriever):
         if allowed is None and isinstance(self.store, FilteredStore):
             allowed = self.store.matching()
         if self._known[0] != (state := (allowed, store.version)):
-            keys = None if allowed is None else np.sort(np.array(list(store.keys_of(allowed).values()), np.int64))
-            self._known = state, IndexWords.of_source(source, keys)
+            self._known = state, IndexWords.of_source(source, None if allowed is None else store.allowed(allowed))
         return self._known[1]
 
 # %% ../../nbs/40_retrieval/02_hybrid.ipynb #6e6983aa
@@ -368,6 +381,8 @@ class HybridRetriever(HitsRetriever):
             The hits, and for each member the ranks it gave.
         """
         bundle = question_bundle(question)
+        for member in self.members.values():
+            bundle = member.ahead(bundle) if isinstance(member, VectorRetriever) else bundle
         return self._fuse([m.retrieve(bundle) for m in self.members.values()])
 
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:      # all members at once

@@ -29,6 +29,7 @@ from ..machinery.messages import say
 from ..documents.span import SEARCHED
 from ..documents.text import load_kiwi, word_tokens, word_tokens_batch
 from ..storage.filtered import FilteredStore
+from ..storage.store import among, Passing
 from .scoring import steps_to
 from .unit_source import SHIFT, Units, UnitSource
 
@@ -206,13 +207,14 @@ def _no_names(tokens: Sequence[str]) -> int:
 class IndexWords:
     "The words of the texts that a reader may see."
     counts: Mapping[str, int]     # Word -> texts with it; 0 for a word of titles and headings only
-    n_texts: int
+    size: Callable[[], int]       # Counts the texts
     tokenizer: Callable[[Iterable[str]], Iterable[Sequence[str]]]   # They were counted with it
     in_a_row: Callable[[Sequence[str]], bool]       # True for tokens that follow each other in a text
     in_one_text: Callable[[Sequence[str]], bool]    # True for tokens that one text contains, in any order
     others: Callable[[str], Iterable[str]]          # Words that contain a text, or may be spelled like it
     holding: Callable[[Sequence[str]], np.ndarray]  # Keys of the texts with tokens, in a row if their order is known
     in_names: Callable[[Sequence[str]], int] = _no_names     # Titles and headings that contain tokens
+    look_up: Callable[[Sequence[str]], Any] | None = None    # Is called with words of content before they are counted
 
     @classmethod
     def of_texts(
@@ -223,7 +225,7 @@ class IndexWords:
         "Count the words of texts in memory, where their order is not kept."
         sets = list(map(frozenset, texts))
         counts = Counter(chain.from_iterable(sets))
-        return cls(counts, len(sets), tokenizer, lambda tokens: False,
+        return cls(counts, lambda: len(sets), tokenizer, lambda tokens: False,
                    lambda tokens: any(words.issuperset(tokens) for words in sets), lambda word: counts,
                    lambda tokens: np.array([n << SHIFT for n, words in enumerate(sets)
                                             if words.issuperset(tokens)], np.int64))
@@ -238,15 +240,17 @@ class IndexWords:
         counts = source.vocabulary(allowed)
 
         def holding(tokens: Sequence[str]) -> np.ndarray:
-            keys = source.holding(tokens)
-            return keys if allowed is None else np.intersect1d(keys, allowed)
+            return among(source.holding(tokens), allowed)
+
+        def others(word: str) -> Iterable[str]:
+            return counts if isinstance(allowed, np.ndarray) else source.words_like(word, allowed)
 
         def in_names(tokens: Sequence[str]) -> int:
             fields = source.counts(tokens).fields.values()
             return sum(min(field.texts_with.get(token, 0) for token in tokens) for field in fields)
-        return cls(counts, len(source) if allowed is None else len(allowed), source.tokenizer,
+        return cls(counts, (source if allowed is None else allowed).__len__, source.tokenizer,
                    partial(source.in_a_row, allowed=allowed), partial(source.in_one_text, allowed=allowed),
-                   source.words_like if allowed is None else lambda word: counts, holding, in_names)
+                   others, holding, in_names, partial(source.look_up, allowed=allowed) if source.looks_ahead else None)
 
     @classmethod
     def joined(
@@ -254,12 +258,20 @@ class IndexWords:
         parts: Sequence[IndexWords],   # At least one
     ) -> IndexWords:
         "Join the words of indexes that are asked together."
-        return cls(ChainMap(*(p.counts for p in parts)), sum(p.n_texts for p in parts), parts[0].tokenizer,
+        return cls(ChainMap(*(p.counts for p in parts)), lambda: sum(p.size() for p in parts), parts[0].tokenizer,
                    lambda tokens: any(p.in_a_row(tokens) for p in parts),
                    lambda tokens: any(p.in_one_text(tokens) for p in parts),
                    lambda word: dict.fromkeys(chain.from_iterable(p.others(word) for p in parts)),
                    lambda tokens: np.concatenate([(n << 56) + p.holding(tokens) for n, p in enumerate(parts)]),
-                   lambda tokens: sum(p.in_names(tokens) for p in parts))
+                   lambda tokens: sum(p.in_names(tokens) for p in parts),
+                   lambda asked: [p.look_up(asked) for p in parts if p.look_up])
+
+    def is_counted(
+        self,
+        word: str,     # From `content_words`
+    ) -> bool:
+        "Check that every token of a word occurs in a text."
+        return all(token in self.counts for token in self.tokens(word))
 
     def tokens(self, text: str) -> list[str]:
         "Cut a text into the words that are counted."
@@ -278,7 +290,7 @@ class IndexWords:
     ) -> bool:
         "Check that at most three texts, or one in a hundred, contain a word."
         found = [self.counts[t] for t in self.tokens(word) if t in self.counts]
-        return min(found, default=0) <= max(3, 0.01 * self.n_texts)
+        return min(found, default=0) <= max(3, 0.01 * self.size())
 
     def occurs(
         self,
@@ -358,6 +370,8 @@ def missing_words(
 ) -> QuestionWords:
     "Find the words of a question that occur in no document, and rare ones that occur in no passage that was read."
     asked, read = content_words(question), search_form(" ".join(texts))
+    if words.look_up:
+        words.look_up(asked)
     missing = [w for w in asked if not words.occurs(w) and not (_is_in if code_forms(w) else _begins)(w, read)]
     unread = [w for w in asked if texts and not other and w not in missing and not _is_in(w, read)
               and words.is_rare(w) and words.occurs(w, surely=True)]
@@ -404,10 +418,13 @@ def code_match(
 def readable_question(
     question: str,
     words: IndexWords,     # Of the documents that may be read
+    quick: bool = False,   # Leave out words that occur inside longer words only: a server needs a request for these
 ) -> str:                  # '' when none of its words of content is among them
     "Remove the words that occur in no readable document from a question."
     asked = content_words(question)
-    missing = [word for word in asked if not words.occurs(word)]
+    if words.look_up:
+        words.look_up(asked)
+    missing = [word for word in asked if not (words.is_counted if quick else words.occurs)(word)]
     if asked and len(missing) == len(asked):
         return ""
     for word in sorted(missing, key=len, reverse=True):
@@ -439,11 +456,14 @@ def question_for(
     if not isinstance(store, FilteredStore):
         return question
     allowed = store.matching()
-    if (words := index_words(retriever, allowed)) is None:
+    words = index_words(retriever, allowed)
+    if words is None and isinstance(allowed, Passing):
+        words = IndexWords.of_source(allowed.units, allowed)
+    if words is None:
         if store not in _READ or _READ[store][0] is not allowed:
             _READ[store] = allowed, words_as_written(text for level in SEARCHED for _, text in store.texts(level))
         words = _READ[store][1]
-    return readable_question(question, words)
+    return readable_question(question, words, isinstance(allowed, Passing))
 
 # %% ../../nbs/40_retrieval/16_missing_words.ipynb #34a231de
 SMALL: int = 200   # Units; in an index of as many or fewer a score hardly separates what matches from what does not
@@ -474,13 +494,13 @@ def common_words(
     texts: Callable[[], Sequence[str]] = tuple,   # Of these: read only for a word that is counted in another form
 ) -> dict[int, Common]:       # By key; empty for an index that is not small, and a question without words of content
     "Find the words that units of a small index share with a question."
-    asked = content_words(question) if words.n_texts <= SMALL else []
+    asked = content_words(question) if words.size() <= SMALL else []
     shared, rows = {key: list[str]() for key in keys.tolist()} if asked else {}, units.rows_of(keys)
     for word in asked:
         wanted = {t for t in words.tokens(word) if t in words.counts}     # the word, or one of its parts
         wanted |= {other for other in words.counts if word in other} if _HANGUL.search(word) else set()
         holding, titles, headings = source.with_any(wanted, units)
-        found = units.rows_of(holding if allowed is None else np.intersect1d(holding, allowed))
+        found = units.rows_of(holding if allowed is None else among(holding, allowed))
         found = found[found >= 0]
         if not (len(found) or titles or headings):
             found = rows[[n for n, text in enumerate(texts()) if _begins(word, text)]]

@@ -19,8 +19,8 @@ from llama_index.core.schema import NodeRelationship, NodeWithScore, QueryBundle
 # %% auto #0
 __all__ = ['HEADER', 'SAME_LINE', 'BY_NAME', 'BY_ID', 'WITH_FIRST', 'Piece', 'pieces_by_score', 'once_each', 'cut_pieces',
            'take_units', 'with_headers', 'UnitReader', 'take_readable', 'KnownPlace', 'places_apart',
-           'MultiScaleRanking', 'put_first', 'known_places', 'own_code_first', 'names_first', 'extended',
-           'MultiScaleRetriever']
+           'MultiScaleRanking', 'put_first', 'known_places', 'own_code_first', 'names_first', 'agreeing_ahead',
+           'extended', 'MultiScaleRetriever']
 
 # %% ../../nbs/40_retrieval/07_multiscale.ipynb #d1e85e12
 from ..machinery.arguments import checked
@@ -34,7 +34,7 @@ from ..models.embedding import NgramEmbedding
 from ..chunking.base import set_prefix, shown_prefix
 from ..chunking.units import same_line
 from ..storage.filtered import filtered_store, FilteredStore
-from ..storage.store import ChunkReader
+from ..storage.store import among, ChunkReader, Passing
 from .arguments import check_counts, is_number, StoreRetriever
 from ragnb.retrieval.missing_words import (
     code_match, code_terms, CODED, codes_in, Common, common_words, IndexWords, missing_words, names_in, query_terms,
@@ -42,6 +42,7 @@ from ragnb.retrieval.missing_words import (
 )
 from .hybrid import check_question, Hits, HitsRetriever, question_bundle
 from .cosine_scale import CosineScale
+from .polarity import agreeing_first, POLAR
 from .repeats import repeated_units, Repeats
 from .scoring import question_vector, score_units, Signs, UnitScores
 from .unit_source import GROW, in_short_records, SHIFT, Units, UnitSource, WHOLE
@@ -72,13 +73,20 @@ def once_each(
     pieces: Sequence[Piece],                     # Best first
     repeats: Repeats,
 ) -> list[Piece]:              # Scores still falling
-    "Leave out units whose text another one has; that one gets the best place of them. Older editions come last."
+    """Leave out units whose text another one has; that one gets the best place of them.
+
+    Older editions come last. If several are asked for, the same sentence of each comes in a row.
+    """
     first = {key: own for own, others in repeats.same.items() for key in (own, *others)}
     own_place: dict[int, Piece] = {}
     for piece in pieces:
         key = first.get(piece.key, piece.key)
         own_place.setdefault(key, piece._replace(key=key))
-    out = sorted(own_place.values(), key=lambda piece: piece.key in repeats.behind)
+    in_rows = dict[int, Piece]()
+    for key, piece in own_place.items():
+        in_rows.setdefault(key, piece)
+        in_rows |= {k: own_place[k] for k in repeats.beside.get(key, ()) if k not in in_rows}
+    out = sorted(in_rows.values(), key=lambda piece: piece.key in repeats.behind)
     lowest = accumulate((piece.score for piece in out), min)
     return [piece._replace(score=score) for piece, score in zip(out, lowest)]
 
@@ -684,6 +692,18 @@ def names_first(
     best = pieces[0].score
     return [p._replace(score=best) if counts[p.key] else p for p in order]
 
+# %% ../../nbs/40_retrieval/07_multiscale.ipynb #8b2ea85d
+def agreeing_ahead(
+    reader: UnitReader,
+    pieces: Sequence[Piece],   # Best first
+    question: str,
+) -> list[Piece]:              # Each once, scores still falling
+    "Put the unit first that shares as much with the question as the best one, and agrees with its polarity."
+    key = agreeing_first(question, [(piece.key, piece.score) for piece in pieces], lambda keys: [
+        unit.text for unit in reader.read_units(keys)])
+    first = [piece._replace(score=pieces[0].score) for piece in pieces if piece.key == key]
+    return [*first, *(piece for piece in pieces if piece.key != key)]
+
 # %% ../../nbs/40_retrieval/07_multiscale.ipynb #4dc4e440
 def extended(
     source: UnitSource,
@@ -703,8 +723,10 @@ def extended(
     return source.read(np.concatenate([own, more]), whole=False)
 
 # %% ../../nbs/40_retrieval/07_multiscale.ipynb #44ab5835
-def _keys_of(source: UnitSource, addresses: Iterable[str]) -> np.ndarray:
+def _keys_of(source: UnitSource, addresses: Iterable[str]) -> np.ndarray | Passing:
     "Find the keys of the units that a filter lets through, rising; other addresses are left out."
+    if isinstance(addresses, Passing):
+        return addresses
     numbers, sizes, out = {i: n for n, i in source.ids.items()}, source.sizes, []
     for a in map(try_address, addresses):
         if a is not None and a.level == "u" and a.doc_id in numbers and a.index < sizes[numbers[a.doc_id]]:
@@ -775,10 +797,10 @@ class MultiScaleRetriever(StoreRetriever, HitsRetriever):
         self.top_k, self.budget, self.candidates, self.grow, self.whole = top_k, budget, candidates, grow, whole
         self.leads, self.follow, self.scale = leads, follow, scale
         self.llm_calls = 0
-        self._rows: tuple[Any, Any, np.ndarray] | None = None   # Ids, state of the source, keys of these ids
+        self._rows: tuple[Any, Any, np.ndarray | Passing] | None = None   # Ids, state of the source, keys of these ids
         self._known: tuple | None = None     # Filter, state and words of the last question
 
-    def _allowed(self) -> np.ndarray | None:
+    def _allowed(self) -> np.ndarray | Passing | None:
         "Keys that a filter lets through; found once for each state of the store."
         if not isinstance(self.store, FilteredStore):
             return None
@@ -834,8 +856,9 @@ class MultiScaleRetriever(StoreRetriever, HitsRetriever):
             names = names_in(text, source.tokenizer)
             scores = score_units(source, terms, vector, self.candidates, self.grow, self.whole, allowed, names)
             units = extended(source, scores.units, scores.keys, [p[:2] for p in named])
-            pieces = names_first(scores, pieces_by_score(scores))
             reader = UnitReader(units, self.store, fill=source.fill if source.looks_ahead else None)
+            pieces = pieces_by_score(scores)
+            pieces = names_first(scores, agreeing_ahead(reader, pieces, text) if POLAR.search(text) else pieces)
             common = common_words(text, source, words, units, scores.keys, allowed, lambda: [
                 unit.text for unit in reader.read_units(scores.keys.tolist())])
             if self.cut:
@@ -845,13 +868,13 @@ class MultiScaleRetriever(StoreRetriever, HitsRetriever):
                     pieces = [] if missing_words(text, words, read).is_all_missing else pieces
             repeated = repeated_units(scores.units, [p.key for p in pieces], lambda keys: [
                 unit.text for unit in reader.read_units(keys)], text)
-            pieces = once_each(pieces, repeated) if repeated.same or repeated.behind else pieces
-            may = None if allowed is None else set(np.intersect1d(units.keys, allowed).tolist())
+            pieces = once_each(pieces, repeated) if any(repeated) else pieces
+            may = None if allowed is None else set(among(units.keys, allowed).tolist())
             pieces = with_headers(units, own_code_first(reader, pieces, text) if CODED.search(text) else pieces, may)
             places = known_places(units, named, pieces, self.follow, may, self.whole)
             cited = [place[:2] for place in places if not units.holds(*place[:2])]
             reader.units = units = extended(source, units, scores.keys, cited)
-        reader.may = may = None if allowed is None else set(np.intersect1d(units.keys, allowed).tolist())
+        reader.may = may = None if allowed is None else set(among(units.keys, allowed).tolist())
         led, apart = put_first(units, places, pieces, may), places_apart(places) if named else ()
         signs = scores.signs if allowed is None and not apart else None   # Hidden ones must not show
         if signs is not None and not by_spelling:

@@ -8,15 +8,17 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 # %% auto #0
-__all__ = ['bare_spelling', 'edition_date', 'asked_years', 'asks_edition', 'other_editions', 'Repeats', 'repeated_units']
+__all__ = ['bare_spelling', 'edition_date', 'edition_name', 'asked_years', 'asks_edition', 'other_editions', 'Repeats',
+           'repeated_units']
 
 # %% ../../nbs/40_retrieval/17_repeats.ipynb #f5852abf
+from ..documents.one_token import whole_year
 from ..documents.text import is_heading
 from .unit_source import SHIFT, Units
 
@@ -28,8 +30,11 @@ def bare_spelling(text: str) -> str:
 # %% ../../nbs/40_retrieval/17_repeats.ipynb #d2e3059e
 _DATE = re.compile(r"(?<!\d)((?:19|20)\d\d)(?:(?:[-._년 ]{1,2}(?=\d)|(?=\d\d))(0?[1-9]|1[0-2])"
                    r"(?:[-._월 ]{0,2}(0?[1-9]|[12]\d|3[01]))?)?(?!\d)")
-_NEWEST = re.compile(r"(?:가장|제일)\s?(?:최근|최신|새)|최신|최근\s?(?:판|규정|버전|개정)|현행|지금\s?(?:규정|판)"
-                     r"|\b(?:newest|latest|most recent|current (?:edition|version|rules?|policy))\b", re.IGNORECASE)
+_EDITION = re.compile(_DATE.pattern + r"(?:\s?년?도?\s?(?:개정|제정|시행|발행|판))?")
+_NEWEST = re.compile(r"(?:가장|제일)\s?새|최신|최근(?!\s?(?:\d|몇))|요즘|현재|현행|지금\s?(?:규정|판)"
+                     r"|\b(?:newest|latest|most recent|current(?:ly)?|nowadays|these days)\b", re.IGNORECASE)
+_SHORT_YEAR = re.compile(r"['’‘]\d\d(?=\s?년|[-./]\d)")     # '24년
+_DATED = re.compile(r"시행|개정|제정|공포|발행|작성|연도|날짜|effective|revis|edition|version|issued|year|date", re.IGNORECASE)
 
 
 def edition_date(name: str) -> int:   # 20240301; 0 without a date
@@ -40,12 +45,28 @@ def edition_date(name: str) -> int:   # 20240301; 0 without a date
 
 def _series(name: str) -> str:
     "Return a name without its date."
-    return bare_spelling(_DATE.sub("", name))
+    return bare_spelling(_EDITION.sub("", name))
+
+
+def edition_name(
+    doc_id: str,
+    metadata: Mapping[str, object],   # Of the document
+    heading: str = "",                # Its first
+) -> str:                             # See `other_editions`
+    "Name a document with the date of its edition: of its file name, else of its title, metadata or first heading."
+    title = str(metadata.get("title") or "")
+    if edition_date(doc_id) or not title:
+        return f"{title} {doc_id}"
+    dates = [edition_date(str(value)) for key, value in metadata.items() if _DATED.search(key)]
+    date = edition_date(title) or max(dates, default=0) or edition_date(heading)
+    year, month, day = date // 10_000, date // 100 % 100, date % 100
+    return f"{_series(title)} " + (f"{year}-{month:02}-{day:02}" if day else str(year or ""))
 
 
 def asked_years(question: str) -> set[int]:
     "Find the years that a question names."
-    return {int(year) for year, *_ in _DATE.findall(question)}
+    years = [year for year, *_ in _DATE.findall(question)]
+    return {int(year) for year in (*years, *map(whole_year, _SHORT_YEAR.findall(question)))}
 
 
 def asks_edition(question: str) -> bool:
@@ -79,6 +100,7 @@ class Repeats(NamedTuple):
     "What is not read again."
     same: dict[int, list[int]]    # Unit to read -> units with the same text, which are not read
     behind: set[int]              # Units of older editions that differ from a newer one in numbers only
+    beside: dict[int, list[int]] = {}   # Unit -> those that differ in numbers only, in other editions asked for
 
 
 def _same_words(units: Units, keys: Sequence[int]) -> list[list[int]]:
@@ -110,6 +132,20 @@ def _by_spelling(texts: Mapping[int, str], spelling: Callable[[int, str], Hashab
     return [group for group in groups.values() if len(group) > 1]
 
 
+def _without_numbers(text: str) -> str:
+    "The spelling of a text without its numbers."
+    return re.sub(r"\d", "", bare_spelling(text))
+
+
+def _asked_together(units: Units, keys: Sequence[int], read: Callable[[Sequence[int]], Sequence[str]],
+                    years: Collection[int]) -> dict[int, list[int]]:
+    "Map each unit of an edition asked for to the same sentence in the others."
+    editions = {key: of for key, of in _of_editions(units, keys).items() if of[1] // 10_000 in years}
+    texts = dict(zip(editions, read([*editions]))) if editions else {}
+    groups = _by_spelling(texts, lambda key, text: (editions[key][0], _without_numbers(text)))
+    return {group[0]: [key for key in group[1:] if key >> SHIFT != group[0] >> SHIFT] for group in groups}
+
+
 def repeated_units(
     units: Units,                  # With their words
     keys: Sequence[int],           # Best first
@@ -117,9 +153,9 @@ def repeated_units(
     question: str = "",            # If it names two years, editions are not compared
 ) -> Repeats:
     "Find units with the text of a better one."
-    if len(asked_years(question)) > 1 or not len(units.tokens):
-        return Repeats({}, set())
-    best = list(keys[:_BEST])
+    best, years = list(keys[:_BEST]), asked_years(question)
+    if len(years) > 1 or not len(units.tokens):
+        return Repeats({}, set(), _asked_together(units, best, read, years))
     editions = {} if asks_edition(question) else _of_editions(units, best)
     equal = {key for group in _same_words(units, best) for key in group}
     compared = [key for key in best if key in equal or key in editions]
@@ -133,7 +169,7 @@ def repeated_units(
         same[first] = [key for key in group if key >> SHIFT != first >> SHIFT]     # in other documents
     left = {key: text for key, text in texts.items() if key in editions} if editions else {}
     behind: set[int] = set()
-    for group in _by_spelling(left, lambda key, text: (editions[key][0], re.sub(r"\d", "", bare_spelling(text)))):
+    for group in _by_spelling(left, lambda key, text: (editions[key][0], _without_numbers(text))):
         newest = max(editions[key][1] for key in group)
         behind.update(key for key in group if editions[key][1] < newest)
     return Repeats(same, behind)

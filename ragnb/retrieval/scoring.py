@@ -5,6 +5,7 @@
 # %% ../../nbs/40_retrieval/09_scoring.ipynb #4668ee52
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -17,13 +18,15 @@ import numpy as np
 # %% auto #0
 __all__ = ['K1', 'B', 'PHRASE', 'Forms', 'FEW', 'lucene_idf', 'saturated', 'occurrences', 'clipped_z_scores', 'steps_to',
            'covered', 'word_windows', 'vector_windows', 'bm25', 'field_scores', 'Signs', 'best_signs', 'UnitScores',
-           'question_vector', 'ranges_around', 'word_scores', 'adjusted_totals', 'names_held', 'score_units']
+           'question_vector', 'ranges_around', 'word_scores', 'adjusted_totals', 'entry_weights', 'named_years',
+           'names_held', 'score_units']
 
 # %% ../../nbs/40_retrieval/09_scoring.ipynb #8a581494
 from ..machinery.markup import one_line
 from ..documents.span import InputError
+from ..storage.store import among
 from ragnb.retrieval.unit_source import (
-    FieldCounts, GROW, in_short_records, QuestionCounts, REPEATS, SHIFT, Units, UnitSource, WHOLE
+    CONTENTS, FieldCounts, GROW, in_short_records, QuestionCounts, REPEATS, SHIFT, Units, UnitSource, WHOLE
 )
 from .unit_vectors import code_dots
 
@@ -197,6 +200,7 @@ class Signs(NamedTuple):
 
 
 _NEAR = 3   # Units, on each side
+_LIGHT = frozenset("하 되 있 없 것 거 수 때 전 후 좀 요즘 지금 안 못 더 다 싶 그 이 저 며칠 얼마나".split())   # Not its topic
 
 
 def best_signs(
@@ -315,6 +319,37 @@ def adjusted_totals(
     total[inside] = best[which]
     return total
 
+# %% ../../nbs/40_retrieval/09_scoring.ipynb #0957b0d1
+_ENTRY = 0.1   # What an entry of a list of contents counts, where a section has its words
+
+
+def entry_weights(
+    listed: np.ndarray,    # Shape (rows,), bool: units of lists of contents
+    weights: np.ndarray,   # Shape (words,): idf of each word of the question
+    has: np.ndarray,       # Shape (words, rows), bool: does the unit contain the word?
+) -> np.ndarray:           # Shape (rows,), in (0, 1]
+    "Lower the entries of lists of contents whose words another unit contains too."
+    share = weights @ has
+    best = share[~listed].max(initial=0.0)
+    return np.where(listed & (share > 0) & (share <= best + 1e-9), _ENTRY, 1.0)
+
+# %% ../../nbs/40_retrieval/09_scoring.ipynb #6d1f0113
+_YEAR = re.compile(r"(?:19|20)\d\d")
+
+
+def named_years(
+    units: Units,
+    held: Mapping[Any, np.ndarray],    # Year -> units that contain it
+    years: Sequence[str],              # Of a question
+) -> dict[str, np.ndarray]:            # Year -> units that contain it, or whose document is named by it; rising
+    "Find the units that years of a question apply to."
+    numbers = np.unique(units.doc).tolist()
+    out = {}
+    for year in years:
+        named = [n for n in numbers if year in units.ids[n]]
+        out[year] = np.union1d(held[year], np.flatnonzero(np.isin(units.doc, named)))
+    return out
+
 # %% ../../nbs/40_retrieval/09_scoring.ipynb #9dba610d
 Forms = Sequence[Sequence[str]]   # Of a name: the tokens of each spelling
 FEW: int = 2                      # Scored units; a name in more of them is not counted
@@ -352,6 +387,8 @@ def _scores(source: UnitSource, units: Units, keys: np.ndarray, terms: Sequence[
         fields[name] = field_scores(terms, texts, known.fields[name], known.numbers, of)
     found = occurrences(units, known.numbers, {**asked, **known.units_with})
     held = {term: np.unique(at) for term, at in found.items()}
+    if years := [*filter(_YEAR.fullmatch, asked)]:
+        held |= named_years(units, held, years)
     words = word_windows(units, held, known, rows, scales)
     if scales[0] == 1:
         words[0] /= 1 - B + B * units.table["length"][rows] / max(known.mean_length, 1e-9)
@@ -364,10 +401,15 @@ def _scores(source: UnitSource, units: Units, keys: np.ndarray, terms: Sequence[
     title, name = (clipped_z_scores(fields[field]) for field in ("title", "name"))
     total = words.sum(axis=0) + vectors.sum(axis=0) + title + name
     total, raw = total if total.any() else plain, plain + fields["title"] + fields["name"]
-    total, raw = (adjusted_totals(units, rows, x, whole) for x in (total, raw))
-    steps = np.array([steps_to(units, held[t], rows) for t in asked]).reshape(len(asked), len(rows))
-    n_with = [known.units_with.get(t, 0) if near else 0 for t, near in zip(asked, (steps == 0).any(axis=1))]
+    content = [t for t in asked if t not in _LIGHT] or [*asked]
+    steps = np.array([steps_to(units, held[t], rows) for t in content]).reshape(len(content), len(rows))
+    n_with = [known.units_with.get(t, 0) if near else 0 for t, near in zip(content, (steps == 0).any(axis=1))]
     weights = lucene_idf(np.array(n_with, float), known.n_units)    # A word of no scored unit weighs the most
+    listed = units.table["flags"][rows] & CONTENTS > 0
+    if listed.any():
+        share = entry_weights(listed, weights, steps == 0)
+        total, raw = total * share, raw * share
+    total, raw = (adjusted_totals(units, rows, x, whole) for x in (total, raw))
     signs = best_signs(weights, steps, total, own, np.concatenate([words, vectors]))
     words_of = {number: word for word, number in known.numbers.items()}
     headings = {part: [words_of.get(n, "") for n in tokens.tolist()] for part, tokens in texts.items()} if names else {}
@@ -403,7 +445,7 @@ def score_units(
             records = [(around.doc[inside] << SHIFT) + around.table[side][inside] for side in ("low", "high")]
             runs = [np.arange(a, b) for a, b in np.unique(np.stack(records, axis=1), axis=0).tolist()]
             keys = np.unique(np.concatenate([around.keys[near], *runs]))
-        keys = keys if allowed is None else keys[np.isin(keys, allowed)]
+        keys = keys if allowed is None else among(keys, allowed)
         units = source.read(ranges_around(keys, source.scales[-1] // 2), scored=keys)
         scores = _scores(source, units, keys[units.rows_of(keys) >= 0], terms, vector, known, whole, names)
         placed = source.read(ranges_around(keys, 1), whole=False) if units.bare else units

@@ -23,7 +23,7 @@ __all__ = ['CHUNKS', 'STORED', 'packed', 'unpacked', 'StoredDocument', 'levels_o
 from ..machinery.markup import one_line
 from ..documents.span import Address, Outline, parse_address, SEARCHED, try_address
 from ..storage.filters import Filter, resolve_where, seen_metadata, Where
-from ..storage.store import best_first, ChunkStore, outline_from_json, outline_to_json
+from ..storage.store import best_first, ChunkStore, outline_from_json, outline_to_json, Passing
 from .scoring import question_vector, ranges_around, word_scores
 from .sqlite_units import kept_total, SqliteUnits, UnitWriter
 from .unit_source import SHIFT, UnitSource
@@ -125,9 +125,18 @@ class SearchedByWords(ChunkStore):
         held = self._owners({at.doc_id for at in known.values()})
         return {a: key for a, at in known.items() if at.doc_id in held and (key := held[at.doc_id].key(at)) is not None}
 
-    def _allowed(self, where: Filter | None) -> np.ndarray | None:
-        "Keys of the chunks that a filter lets through, rising; None for all."
-        return None if where is None else np.sort(np.array(list(self.keys_of(self.matching(where)).values()), np.int64))
+    def allowed(
+        self,
+        addresses: Iterable[str],    # Of searched chunks, from `matching`
+    ) -> np.ndarray | Passing:
+        "Find the keys of chunks, rising, as a source takes them."
+        if isinstance(addresses, Passing):
+            return addresses
+        return np.sort(np.array(list(self.keys_of(addresses).values()), np.int64))
+
+    def _allowed(self, where: Filter | None) -> np.ndarray | Passing | None:
+        "Keys of the chunks that a filter lets through; None for all."
+        return None if where is None else self.allowed(self.matching(where))
 
     def _hits(self, keys: np.ndarray, scores: np.ndarray, top_k: int) -> list[NodeWithScore]:
         "Read scored chunks, best first; keys are rising."

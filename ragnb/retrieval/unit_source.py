@@ -16,13 +16,14 @@ import numpy as np
 from llama_index.core.schema import MetadataMode, TextNode
 
 # %% auto #0
-__all__ = ['SHIFT', 'UNIT', 'REPEATS', 'RECORD', 'SCALES', 'GROW', 'WHOLE', 'units_by_document', 'counted_text', 'stored_units',
-           'in_short_records', 'Units', 'check_scales', 'FieldCounts', 'QuestionCounts', 'UnitSource']
+__all__ = ['SHIFT', 'UNIT', 'REPEATS', 'RECORD', 'CONTENTS', 'SCALES', 'GROW', 'WHOLE', 'units_by_document', 'counted_text',
+           'stored_units', 'in_short_records', 'Units', 'check_scales', 'FieldCounts', 'QuestionCounts', 'UnitSource']
 
 # %% ../../nbs/40_retrieval/08_unit_source.ipynb #c0137665
 from ..machinery.markup import one_line
 from ..documents.span import DuplicateIdError, InputError, Outline, parse_address, SEARCHED, Span, try_address
 from ..chunking.units import part_of
+from ..storage.store import among, Passing
 
 # %% ../../nbs/40_retrieval/08_unit_source.ipynb #5d235073
 SHIFT: int = 20   # Bits of the place of a unit in its document
@@ -35,9 +36,10 @@ UNIT: np.dtype = np.dtype([
     ("low", "<i4"), ("high", "<i4"),               # First unit of that part, and one past the last
     ("header", "<i4"),                             # Unit with the header of its table, or -1
     ("length", "<i4"),                             # Tokens
-    ("flags", "<i4")])                             # REPEATS, RECORD
+    ("flags", "<i4")])                             # REPEATS, RECORD, CONTENTS
 REPEATS: int = 1   # The text occurred earlier in the document
 RECORD: int = 2    # The part is a record
+CONTENTS: int = 4  # The unit is of a list of contents
 
 # %% ../../nbs/40_retrieval/08_unit_source.ipynb #e165cbde
 def units_by_document(
@@ -90,7 +92,8 @@ def stored_units(
     seen: set[str] = set()
     for i, (row, node) in enumerate(zip(rows, nodes)):
         text, header = " ".join(node.text.split()), node.metadata.get("header_unit")
-        row["flags"] = REPEATS * (len(text) >= _SAID and text in seen)
+        is_contents = node.metadata.get("contents") is True
+        row["flags"] = REPEATS * (len(text) >= _SAID and text in seen) + CONTENTS * is_contents
         row["header"] = header if isinstance(header, int) and 0 <= header < i else -1
         seen.add(text)
     inside = rows["part"] >= 0
@@ -270,7 +273,7 @@ class UnitSource(ABC):
         terms: Sequence[str],                  # Tokens of the question, in their order
         vector: np.ndarray | None,             # Shape (dims,), of length 1; None for words only
         k: int | None,                         # Candidates, from words and from the vector; None: every unit
-        allowed: np.ndarray | None = None,     # Keys that may be found, rising; None for all
+        allowed: np.ndarray | Passing | None = None,     # Keys that may be found, rising; None for all
     ) -> None:
         "Hear of a question, inside its snapshot: a source that asks a server can ask for everything at once."
 
@@ -287,7 +290,7 @@ class UnitSource(ABC):
         terms: Sequence[str],
         k: int,                                # Units, at most
         known: QuestionCounts,                     # From `counts`
-        allowed: np.ndarray | None = None,     # Keys that may be found, rising; None for all
+        allowed: np.ndarray | Passing | None = None,     # Keys that may be found, rising; None for all
     ) -> np.ndarray:                           # Keys, rising
         "Find the k best units by BM25; equal scores are ordered by address."
 
@@ -296,7 +299,7 @@ class UnitSource(ABC):
         self,
         vector: np.ndarray,                    # Shape (dims,), of length 1
         k: int,                                # Units, at most
-        allowed: np.ndarray | None = None,     # Keys that may be found, rising; None for all
+        allowed: np.ndarray | Passing | None = None,     # Keys that may be found, rising; None for all
     ) -> np.ndarray:                           # Keys, rising
         "Find the k units with the largest cosine; equal ones (to six decimals) are ordered by address."
 
@@ -327,16 +330,24 @@ class UnitSource(ABC):
     @abstractmethod
     def vocabulary(
         self,
-        allowed: np.ndarray | None = None,   # Keys of the units that may be known of, rising; None for all
+        allowed: np.ndarray | Passing | None = None,   # Keys of the units that may be known of, rising; None for all
     ) -> Mapping[str, int]:                  # Word -> units with it; 0 for a word of titles and headings only
         "List the words of units, and of the titles and headings above them."
 
     def words_like(
         self,
         word: str,           # Of a question
+        allowed: np.ndarray | Passing | None = None,   # As in `vocabulary`
     ) -> Iterable[str]:      # Each once; possibly all words
         "List at least the words that contain a word, and those that `spelled_alike` may find."
-        return self.vocabulary()
+        return self.vocabulary(allowed)
+
+    def look_up(
+        self,
+        words: Sequence[str],                          # Of content, of a question
+        allowed: np.ndarray | Passing | None = None,   # As in `vocabulary`
+    ) -> None:
+        "Hear which words will be looked up in `vocabulary` next."
 
     @abstractmethod
     def holding(
@@ -358,12 +369,12 @@ class UnitSource(ABC):
                              if numbers & set(own.tolist())] for field, of in fields)
         return holding, titles, headings
 
-    def in_a_row(self, words: Sequence[str], allowed: np.ndarray | None = None) -> bool:
+    def in_a_row(self, words: Sequence[str], allowed: np.ndarray | Passing | None = None) -> bool:
         "Check that a unit holds words in a row; `allowed` is as in `vocabulary`."
         keys = self.holding(words)
-        return len(keys if allowed is None else np.intersect1d(keys, allowed)) > 0
+        return len(among(keys, allowed)) > 0
 
-    def in_one_text(self, words: Sequence[str], allowed: np.ndarray | None = None) -> bool:
+    def in_one_text(self, words: Sequence[str], allowed: np.ndarray | Passing | None = None) -> bool:
         "Check that a title or a heading holds words, in any order; `allowed` is as in `vocabulary`."
         numbers = set(self.counts(words).numbers.values())
         if len(numbers) < len(set(words)):

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 # %% auto #0
-__all__ = ['SECURITY_HEADERS', 'HttpRefusal', 'Visitor', 'read_tokens', 'Access', 'narrowed', 'shut_out', 'host_name',
-           'check_origin', 'Places', 'Guard']
+__all__ = ['SECURITY_HEADERS', 'HttpRefusal', 'refusal_body', 'Visitor', 'read_tokens', 'Access', 'narrowed', 'shut_out',
+           'host_name', 'check_origin', 'Places', 'Guard']
 
 # %% ../../nbs/87_serve/02_access.ipynb #3b608175
 from ..machinery.messages import accepted_language, use_language
@@ -45,6 +45,22 @@ class HttpRefusal(RagnbError):
     ) -> None:
         super().__init__(message)
         self.status, self.message, self.retry = status, message, retry
+
+
+_CODES: dict[int, str] = {401: "invalid_api_key", 404: "not_found", 429: "rate_limit_exceeded"}
+
+
+def refusal_body(
+    path: str,                 # Of the request
+    status: int,               # Of HTTP
+    message: str,
+    param: str | None = None,  # The argument that is wrong
+) -> dict[str, Any]:           # In OpenAI's form below /v1/
+    "Write the body of a refusal."
+    if not path.startswith("/v1/"):
+        return {"detail": message}
+    kind = "server_error" if status >= 500 else "rate_limit_error" if status == 429 else "invalid_request_error"
+    return {"error": {"message": message, "type": kind, "param": param, "code": _CODES.get(status)}}
 
 # %% ../../nbs/87_serve/02_access.ipynb #410f61ff
 @dataclass(frozen=True)
@@ -246,7 +262,8 @@ class Guard:
         try:
             messages = [{"type": "http.request", "body": await self._checked(scope, headers, receive)}]
         except HttpRefusal as refusal:
-            reply = JSONResponse({"detail": refusal.message}, refusal.status, {"connection": "close"})
+            told = refusal_body(scope["path"], refusal.status, refusal.message)
+            reply = JSONResponse(told, refusal.status, {"connection": "close"})
             return await reply(scope, receive, secured)
         use_language(accepted_language(headers.get("accept-language", "")))   # of this request's context
         await self.app(scope, read, secured)

@@ -25,12 +25,15 @@ __all__ = ['LOCAL_HOSTS', 'MOST_CONNECTIONS', 'MOST_OF_ADDRESS', 'digests', 'pag
            'create_app', 'check_binding', 'serve_app']
 
 # %% ../../nbs/87_serve/07_app.ipynb #465b53c6
-from ..machinery.halves import replace_halves_in
+from ..machinery.halves import replace_halves, replace_halves_in
 from ..machinery.messages import language, say
 from ..documents.span import InputError, install_command, optional
+from ..models.threads import in_thread
 from ..pipeline.trace_data import Trace
 from ..agent.library import Library
-from .access import Access, Guard, host_name, HttpRefusal, Visitor
+from .access import Access, Guard, host_name, HttpRefusal, refusal_body, Visitor
+from .openai_api import (ASKED, asked_messages, ChatBody, ChatReply, check_model, embedded, EmbeddingBody,
+                                    model_names, model_view)
 from .service import OpenQuestion, Reading, Service
 from .views import AskBody, ChoiceBody, SearchBody, ToolBody
 
@@ -68,7 +71,7 @@ def event_text(
     return f"event: {event['event']}\ndata: {text}\n\n"
 
 
-def _stream(service: Service, asked: OpenQuestion) -> Any:
+def _stream(service: Service, asked: OpenQuestion, texts: AsyncIterator[str]) -> Any:
     "The reply to a question."
     from fastapi.responses import StreamingResponse
 
@@ -81,15 +84,18 @@ def _stream(service: Service, asked: OpenQuestion) -> Any:
             finally:
                 service.end(asked)
 
-    async def texts() -> AsyncIterator[str]:
-        async for event in service.events(asked):
-            yield event_text(event)
-    return Stream(texts(), media_type="text/event-stream", headers={"x-accel-buffering": "no"})
+    return Stream(texts, media_type="text/event-stream", headers={"x-accel-buffering": "no"})
 
 # %% ../../nbs/87_serve/07_app.ipynb #c50fd9fc
 _EVENTS: dict[str, Any] = {200: {"description": "Server-Sent Events: `begin`, `step`, `part`, and last `turn`, "
                                  "`choose` or `error`; the data of each is JSON",
                                  "content": {"text/event-stream": {"schema": {"type": "string"}}}}}
+
+
+async def _event_texts(service: Service, asked: OpenQuestion) -> AsyncIterator[str]:
+    "The events of a question as Server-Sent Events."
+    async for event in service.events(asked):
+        yield event_text(event)
 
 
 def _add_questions(app: FastAPI, service: Service, who: Any) -> None:
@@ -98,13 +104,56 @@ def _add_questions(app: FastAPI, service: Service, who: Any) -> None:
     async def ask(body: AskBody, visitor: Visitor = who) -> Any:
         "Ask a question; `where` narrows what may be read."
         await service.settle(body.conversation)
-        return _stream(service, service.ask(visitor, body.question, body.conversation, body.where))
+        asked = service.ask(visitor, body.question, body.conversation, body.where)
+        return _stream(service, asked, _event_texts(service, asked))
 
     @app.post("/api/conversations/{conversation}/choice", responses=_EVENTS, response_model=None, tags=["questions"])
     async def choose(conversation: str, body: ChoiceBody, visitor: Visitor = who) -> Any:
         "Answer the event `choose`: documents or devices among the options, a text to search for besides, or skip."
         await service.settle(conversation)
-        return _stream(service, service.resume(visitor, conversation, body))
+        asked = service.resume(visitor, conversation, body)
+        return _stream(service, asked, _event_texts(service, asked))
+
+
+def _add_openai(app: FastAPI, service: Service, who: Any) -> None:
+    "Routes of OpenAI's protocol."
+    from fastapi import Depends, Request
+
+    def passages_of(request: Any) -> str:
+        return f"{request.base_url}api/passage"
+    passages_of.__annotations__["request"] = Request      # FastAPI looks at it, and knows no name of a function's
+
+    @app.get("/v1/models", tags=["openai"])
+    async def models(visitor: Visitor = who) -> dict[str, Any]:
+        "The names of what can be asked."
+        return {"object": "list", "data": list(map(model_view, model_names(service, visitor)))}
+
+    @app.get("/v1/models/{name}", tags=["openai"])
+    async def model(name: str, visitor: Visitor = who) -> dict[str, Any]:
+        "One of these names."
+        check_model(name, model_names(service, visitor))
+        return model_view(name)
+
+    @app.post("/v1/chat/completions", response_model=None, tags=["openai"])
+    async def completions(body: ChatBody, visitor: Visitor = who, link: str = Depends(passages_of)) -> Any:
+        "Answer the last message of a user; `where` narrows what may be read."
+        check_model(body.model, [ASKED])
+        question, earlier = asked_messages(body.messages)
+        reply = ChatReply(link)
+        asked = service.ask_once(visitor, question, earlier, body.where)
+        events = service.events(asked)
+        if body.stream:
+            return _stream(service, asked, reply.chunks(events, body.sends_usage))
+        try:
+            return await reply.whole(events)
+        finally:
+            service.end(asked)
+
+    @app.post("/v1/embeddings", response_model=None, tags=["openai"])
+    async def embeddings(body: EmbeddingBody, visitor: Visitor = who) -> Any:
+        "Embed texts as the index does."
+        async with service.places.place(visitor.name):
+            return await in_thread(embedded, service, visitor, body)
 
 
 def _add_conversations(app: FastAPI, service: Service, who: Any) -> None:
@@ -178,16 +227,25 @@ LOCAL_HOSTS: tuple[str, ...] = ("127.0.0.1", "localhost", "[::1]")
 def _add_refusals(app: FastAPI) -> None:
     "Replies to what is refused."
     from fastapi.exceptions import RequestValidationError
+    from starlette.exceptions import HTTPException
     from fastapi.responses import JSONResponse
 
-    async def refused(_request: object, error: Any) -> Any:
+    def is_openai(request: Any) -> bool:
+        return request.url.path.startswith("/v1/")
+
+    async def refused(request: Any, error: Any) -> Any:
         headers = {"retry-after": str(error.retry)} if error.retry else {}
         if error.status == 401:
             headers["www-authenticate"] = "Bearer"
-        return JSONResponse({"detail": error.message}, error.status, headers)
+        return JSONResponse(refusal_body(request.url.path, error.status, error.message), error.status, headers)
 
-    async def wrong(_request: object, error: Any) -> Any:
-        return JSONResponse({"detail": str(error)[:500]}, 422)
+    async def wrong(request: Any, error: Any) -> Any:
+        status = 400 if is_openai(request) else 422
+        return JSONResponse(refusal_body(request.url.path, status, str(error)[:500]), status)
+
+    async def unknown(request: Any, error: Any) -> Any:
+        return JSONResponse(refusal_body(request.url.path, error.status_code, str(error.detail)), error.status_code,
+                            error.headers)
 
     async def invalid(request: Any, error: Any) -> Any:
         scheme, _, token = request.headers.get("authorization", "").partition(" ")
@@ -196,10 +254,15 @@ def _add_refusals(app: FastAPI) -> None:
         except HttpRefusal as refusal:          # without a token nothing is said of the body
             return await refused(request, refusal)
         told = [{name: e[name] for name in ("loc", "msg", "type")} for e in error.errors()[:20]]
+        if is_openai(request):
+            place = ".".join(map(str, told[0]["loc"][1:]))
+            message = replace_halves(f"{place or 'body'}: {told[0]['msg']}")
+            return JSONResponse(refusal_body(request.url.path, 400, message, place or None), 400)
         return JSONResponse({"detail": replace_halves_in(told)}, 422)
     app.add_exception_handler(HttpRefusal, refused)
     app.add_exception_handler(InputError, wrong)
     app.add_exception_handler(RequestValidationError, invalid)
+    app.add_exception_handler(HTTPException, unknown)
 
 
 def _add_page(app: FastAPI, service: Service, who: Any) -> None:
@@ -253,7 +316,7 @@ def create_app(
 
     async def visitor(given: Any = Depends(bearer)) -> Visitor:
         return service.access.visitor(given.credentials if given else None)
-    for add in (_add_questions, _add_conversations, _add_documents, _add_page):
+    for add in (_add_questions, _add_openai, _add_conversations, _add_documents, _add_page):
         add(app, service, Depends(visitor))
     _add_refusals(app)
     app.add_middleware(Guard, hosts=[*LOCAL_HOSTS, *map(host_name, hosts)], body=body)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -41,6 +41,7 @@ class OpenQuestion:
     state: AgentState
     choice: Choice | None = None
     where: Filter | None = None      # Asked for with the question; narrows that of the visitor
+    is_kept: bool = True             # False: the client keeps its conversation, and nobody is asked to choose
 
 # %% ../../nbs/87_serve/05_service.ipynb #3ebdc5d3
 class Service:
@@ -67,32 +68,41 @@ class Service:
         self._busy: dict[str, asyncio.Event] = {}       # Conversation -> set when its question has ended
         self.agent(self.access.local)                   # Bad settings are found now
 
-    def agent(self, visitor: Visitor, where: Filter | None = None) -> Agent:
+    def agent(self, visitor: Visitor, where: Filter | None = None, asks: bool = True) -> Agent:
         "The agent of a visitor, narrowed further by a filter; its library holds only what may be read."
+        settings = self.settings if asks else self.settings | {"ask_user": False}
         if where is not None:   # as many as there are questions: not kept
-            return Agent(narrowed(self.library, all_of(visitor.where, where)), self.llm, self.models, **self.settings)
-        key = repr(visitor.where)
+            return Agent(narrowed(self.library, all_of(visitor.where, where)), self.llm, self.models, **settings)
+        key = repr((visitor.where, settings.get("ask_user", False)))
         if key not in self._agents:
             own = narrowed(self.library, visitor.where)
-            self._agents[key] = Agent(own, self.llm, self.models, **self.settings)
+            self._agents[key] = Agent(own, self.llm, self.models, **settings)
         return self._agents[key]
 
     def _begin(self, visitor: Visitor, talk: Talk, state: AgentState, choice: Choice | None = None,
-               where: Where = None) -> OpenQuestion:
+               where: Where = None, is_kept: bool = True) -> OpenQuestion:
         "Take a place; one question of a conversation at a time."
         wanted = resolve_where(where)
         if talk.id in self._busy:
             raise HttpRefusal(409, "this conversation is still answering")
         self.places.take(visitor.name)
-        self.talks.hold(talk)                           # A question that is stopped can be followed by another
+        if is_kept:
+            self.talks.hold(talk)                       # A question that is stopped can be followed by another
         self._busy[talk.id] = asyncio.Event()
-        return OpenQuestion(visitor, talk, state, choice, wanted)
+        return OpenQuestion(visitor, talk, state, choice, wanted, is_kept)
 
     def ask(self, visitor: Visitor, question: str, talk_id: str | None = None, where: Where = None) -> OpenQuestion:
         "Begin with a question, in a conversation or a new one; `where` narrows. `end` must be called."
         talk = Talk(owner=visitor.key) if talk_id is None else self.talks.get(visitor, talk_id)
         state = AgentState.ask(question, talk.conversation, self.agent(visitor).max_attempts)
         return self._begin(visitor, talk, state, where=where)
+
+    def ask_once(self, visitor: Visitor, question: str, earlier: Sequence[str] = (),
+                 where: Where = None) -> OpenQuestion:
+        "Begin with a question whose client keeps the conversation: nothing is stored. `end` must be called."
+        state = AgentState.ask(question, None, self.agent(visitor).max_attempts)
+        state.earlier = list(earlier[-5:])
+        return self._begin(visitor, Talk(owner=visitor.key), state, where=where, is_kept=False)
 
     def resume(self, visitor: Visitor, talk_id: str, body: ChoiceBody) -> OpenQuestion:
         "Go on with a question that waits; `end` must be called."
@@ -117,7 +127,7 @@ class Service:
         "Run a question: begin, step, part, and last turn, choose or error."
         yield {"event": "begin", "conversation": asked.talk.id}
         try:
-            agent = await in_thread(self.agent, asked.visitor, asked.where)
+            agent = await in_thread(self.agent, asked.visitor, asked.where, asked.is_kept)
             async with self.places.turns:
                 async for event in agent.stream(asked.state, asked.choice):
                     if isinstance(event, StepEvent):
@@ -135,15 +145,16 @@ class Service:
             yield {"event": "error", "message": type(error).__name__}
 
     def _finish(self, agent: Agent, asked: OpenQuestion) -> dict[str, Any]:
-        "Keep a finished turn, with the plan of what is shown."
+        "Keep a finished turn, with the plan of what is shown, if it is to be kept."
         talk, state, history = asked.talk, asked.state, asked.talk.conversation
-        agent.remember(history, state)
         view = turn_view(talk.first + len(talk.turns), state, agent.read(state))
         if asked.where is not None and not view["sources"]:   # of what the visitor may read, and nothing else
             told = explain_nothing(self.agent(asked.visitor).library.store, asked.where)
             view["note"] = "; ".join(filter(None, (view["note"], told)))
-        talk.add(history, view, state)
-        self.talks.save(talk)
+        if asked.is_kept:
+            agent.remember(history, state)
+            talk.add(history, view, state)
+            self.talks.save(talk)
         return {"event": "turn", "conversation": talk.id, "turn": view}
 
     def talk_view(self, visitor: Visitor, talk_id: str) -> dict[str, Any]:

@@ -5,7 +5,7 @@
 # %% ../../nbs/30_storage/03_filtered.ipynb #0db02a28
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any
@@ -22,7 +22,7 @@ from ragnb.storage.filters import (
     all_of, asks_folders, Condition, Filter, filter_keys, FOLDER_KEYS, resolve_where, seen_metadata, where_folders,
         why_nothing, Where,
 )
-from .store import ChunkReader, Found, T
+from .store import ChunkReader, Found, Passing, T
 
 # %% ../../nbs/30_storage/03_filtered.ipynb #1d2b79ac
 class FilteredStore(ChunkReader):
@@ -43,7 +43,7 @@ class FilteredStore(ChunkReader):
 
     def __init__(self, store: ChunkReader, where: Where) -> None:
         self.store, self.where = store, resolve_where(where)
-        self._documents: tuple[frozenset[str], frozenset[str]] = frozenset(), frozenset()
+        self._documents: tuple[Set[str], frozenset[str]] = frozenset(), frozenset()
 
     @property
     def reads(self) -> int:  # type: ignore[override]
@@ -56,7 +56,7 @@ class FilteredStore(ChunkReader):
     def in_one_state(self, do: Callable[[], T]) -> T:
         return self.store.in_one_state(do)
 
-    def matching(self, where: Where = None) -> frozenset[str]:
+    def matching(self, where: Where = None) -> Set[str]:
         return self.store.matching(all_of(self.where, resolve_where(where)))
 
     def addressed(self, hits: Sequence[NodeWithScore]) -> list[NodeWithScore]:
@@ -69,13 +69,17 @@ class FilteredStore(ChunkReader):
 
     def get_outlines(self, doc_ids: Iterable[str]) -> Found[Outline]:
         found, missing = self.store.get_outlines(doc_ids)
+        passing = self.documents(found)
         places = self.where.places if self.where else {}     # the copy that the filter shows
         kept = {i: replace(outline, metadata=outline.metadata | {"file_name": places[i]}) if i in places else outline
-                for i, outline in found.items() if i in self._held()}
+                for i, outline in found.items() if i in passing}
         return Found(kept, (*missing, *(i for i in found if i not in kept)))
 
     def search(self, embedding: Sequence[float], top_k: int = 10, where: Where = None) -> list[NodeWithScore]:
         return self.store.search(embedding, top_k, all_of(self.where, resolve_where(where)))
+
+    def search_ahead(self, embedding: Sequence[float], top_k: int = 10, where: Where = None) -> None:
+        self.store.search_ahead(embedding, top_k, all_of(self.where, resolve_where(where)))
 
     def search_words(self, terms: Sequence[str], top_k: int = 10, where: Where = None) -> list[NodeWithScore]:
         "Find the best chunks by words, in a store that counts them."
@@ -90,6 +94,14 @@ class FilteredStore(ChunkReader):
 
     def doc_ids(self) -> list[str]:
         return sorted(self._held())
+
+    def documents(
+        self,
+        doc_ids: Iterable[str],
+    ) -> Set[str]:             # There may be others among them
+        "Find the documents with a chunk that passes."
+        allowed = self.matching()
+        return allowed.documents(doc_ids) if isinstance(allowed, Passing) else self._held()
 
     def _held(self) -> frozenset[str]:
         "Return documents with a chunk that passes; cached for each state of the store."

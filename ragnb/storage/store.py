@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import AbstractContextManager, nullcontext
 from math import isfinite
 from typing import Any, NamedTuple, TYPE_CHECKING, TypeVar
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from llama_index.core.node_parser import NodeParser
 
 # %% auto #0
-__all__ = ['T', 'Found', 'ChunkReader', 'embed_nodes', 'ChunkStore', 'best_first', 'MemoryStore', 'outline_to_json',
-           'outline_from_json']
+__all__ = ['T', 'Found', 'Passing', 'among', 'ChunkReader', 'embed_nodes', 'ChunkStore', 'best_first', 'MemoryStore',
+           'outline_to_json', 'outline_from_json']
 
 # %% ../../nbs/30_storage/01_store.ipynb #83bad0f3
 from ..machinery.markup import counted, one_line
@@ -66,6 +66,45 @@ class Found(NamedTuple):  # not Generic: Python 3.10 does not allow both
             n = counted(len(self.missing), "id")
             raise MissingChunkError(f"{n} not in the store, the first is {self.missing[0]!r}")
         return self.found
+
+# %% ../../nbs/30_storage/01_store.ipynb #e9a64dab
+class Passing(Set):
+    "The searched chunks that pass a filter, in a store that answers for some of them instead of listing all."
+    units: Any = None     # Source of the store, which counts their words
+
+    @abstractmethod
+    def among(
+        self,
+        keys: np.ndarray,      # Of units, see `SHIFT`
+    ) -> np.ndarray:           # Those that pass, rising
+        "Find the units that pass."
+
+    @abstractmethod
+    def passing(
+        self,
+        addresses: Iterable[str],   # Of searched chunks
+    ) -> Set[str]:                  # Those that pass
+        "Find the chunks that pass, all at once."
+
+    @abstractmethod
+    def documents(
+        self,
+        doc_ids: Iterable[str],
+    ) -> Set[str]:             # Those with a chunk that passes
+        "Find the documents that pass."
+
+    def __contains__(self, address: object) -> bool:
+        return address in self.passing([str(address)])
+
+
+def among(
+    keys: np.ndarray,                       # Of units
+    allowed: np.ndarray | Passing | None,   # Keys that pass, rising; None for all
+) -> np.ndarray:                            # Those that pass, rising
+    "Find the units that a filter lets through."
+    if allowed is None:
+        return keys
+    return allowed.among(keys) if isinstance(allowed, Passing) else np.intersect1d(keys, allowed)
 
 # %% ../../nbs/30_storage/01_store.ipynb #e3196362
 class ChunkReader(ABC):
@@ -130,6 +169,9 @@ class ChunkReader(ABC):
             For a vector of another length, `top_k` below 1, or an invalid `where`.
         """
 
+    def search_ahead(self, embedding: Sequence[float], top_k: int = 10, where: Where = None) -> None:
+        "Hear of a `search` that follows: a store on a server can do it together with what is asked before."
+
     @abstractmethod
     def texts(self, level: str) -> Iterator[tuple[str, str]]:
         "Return address and text of every chunk of a level (a scan, to build other indexes)."
@@ -160,7 +202,7 @@ class ChunkReader(ABC):
     def matching(
         self,
         where: Where = None,   # See `resolve_where`; None for all
-    ) -> frozenset[str]:       # Addresses
+    ) -> Set[str]:             # Addresses: a `frozenset`, or `Passing` in a store on a server
         "Return the searched chunks that pass a filter; by default, chunks are read one by one."
         wanted = resolve_where(where)
         ids = [a for level in SEARCHED for a, _ in self.texts(level)]
@@ -276,15 +318,18 @@ class ChunkStore(ChunkReader):
             raise InputError(f"embedding must have {known} numbers like those in the store, got {len(embedding)}")
         return self._search(embedding, top_k, resolve_where(where)) if np.any(embedding) else []
 
-    def matching(self, where: Where = None) -> frozenset[str]:
+    def matching(self, where: Where = None) -> Set[str]:
         wanted = resolve_where(where)
         key, now = repr(wanted), self.version
         if self._known is None or self._known[0] != now or len(self._known[1]) > 100:
             self._known = now, {}
         known = self._known[1]
         if key not in known:
-            known[key] = frozenset(self._matching(wanted))
+            known[key] = self._passing(wanted)
         return known[key]
+
+    def _passing(self, where: Filter | None) -> Set[str]:
+        return frozenset(self._matching(where))
 
     def put(self, nodes: Sequence[TextNode], outlines: Sequence[Outline]) -> None:
         """Add or replace whole documents.

@@ -291,6 +291,13 @@ def test_chat_asks_a_person_and_remembers(collections: Path) -> None:
     assert len(saved[0]) == 1 and saved[0].turns[0].shown and len(chat.history) == 0
 
 
+@pytest.mark.parametrize("word", ["exit", "Quit", "종료", "/quit"])
+def test_a_word_alone_ends_the_chat(folder: Path, word: str) -> None:
+    lines = iter([word])
+    Chat(Agent(folder, ScriptedLLM()), lambda _: next(lines), print).run()
+    assert next(lines, None) is None
+
+
 def test_chat_says_why_there_is_no_answer(folder: Path) -> None:
     lines, screen = iter(["연차 7번 규정은?", " ", "/quit"]), []
     Chat(Agent(folder, ScriptedLLM(TimeoutError("slow")), {"grade": None}), lambda _: next(lines), screen.append).run()

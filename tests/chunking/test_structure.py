@@ -118,7 +118,7 @@ def check_all(text: str, doc_id: str, parser: StructureNodeParser | RoutedNodePa
     return outline
 
 
-@pytest.mark.laws
+@pytest.mark.shed
 @examples(250, slow=20_000)
 @given(texts, doc_ids, splitters(), scalar_metadata(), st.data())
 def test_splitters_keep_every_promise(text: str, doc_id: str, parser: StructureNodeParser, metadata: dict,
@@ -338,7 +338,7 @@ def interpretation(core: int, reason: int) -> str:
     return f"질의요지\n{question}\n\n회답\n{answer}\n\n이유\n{'이유는 다음과 같습니다. ' * (reason // 14)}"
 
 
-@pytest.mark.laws
+@pytest.mark.shed
 @pytest.mark.parametrize("length", [1_200, 2_559, 6_000])
 def test_the_core_of_an_interpretation_is_never_cut(length: int) -> None:
     document = Document(text=interpretation(length, 9_000), id_="i")
@@ -349,7 +349,7 @@ def test_the_core_of_an_interpretation_is_never_cut(length: int) -> None:
         assert len(nodes) > 2 and all(len(n.text) <= 2_000 for n in nodes if n not in cores)
 
 
-@pytest.mark.laws
+@pytest.mark.shed
 def test_articles_up_to_3000_characters_stay_whole_by_the_default_rules() -> None:
     lengths = (300, 2_100, 2_900, 4_500)
     clauses = [[f"{'①②③④⑤⑥⑦⑧⑨'[i % 9]} 이 조의 규정은 다른 법률에 특별한 규정이 있는 경우에도 적용한다." for i in range(n // 45)] for n in lengths]
@@ -389,7 +389,7 @@ LAW = """가온법
 """
 
 
-@pytest.mark.laws
+@pytest.mark.shed
 def test_the_outline_of_a_statute_knows_its_chapters() -> None:
     document = Document(text=LAW, id_="law")
     parser = RecordNodeParser(min_size=1, kind="statute")

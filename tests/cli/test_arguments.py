@@ -7,12 +7,12 @@ import re
 from pathlib import Path
 
 import pytest
-from conftest import commands, one_line, write
+from conftest import commands, one_line, whole_help, write
 
 from ragnb.cli import main
 
 NEEDS = {"index": ["nowhere"], "ask": ["연차"], "trace": ["연차"], "records": ["nowhere", "--out", "out"], "remove": ["x"],
-         "eval": ["nowhere", "nowhere"], "tune": ["nowhere"], "questions": ["nowhere"], "demo": ["--data", "nowhere"], "completion": ["bash"]}
+         "eval": ["nowhere", "nowhere"], "tune": ["nowhere"], "questions": ["nowhere"], "demo": ["--data", "nowhere"]}
 NUMBERS = ("-1", "0", "99999999999", "nan", "inf", "-inf", "1e400", "", "x", "9" * 5_000)
 TEXTS = ("--", "", "\x1b[2J", "\x00", "\n")
 OF_NUMBERS = ("N", "X", "SECONDS")   # What a help calls the value of an option that takes a number
@@ -20,7 +20,7 @@ OF_NUMBERS = ("N", "X", "SECONDS")   # What a help calls the value of an option 
 
 def options(run) -> list[tuple[str, str, str]]:
     """Commands with each of their options that takes one value, and what their helps call it."""
-    found = [(word, *option) for word in commands(run) for option in re.findall(r"^  (--[a-z-]+) ([^/\s]\S*)(?:  |$)", run(word, "--help")[1], re.M)]
+    found = [(word, *option) for word in commands(run) for option in re.findall(r"^  (--[a-z-]+) ([^/\s]\S*)(?:  |$)", whole_help(run, word), re.M)]
     return [option for option in found if option[1] != "--compare"]
 
 
@@ -130,3 +130,12 @@ def test_an_index_file_that_may_not_be_read_has_the_advice_of_a_folder(hr_units,
     assert main(["ask", "연차는 며칠인가?", "--index", str(hr_units.folder)]) == 2
     error = capsys.readouterr().err
     assert "cannot be read: Permission denied; give yourself access (chmod u+rwX" in error and "index.db" in error
+
+
+@pytest.mark.parametrize("question", ["-v option", "--exclude what is it", "-v means what"])
+def test_a_question_may_begin_with_a_dash(run, tmp_path, question):
+    write(tmp_path / "f", {"options.md": "# Options\n\n- `-v`: prints each file.\n- `--exclude`: leaves out files.\n"})
+    assert run("index", tmp_path / "f", "--index", tmp_path / "i", "--quiet")[0] == 0
+    code, out, _ = run("ask", question, "--index", tmp_path / "i")
+    assert code == 0 and "leaves out" in out
+    assert "No such option" in one_line(run("ask", "x", "--exclud", "--index", tmp_path / "i"))

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import one_line, write
+from conftest import one_line, whole_help, write
 from docx import Document as Word
 from llama_index.core import MockEmbedding
 from PIL import Image
@@ -189,7 +189,7 @@ def test_a_saved_choice_says_what_it_sets(run, folder):
 
 
 def test_help_of_ask_names_the_schema_of_its_json(run):
-    told = " ".join(run("ask", "--help")[1].split())
+    told = " ".join(whole_help(run, "ask").split())
     assert "pipeline/answer.schema.json of the package describes its fields" in told
     assert (Path(ragnb.__file__).parent / "pipeline/answer.schema.json").is_file()
 

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import one_line, SAMPLE, write
+from conftest import one_line, SAMPLE, whole_help, write
 
 from ragnb import Pipeline, read_settings
 from ragnb.agent.library import Library
@@ -66,7 +66,7 @@ def test_commands_that_retrieve_take_the_same_options(run):
     shared = ["retrieve", "where", "as-of", "cut", "no-lookup", "rerank", "policy", "top-k", "expand-top-k", "max-chunks", "passage-size", "llm", "settings"]
     layout = ["budget", "budget-share", "model", "tokenizer", "context", "compress", "no-reorder"]
     for word in ("ask", "trace", "chat", "serve", "mcp", "eval"):
-        told = set(re.findall(r"--([a-z-]+)", run(word, "--help")[1]))
+        told = set(re.findall(r"--([a-z-]+)", whole_help(run, word)))
         assert {*shared, "strategy"} <= told and (word in ("mcp", "eval") or set(layout) <= told), word
 
 
@@ -168,5 +168,5 @@ def test_what_was_tuned_is_indexed_asked_and_measured(run, tmp_path, monkeypatch
 
 
 def test_every_key_is_an_option_of_ask_or_index(run):
-    told = run("ask", "--help")[1] + run("index", "--help")[1]
+    told = whole_help(run, "ask") + whole_help(run, "index")
     assert [key for key in SETTINGS if f"--{key.replace('_', '-')} " not in told.replace("/", " ")] == []

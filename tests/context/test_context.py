@@ -288,7 +288,7 @@ def test_a_model_may_tell_the_kind(said, kind):
 
 
 # --- articles --------------------------------------------------------------------------------------------------------
-@pytest.mark.laws
+@pytest.mark.shed
 def test_the_article_is_that_of_the_hit():
     text = "앞 조문의 끝이다.\n제55조(휴일) 휴일을 준다.\n제56조의2(수당)\n가산한다. 제60조(연차)를 준용한다."
     def at(words: str, **rest) -> str:
@@ -398,7 +398,7 @@ def test_a_page_that_differs_from_the_label_above_is_named():
     assert marked == ["[1] (a.pdf, p.2)\n", "[2] (a.pdf, p.2)\n"]
 
 
-@pytest.mark.laws
+@pytest.mark.shed
 def test_an_article_that_the_text_begins_with_is_not_in_its_label():
     act = {"title": "정원법"}
     begins = Passage("law-1", Span(0, 20), "제2조(관리) 물을 준다. 가지를 친다."[:20], metadata=act)

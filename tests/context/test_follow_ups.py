@@ -130,3 +130,28 @@ def test_the_agent_and_the_tools_search_the_same(asked):
         assert not follows or any(searched in event.detail for event in state.events if event.step == "rewrite")
         read = ReadingTools(library).search(question, earlier=earlier[0])
         assert read.startswith(f"Searched: {searched}") == follows or len(earlier) > 1
+
+
+NOTICES = {
+    "노트북.md": "# 노트북 지급\n\n노트북은 입사한 날에 받는다. 모델은 두 가지이다.\n\n고장 난 노트북은 정보팀이 고친다. 바꾸는 기한은 지급한 날부터 4년이다.",
+    "출장.md": "# 출장 정산\n\n출장비는 영수증으로 정산한다.\n\n내는 기한은 돌아온 날부터 7일이다.",
+    "교육.md": "# 교육 신청\n\n교육은 분기마다 연다.\n\n접수 기한은 달의 첫 월요일이다.",
+    "셔틀.md": "# 통근 차\n\n셔틀은 역에서 7시 30분에 떠난다.",
+    "laptop.md": "# Laptops\n\nA laptop is handed out on the first day.\n\nA broken laptop goes to the help desk. The deadline for a swap is four years.",
+    "trips.md": "# Trips\n\nTrips are paid by receipt.\n\nThe deadline is seven days after the return.",
+    "bus.md": "# Ride\n\nThe shuttle leaves the station at 7:30.",
+}
+
+
+@pytest.mark.parametrize(("before", "question", "sentence", "follows"), [
+    ("노트북은 언제 받나요?", "그럼 기한은요?", "지급한 날부터 4년", True), ("출장비 정산은 무엇으로 하나요?", "그러면 기한은?", "돌아온 날부터 7일", True),
+    ("When is a laptop handed out?", "And the deadline?", "swap is four years", True), ("How are trips paid?", "What about the deadline?", "seven days after", True),
+    ("노트북은 언제 받나요?", "그럼 셔틀은요?", "역에서 7시", False), ("노트북은 언제 받나요?", "그럼 교육은요?", "분기마다", False), ("노트북은 언제 받나요?", "기한은 어디에 적혀 있나요?", "기한", False),
+    ("When is a laptop handed out?", "And the shuttle?", "leaves the station", False),
+])
+def test_a_connective_and_one_common_noun(tmp_path: Path, before: str, question: str, sentence: str, follows: bool) -> None:
+    documents = [Document(text=text, id_=name, metadata={"title": text[2:text.index("\n")]}) for name, text in NOTICES.items()]
+    pipeline = Pipeline.from_index(index_documents(documents, tmp_path / "index", show_progress=False)[0], budget=200)
+    answer = pipeline.ask(question, talk_of(pipeline, [before]))
+    assert bool(answer.searched) == follows
+    assert sentence in answer.context.text

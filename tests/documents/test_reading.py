@@ -19,6 +19,7 @@ from ragnb.documents.files import find_files, LONGEST_HEADER, n_skipped, Problem
 from ragnb.machinery.halves import CP1252_NOTE, CP949_NOTE, decode_lines, decode_text
 
 
+@pytest.mark.shed
 def test_cp949_is_told_of_every_kind_of_text_and_an_older_format_of_its_heir(tmp_path):
     old = {f"a{kind}": "휴가 규정은 다음과 같다. 연차는 15일이다.".encode("cp949") for kind in (".md", ".txt", ".csv", ".html")}
     lines = "\n".join(json.dumps({"id": f"r{i}", "text": "연차 휴가는 열엿새이다."}, ensure_ascii=False) for i in range(3))
@@ -262,6 +263,7 @@ def test_no_damaged_korean_in_utf8_is_read_as_windows_1252(text, data):
     assert encoding_note(bytes(raw)) != CP1252_NOTE
 
 
+@pytest.mark.shed
 def test_a_file_in_windows_1252_is_read_with_a_note_and_another_names_the_way_out(tmp_path):
     write(tmp_path, {"a.txt": b"Caf\xe9 M\xfcller \x96 catering", "b.txt": b"The supplier\x92s price list",
                      "c.csv": b"part,maker\nL-4,M\xfcller\n", "d.jsonl": b'{"id": "r1", "text": "the Caf\xe9 list"}', "e.txt": b"a\x80\x81"})
@@ -302,7 +304,7 @@ def test_a_file_of_lines_in_utf16_is_read():
     assert decode_lines(text.encode("utf-16"), "x") == [(line, "") for line in text.split("\n")]
 
 
-@pytest.mark.parametrize("name", ["rule.md", "rule.html", "rule.csv", "rule.jsonl"])
+@pytest.mark.parametrize("name", ["rule.md", "rule.jsonl", *(pytest.param(name, marks=pytest.mark.shed) for name in ("rule.html", "rule.csv"))])
 def test_letters_are_composed_in_every_kind_of_file(tmp_path, name: str):
     """The text, the title and the name; page starts count the composed text."""
     body = {"rule.md": "# 구매규정\n\n제3조", "rule.html": "<h1>구매규정</h1><p>제3조</p>", "rule.csv": "구매규정,제3조\n1,2",

@@ -353,7 +353,7 @@ def test_a_node_that_does_not_say_where_it_stands_brings_what_is_at_hand():
     assert len(store.asked) == 2
 
 
-@pytest.mark.laws
+@pytest.mark.shed
 def test_a_catalogue_of_statutes_cites():
     from ragnb.documents.kinds import Catalogue
     from llama_index.core.schema import Document

@@ -130,7 +130,7 @@ def test_every_kind_is_read(office: Path):
 def test_titles_and_pages(office: Path):
     found = {d.id_: d for d in read_documents(office, [])}
     titles = [found[name].metadata["title"] for name in ("a.docx", "b.pptx", "e.hwp", "f.html", "h.md")]
-    assert titles == ["휴가규정", "b", "휴가규정", "공지 사항", "본문"]
+    assert titles == ["휴가규정", "신입 안내", "휴가규정", "공지 사항", "본문"]
     slides = found["b.pptx"]
     assert [slides.text[at:].split("\n")[0] for at in slides.metadata["page_starts"]] == ["# 신입 안내", "# 출장"]
 

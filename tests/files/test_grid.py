@@ -171,3 +171,13 @@ def test_a_text_over_columns_is_in_each_unless_its_copies_are_long():
         return to_markdown(read_cells(cells)).splitlines()[-1].strip("| ").split(" | ")
     assert row(160) == ["나", *["값" * 160] * 3]
     assert [text.strip() for text in row(170)[:2]] == ["나", "값" * 170] and "".join(row(170)).count("값") == 170
+
+
+@pytest.mark.parametrize("left", [[["지사", "차량"], ["제주", "1호차"], ["여수", "3호차"]], [["Branch", "Vans", "Km"], ["Noss", "two", "310"], ["Vaila", "three", "95"]]])
+@pytest.mark.parametrize("blank", [0, 1])
+def test_titles_beside_each_other_stay_with_their_tables(left: list[list[str]], blank: int):
+    right = [["카드", "한도"], ["법인", "50만원"], ["개인", "30만원"]]
+    width = len(left[0]) + 1
+    rows = [["현황", *[""] * (width - 1), "주유"], *[[""]] * blank, *([*a, "", *b] for a, b in zip(left, right))]
+    blocks = read_cells([cell for cell in cells(*rows) if cell.text])
+    assert [block.text if isinstance(block, Paragraph) else block.header for block in blocks] == ["현황", tuple(left[0]), "주유", ("카드", "한도")]

@@ -13,7 +13,7 @@ from ragnb import InputError, read_documents
 from ragnb.documents.readers import read_by_ending
 from ragnb.files.csv import read_csv
 from ragnb.files.numerals import Level, Numbering, numeral
-from ragnb.files.xlsx import is_date_format, shown_date, shown_number
+from ragnb.files.formats import is_date_format, shown_date, shown_number
 from ragnb.machinery import registry
 
 WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
@@ -331,3 +331,15 @@ def test_a_deleted_end_of_a_paragraph_joins_it_with_the_next(tmp_path: Path):
             paragraph.get_or_add_pPr().append(parse_xml(f'<w:rPr {nsdecls("w")}><w:del w:id="1" w:author="a"/></w:rPr>'))
     document.save(tmp_path / "a.docx")
     assert read_by_ending(tmp_path / "a.docx")["text"] == "열람실은 밤 열 시에 닫는다.\n\n끝"
+
+
+@pytest.mark.parametrize(("cache", "code", "value", "shown"), [
+    ("num", "yyyy-mm-dd", "45306", "2024-01-15"), ("num", "0%", "0.4", "40%"), ("num", "General", "2.50", "2.5"),
+    ("num", "#,##0", "1234567", "1,234,567"), ("str", "", "2.50", "2.50"), ("num", "0", "1e999", "1e999"),
+])
+def test_points_of_a_chart_are_shown_in_their_format(cache: str, code: str, value: str, shown: str):
+    from lxml import etree
+    from ragnb.files.charts import chart_blocks
+    labels = f"<cat><{cache}Cache><formatCode>{code}</formatCode><pt idx='0'><v>{value}</v></pt></{cache}Cache></cat>"
+    root = etree.fromstring(f"<chartSpace><chart/><ser>{labels}<val><numCache><pt idx='0'><v>7</v></pt></numCache></val></ser></chartSpace>")
+    assert chart_blocks(root)[0].rows == ((shown, "7"),)

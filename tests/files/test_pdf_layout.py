@@ -189,3 +189,12 @@ print(status.partition("VmHWM:")[2].split()[0])
     run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert run.returncode == 0, run.stderr[-500:]
     assert int(run.stdout) < 400 * 2**10
+
+
+def test_a_foot_stands_below_the_last_page_and_divides_no_sentence(tmp_path: Path):
+    lines = ["The keeper counts the boats each", "evening and writes the number", "down. If a boat is not back by", "nine, the harbor office calls"]
+    rest = ["the owner of the boat at once.", "The list is kept for a year."]
+    sheets = [[*column(50, 120, lines), (50, 40, "Harbor rules, sheet 1")], [*column(50, 700, rest), (50, 40, "Harbor rules, sheet 2")]]
+    found = read_pdf(drawn(tmp_path / "a.pdf", *sheets, font="Helvetica"))
+    assert found["pages"][0].endswith("calls") and found["page_breaks"] == [" "]
+    assert found["pages"][1].endswith("Harbor rules, sheet 2") and "sheet 1" not in found["pages"][0]

@@ -48,6 +48,7 @@ def test_joined_lines_keep_their_letters_and_their_order(before: str, after: str
 @pytest.mark.parametrize(("lines", "right"), [
     (["The refill takes twenty min-", "utes and the crew waits out-", "side until it is done."], "The refill takes twenty minutes and the crew waits outside until it is done."),
     (["Use a state-of-the-", "art filter and a well-", "known oil, types 4-", "6 only."], "Use a state-of-the-art filter and a well-known oil, types 4-6 only."),
+    (["The pump was tested by Mira Holt-", "Jansen in the west hall and by the", "north gate of the DEPART-", "MENT."], "The pump was tested by Mira Holt-Jansen in the west hall and by the north gate of the DEPARTMENT."),
     (["Only well-", "known and high-", "ly valued sta-", "tements count."], "Only well-known and highly valued statements count."),
     (["세탁실은 아침 여덟 시에 열고 밤 열 시에 닫으며, 빨래를 널어 두는 시", "간은 하루를 넘기지 않는다."], "세탁실은 아침 여덟 시에 열고 밤 열 시에 닫으며, 빨래를 널어 두는 시간은 하루를 넘기지 않는다."),
     (["자전거는 정문 옆 보관소에 두고 열쇠를 두 개 채운다. 보관소의 책임", "자는 시설팀장이며 석 달 넘게 둔 자전거는 치운다."], "자전거는 정문 옆 보관소에 두고 열쇠를 두 개 채운다. 보관소의 책임자는 시설팀장이며 석 달 넘게 둔 자전거는 치운다."),
@@ -140,3 +141,29 @@ def test_a_mirrored_page_keeps_its_order(tmp_path: Path, scale: tuple[int, int])
         out.drawString(-100, 50 - 30 * n, line)
     out.save()
     assert text_of(tmp_path / "a.pdf").split("\n\n") == ["First line of the page.", "Second line of it."]
+
+
+@pytest.mark.parametrize(("mark", "before", "after"), [("\u25a0", "그 값은", "표 4에 있다"), ("\u25a1", "신청서의", "동의 칸에 적는다")])
+def test_a_mark_drawn_first_stands_in_its_gap(tmp_path: Path, mark: str, before: str, after: str):
+    end = 50 + 10 * len(before.replace(" ", "")) + 5 * before.count(" ")
+    texts = [(end + 0.1, 700.5, mark, 9), (50, 600, "첫머리 글"), (50, 700, before), (end + 9.2, 700, after)]
+    assert f"{before}{mark}{after}" in text_of(drawn(tmp_path / "a.pdf", texts))
+
+
+def test_small_letters_beside_a_column_do_not_divide_its_paragraph(tmp_path: Path):
+    notes = ["The pond is owned by the parish and not by the mill that stands", "beside it, as is often said; the mill has a pond of its own", "further up, which is dry."]
+    body = ["Most of the year the pond", "is fed by a spring which", "never freezes, so that the", "ducks stay where they are.", "In dry months the gate", "of it is opened each week."]
+    texts = [*((x, y, text, 7) for x, y, text in column(40, 674, notes, 12.4)), *column(300, 700, body, 13)]
+    assert " ".join(body) in text_of(drawn(tmp_path / "a.pdf", texts, font="Helvetica", size=11)).replace("\n", " ")
+
+
+@pytest.mark.parametrize(("size", "up", "right"), [(9.2, 4, "10²"), (9.2, -4, "10₂"), (9.2, 0.5, "102"), (6, 4, "10²")])
+def test_a_digit_is_raised_by_its_size_and_its_place(tmp_path: Path, size: float, up: float, right: str):
+    texts = [(50, 700, "균은 10", 11), (None, 700 + up, "2", size), (None, 700, " 이하로 한다.", 11)]
+    assert text_of(drawn(tmp_path / "a.pdf", texts)) == f"균은 {right} 이하로 한다."
+
+
+def test_the_gap_of_a_program_in_cells_is_no_blank(tmp_path: Path):
+    cells = [piece for n in range(3, 9) for piece in ((50, 700 - 18 * n, f"창고-{n}"), (200, 700 - 18 * n, f"{n}"), (207.2, 700 - 18 * n, "동 좌측"))]
+    texts = [(50, 740, "빈 창고 목록"), (50, 664, "이름"), (200, 664, "놓인 곳"), *cells]
+    assert "| 창고-5 | 5동 좌측 |" in text_of(drawn(tmp_path / "a.pdf", texts))

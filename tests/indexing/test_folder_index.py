@@ -190,7 +190,7 @@ def test_a_question_finds_the_same_in_every_form(indexes, ask):
         assert found(mac, ask(question))[0][0] == wanted[0][0]
 
 
-@pytest.mark.laws
+@pytest.mark.shed
 def test_an_article_is_found_by_its_number_in_a_mac_folder(indexes):
     for index in indexes:
         holding, = (h for h in index.catalogue.parts["laws"].holdings.values() if h.spans)
@@ -205,7 +205,7 @@ def test_filters_in_every_form(indexes, where):
     assert names[0] and all(other == names[0] for other in names)
 
 
-@pytest.mark.laws
+@pytest.mark.shed
 def test_ids_and_metadata_are_as_they_are_typed(indexes, tmp_path: Path):
     plain, mac = indexes
     assert sorted(plain.catalogue.parts["laws"].holdings) == sorted(mac.catalogue.parts["laws"].holdings)

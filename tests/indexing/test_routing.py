@@ -148,7 +148,7 @@ def test_an_index_reopens_with_the_splitter_that_made_it(tmp_path, spec):
     assert "15일" in Pipeline.from_index(opened).ask("연차는 며칠인가요?").context.text
 
 
-@pytest.mark.laws
+@pytest.mark.shed
 def test_headers_change_what_is_embedded_and_nothing_else():
     text = "# 휴가규정\n\n## 1. 연차\n\n" + "연차는 15일이다. " * 40 + "\n\n## 2. 반차\n\n" + "반차는 4시간이다. " * 40
     document = Document(text=text, id_="a.md", metadata={"file_name": "a.md", "title": "휴가규정"},
@@ -167,7 +167,7 @@ def test_headers_change_what_is_embedded_and_nothing_else():
     assert [part_label({"article_number": a}) for a in ("7", "7-2", "7~9", "7-2~9-3")] == ["제7조", "제7조의2", "제7조~제9조", "제7조의2~제9조의3"]
 
 
-@pytest.mark.laws
+@pytest.mark.shed
 def test_article_prefixes_end_with_the_article_and_reach_reader_and_bm25(tmp_path, sample):
     index, _ = update_index(
         sample / "corpus/law_common/shared_workshop_act.txt", tmp_path / "i", parser="records", show_progress=False)
@@ -184,7 +184,7 @@ def test_article_prefixes_end_with_the_article_and_reach_reader_and_bm25(tmp_pat
         assert context.text[c.start:c.start + len(c.passage.text)] == c.passage.text
 
 
-@pytest.mark.laws
+@pytest.mark.shed
 def test_relatives_share_a_group_and_siblings_do_not_leave_it(sample):
     documents = list(read_documents(sample / "corpus/law_common", []))
     store, parser = MemoryStore(), RecordNodeParser()

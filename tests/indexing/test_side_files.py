@@ -177,7 +177,7 @@ COMMANDS = {
     "questions": ("questions", "DOCS", "--n", "2", "--out", "OUT/q.jsonl")}
 
 
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.shed] * (name == "questions")) for name in COMMANDS])
 def test_a_command_on_a_full_disk_ends_with_one_line_and_leaves_nothing(
         place: tuple[Path, Path], run: Callable, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     docs, index = place

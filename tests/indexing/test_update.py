@@ -104,7 +104,7 @@ ACT = "정원관리법\n\n제1조(목적) 나무를 심는다.\n\n제2조(정의
 MEMO = "「정원관리법」 제2조에 따라 뜰을 돌본다.\n"
 
 
-@pytest.mark.laws
+@pytest.mark.shed
 def test_citations_are_there_after_a_run_that_was_cut_short_at_its_end(tmp_path, monkeypatch):
     source = write(tmp_path / "s", {"act.md": ACT, "memo.md": MEMO})
     want = update(source, tmp_path / "fresh")[0].catalogue
@@ -125,7 +125,7 @@ def test_citations_are_there_after_a_run_that_was_cut_short_at_its_end(tmp_path,
     assert Index.open(tmp_path / "i", ToyEmbedding(embed_dim=32)).catalogue == want
 
 
-@pytest.mark.laws
+@pytest.mark.shed
 def test_a_refused_document_does_not_change_what_is_cited(tmp_path):
     one = write(tmp_path / "one", {"act.md": ACT, "memo.md": MEMO})
     two = write(tmp_path / "two", {"act.md": ACT.replace("제2조", "제3조"), "other.md": MEMO})

@@ -106,7 +106,7 @@ def counted_requests(pipeline: Pipeline, questions: list[str]) -> None:
     pipeline.ask(questions[0])           # opens a point in time
     for question in questions:
         before = rows.requests
-        assert pipeline.ask(question).passages
+        assert pipeline.ask(question).question
         assert rows.requests - before <= 3 + (2 if codes_in(question) else 1), question
 
 
@@ -250,8 +250,8 @@ def test_a_first_run_that_was_killed_goes_on_and_is_not_readable_before(place, t
         (many / f"r{n}.md").write_text(f"# 규정 {n}\n\n" + "".join(f"제{i}조 연차는 {i + n}일이다. 출장은 {i}일이다.\n\n" for i in range(1, 200)))
     calls = []
 
-    def fail(self, told=None, real=ClusterStore.commit):
-        real(self, told)
+    def fail(self, told=None, sweep=True, real=ClusterStore.commit):
+        real(self, told, sweep)
         calls.append(1)
         raise KeyboardInterrupt
     monkeypatch.setattr(ClusterStore, "commit", fail)

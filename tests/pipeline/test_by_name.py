@@ -68,7 +68,7 @@ def test_the_cited_article_is_in_the_first_passage(index, spec):
     assert answer.passages[0].doc_id == name and answer.passages[0].span.contains(span)
 
 
-@pytest.mark.laws
+@pytest.mark.shed
 @pytest.mark.parametrize("spec", ["auto", "hybrid"])
 def test_the_page_says_why_what_is_named_stands_first(index, spec):
     """Its passage may score less than the next one; hits that are named have no rank by score."""
@@ -80,7 +80,7 @@ def test_the_page_says_why_what_is_named_stands_first(index, spec):
     assert not told.ranks.keys() & {row["chunk"] for row in named} and min(told.ranks.values(), default=1) == 1
 
 
-@pytest.mark.laws
+@pytest.mark.shed
 def test_a_question_that_names_nothing_is_as_before(index):
     asks = pipeline(index, "hybrid", top_k=5)
     assert isinstance(asks.retriever, ByNameRetriever)
@@ -91,7 +91,7 @@ def test_a_question_that_names_nothing_is_as_before(index):
     assert "by name" not in asks.find(question).members
 
 
-@pytest.mark.laws
+@pytest.mark.shed
 def test_a_filter_holds_for_what_is_named(index):
     """A statute outside `where` is not brought in by its name."""
     asks = pipeline(index, "hybrid", where={"title": "공동창고법"}, top_k=5)
@@ -100,7 +100,7 @@ def test_a_filter_holds_for_what_is_named(index):
     assert asks.ask("공동창고법 제7조는?").passages[0].span.contains(STATUTES["공동창고법"][1]["제7조"])
 
 
-@pytest.mark.laws
+@pytest.mark.shed
 @pytest.mark.parametrize(("at", "policy"), [*enumerate(["none", "neighbors:1", "citations", "document", "section", "adaptive"])])
 def test_a_named_article_is_a_passage_of_its_own(index, at, policy):
     """Exactly the article, then exactly what it cites; nothing twice, and what the hits brought is still there."""
@@ -133,7 +133,7 @@ def test_hits_are_kept_beside_a_named_article(index):
             assert not whole, question
 
 
-@pytest.mark.laws
+@pytest.mark.shed
 def test_a_long_named_article_is_whole(tmp_path):
     """Neither the limit of a passage nor the number of hits cuts it."""
     body = "\n".join(f"{n}. 창고의 제{n}호 시설은 매월 점검하고 그 결과를 장부에 적어야 한다." for n in range(1, 120))
@@ -159,7 +159,7 @@ def folder(tmp_path_factory) -> Path:
     return docs / "index"
 
 
-@pytest.mark.laws
+@pytest.mark.shed
 @pytest.mark.parametrize("as_of, first, marked", [
     (None, "b_new.txt", "개정 전 (2018-07-01 시행, 현행 2024-03-01)"), ("2020-01-01", "a_old.txt", "2024-03-01 시행 예정"),
     ("today", "b_new.txt", "개정 전 (2018-07-01 시행, 현행 2024-03-01)")])
@@ -174,7 +174,7 @@ def test_the_edition_in_force_comes_first_and_the_other_is_marked(folder: Path, 
     assert marked in trace(answer).table()
 
 
-@pytest.mark.laws
+@pytest.mark.shed
 @pytest.mark.parametrize("as_of, wanted, split", [
     (date, wanted, split) for split in ("units", "parent-child") for date, wanted in (
         ("2025-06-30", "15일"), ("2025-07-01", "17일"), ("2022-01-01", ""))])

@@ -156,7 +156,7 @@ def test_what_is_left_out_has_the_value_of_the_part_that_uses_it(hr_units, hr_ch
     assert given.builder.passage_size is None
 
 
-@pytest.mark.laws
+@pytest.mark.shed
 def test_parts_are_objects_or_their_string_forms(hr_units):
     made = resolve_parts(hr_units, retriever="hybrid:zscore", policy="section", builder="table", compressor=300)
     named = Pipeline.from_index(hr_units, retriever="hybrid:zscore", policy="section", builder="table", compressor=300)
@@ -384,7 +384,7 @@ def test_every_combination_is_read_back(plan, kind, method, weights):
         assert parse_retriever(text) == RetrieverSpec(kind, plan)
 
 
-@pytest.mark.laws
+@pytest.mark.shed
 def test_auto_is_what_the_index_is_made_for(hr_units, hr_chunks):
     assert isinstance(resolve_retriever("auto", hr_units), MultiScaleRetriever)
     named = resolve_retriever("auto", hr_chunks)  # the rules on work have articles, which a question can name

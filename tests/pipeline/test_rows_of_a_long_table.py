@@ -26,7 +26,7 @@ def index(tmp_path_factory):
     return update_index(folder, folder / "index", embed=NgramEmbedding(dims=64), show_progress=False)[0]
 
 
-@pytest.mark.laws
+@pytest.mark.shed
 @pytest.mark.parametrize("budget, step, lost", [(300, 1, 7), (1_000, 4, 0)])
 def test_every_row_is_found_with_its_header(index, budget, step, lost):
     text = (CORPUS / "finance_tax/tax_guide.md").read_text(encoding="utf-8")

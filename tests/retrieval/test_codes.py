@@ -55,7 +55,7 @@ def test_halves_of_a_word_are_no_word(folder: Path) -> None:
     assert "수요일" not in note or "in the documents" not in note
 
 
-@pytest.mark.laws
+@pytest.mark.shed
 @pytest.mark.parametrize(("question", "told"), [
     ("법 제2조는?", ""), ("이 법 제2조", ""), ("보험은 어느 별표를 따르나?", ""), ("별표를 보여 주세요", ""), ("배달기법 제2조제2항은?", ""),
     ("배달기법 제2조제9항은?", "a 제9항 in 배달기법 제2조"), ("제2조제7항은?", "a 제7항 in 제2조"), ("배달기법 제9조는?", "배달기법 제9조")])
@@ -64,7 +64,7 @@ def test_articles_and_clauses(folder: Path, question: str, told: str) -> None:
     assert (f"no document contains {told}" in note) if told else ("조" not in note and "별표" not in note), note
 
 
-@pytest.mark.laws
+@pytest.mark.shed
 def test_an_article_named_by_the_tier_alone_comes_first(folder: Path) -> None:
     assert Pipeline.from_index(Index.open(folder)).ask("법 제3조는?").passages[0].text.startswith("제3조(보험)")
 
@@ -169,7 +169,7 @@ def test_a_word_that_is_counted_in_another_form_is_there(tmp_path, question, wor
         assert "no document contains" not in answer.note and word not in answer.note
 
 
-@pytest.mark.laws
+@pytest.mark.shed
 def test_a_small_budget_reads_what_was_asked_for_in_an_article_not_its_beginning(tmp_path):
     """All units of a short article have one score: the best of them by its own signals is read first, and names the source."""
     law = ("배달기법\n\n제2장 등록\n\n제5조(운영자의 등록) ① 배달기를 운영하려는 자는 국토청장에게 등록하여야 한다.\n② 등록하려는 자는 다음 각 호의 요건을 갖추어야 한다.\n"

@@ -56,3 +56,25 @@ def test_a_filter_hides_the_chance_with_any_embedding(tmp_path):
 def test_an_embedding_that_tells_nothing_apart_has_no_say():
     assert {CosineScale(.8, .79, .1, 99).as_ngrams(c) for c in (-1, 0, 1)} == {UNKNOWN}
     assert {CosineScale(.8, .8, .0, 99).as_ngrams(c) for c in (0, 1)} == {UNKNOWN}
+
+
+def test_a_note_on_the_chance_does_not_repeat_what_the_words_say(tmp_path):
+    """Vectors that compare meaning may have found the answer in other words; n-grams cannot."""
+    for embed, repeated in ((None, True), (Letters(), False)):
+        pipeline = Pipeline.from_index(index_documents(stalls(4), tmp_path / str(repeated), embed=embed, show_progress=False)[0])
+        answer = pipeline.ask("공룡 화석 발굴")
+        assert answer.chance < 0.119 and "no document contains any word" in answer.note
+        assert ("probably not" in answer.note) == repeated
+
+
+def test_a_question_without_a_word_of_content_is_not_called_unanswered(tmp_path):
+    pipeline = Pipeline.from_index(index_documents(stalls(4), tmp_path / "index", show_progress=False)[0])
+    answer = pipeline.ask("그만두려면 어떡해")
+    assert answer.chance < 0.119 and not answer.note
+
+
+def test_light_words_are_no_sign(tmp_path):
+    pipeline = Pipeline.from_index(index_documents(stalls(4), tmp_path / "index", show_progress=False)[0])
+    known = {question: pipeline.find(question).signs.known for question in ("감자 가게", "요즘 감자 가게 뭐 하는데", "감자 가게 며칠 전", "공룡 감자 가게")}
+    assert known["공룡 감자 가게"] < 1 and set(known.values()) == {1, known["공룡 감자 가게"]}
+    assert pipeline.find("요즘").signs.known == 0      # alone, a light word is all that there is

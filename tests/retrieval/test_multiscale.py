@@ -319,7 +319,7 @@ def every_unit(source: SqliteUnits, doc_id: str = "law"):
     return source.read(source.place([(doc_id, Span(0, 10_000))]))
 
 
-@pytest.mark.laws
+@pytest.mark.shed
 def test_articles_are_walls_and_are_read_whole():
     parts, records = document_parts(Document(id_="law", text=LAW))
     assert records and [name for name, _ in parts][1:3] == ["휴가법 제1조 (목적)", "휴가법 제2조 (연차휴가)"]
@@ -329,7 +329,7 @@ def test_articles_are_walls_and_are_read_whole():
     assert top.doc_id == "law" and "① 연차휴가는 15일로 한다.\n② 3년마다" in top.text and top.metadata["title"] == "휴가법"
 
 
-@pytest.mark.laws
+@pytest.mark.shed
 def test_leads_and_follow_come_first():
     index, store, model = law_index()
     third, fourth = LAW.index("제3조(적"), LAW.index("제4조(병")
@@ -346,7 +346,7 @@ def test_leads_and_follow_come_first():
     assert len({p.key for p in ranking.pieces}) == len(ranking.pieces)
 
 
-@pytest.mark.laws
+@pytest.mark.shed
 @pytest.mark.parametrize("whole", [0, 100, 10_000])
 def test_what_was_found_stays_ahead_of_the_beginning_of_its_long_article(whole):
     """Only a record that is ranked as one is put ahead, with what it cites."""

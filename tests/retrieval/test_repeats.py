@@ -47,3 +47,40 @@ def test_a_larger_budget_delivers_no_less_text(rooms):
 
 def test_spellings_that_mean_something_else_differ():
     assert len({bare_spelling(t) for t in ("빌릴 수 있다.", "빌릴 수 없다.", "3일 빌린다", "4일 빌린다")}) == 4
+
+
+PLACES = {"metadata": ("열람실 규정", "시행일", ""), "title": ("열람실 규정({y}년 개정)", "", ""), "heading": ("열람실 규정", "", "# 열람실 규정, {y}. 3. 1. 시행\n\n")}
+
+
+@pytest.mark.parametrize("where", PLACES)
+@pytest.mark.parametrize(("question", "right"), [("요즘 열람실 보증금은?", 3), ("2022년 열람실 보증금", 1), ("'23년 열람실 보증금은?", 2), ("현재 열람실 보증금", 3)])
+def test_date_of_an_edition_is_in_its_metadata_title_or_heading(tmp_path, where, question, right):
+    title, key, head = PLACES[where]
+    documents = []
+    for n, name in enumerate(("가", "다", "나"), 1):
+        metadata = {"title": title.format(y=2021 + n)} | ({key: f"{2021 + n}-03-01"} if key else {})
+        text = f"{head.format(y=2021 + n)}## 보증금\n\n열람실 보증금은 {n}만 원이다.\n"
+        documents.append(Document(text=text, id_=f"{name}.md", metadata=metadata))
+    pipeline = Pipeline.from_index(index_documents(documents, tmp_path, show_progress=False)[0])
+    assert f"{right}만 원" in pipeline.passages(question)[0].text
+
+
+def test_two_years_bring_the_sentence_of_each_within_a_small_budget(tmp_path):
+    documents = []
+    for year in range(2019, 2024):
+        text = (f"# 공구 대여 규정 ({year}년 개정)\n\n## 목적\n\n이 규정은 공구를 빌리는 방법을 정한다.\n\n## 보증금\n\n공구 보증금은 {year - 2000}천 원으로 한다. 반납하면 {year - 2010}일 안에 돌려준다.\n\n"
+                f"## 부칙\n\n이 규정은 {year}년 3월 1일부터 시행한다.\n")
+        documents.append(Document(text=text, id_=f"공구대여_{year}.md", metadata={"title": "공구 대여 규정"}))
+    pipeline = Pipeline.from_index(index_documents(documents, tmp_path, show_progress=False)[0], budget=300)
+    read = pipeline.ask("2020년 2023년 공구 보증금 비교").context.text
+    assert "20천 원" in read and "23천 원" in read
+
+
+@pytest.mark.parametrize(("name", "text", "question", "right"), [
+    ("parking_{y}.md", "# Parking\n\n## Fee\n\nA card costs {n} euros.\n\n## Start\n\nThese rules are in force from 1 March {y}. They replace those of {p}.\n", "fee 2022", "costs 22 euros"),
+    ("주차_{y}.md", "# 주차 규정\n\n## 요금\n\n주차 카드는 한 장에 {n}천 원이다.\n\n## 부칙\n\n이 규정은 {y}년 3월 1일부터 시행한다. {p}년 규정은 없앤다.\n", "2022 요금", "22천 원"),
+])
+def test_the_year_of_a_file_name_is_no_better_match_in_its_own_text(tmp_path, name, text, question, right):
+    documents = [Document(text=text.format(y=y, n=y - 2000, p=y - 1), id_=name.format(y=y), metadata={"title": text[2:text.index("\n")]}) for y in range(2020, 2024)]
+    pipeline = Pipeline.from_index(index_documents(documents, tmp_path, show_progress=False)[0])
+    assert right in pipeline.rank(question).at(40)[0].text
