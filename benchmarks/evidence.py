@@ -171,7 +171,7 @@ NO_LOOKUP = replace(PRESETS["multi-scale"], lookup="off")
 ROWS = {row.name: row for row in (
     Row("tydiqa_ko", "Korean Wikipedia", by_name("tydiqa_ko")),
     Row("squad2", "English Wikipedia", by_name("squad2"), MINILM),
-    Row("typed", "office files, questions as typed", typed),
+    Row("typed", "company files, questions as typed", typed),
     Row("korquad", "Korean Wikipedia", by_name("korquad")),
     Row("ko_tax_tables", "Korean tables", by_name("ko_tax_tables")),
     Row("ko_statutes", "statutes; measures the rule that looks up a named article", by_name("ko_statutes")),
