@@ -4,7 +4,7 @@
     python benchmarks/evidence.py --sets tydiqa_ko,squad2
     python benchmarks/evidence.py --first                  # every system out of the box; the tuned ones can follow
     python benchmarks/evidence.py --quick                  # one small set of this repository: about ten minutes
-    python benchmarks/evidence.py --kept --out nbs/90_evaluation/results/evidence.json   # the table of what is finished
+    python benchmarks/evidence.py --kept --out nbs/studies/results/evidence.json   # the table of what is finished; nothing is run
 
 A set has three columns. *ragnb* is the default. *Library* is the best of those that run with their defaults, chosen by its mean on the same questions, which favors it. *Recipe* is the recipe of a
 hundred lines (`ragnb.evaluation.recipe`) with titles and units of 128 characters, compared with the default. *Rival* is the recipe tuned: of four settings (titles, size of units, neighbors),
@@ -13,7 +13,8 @@ tuned ragnb is compared with the tuned recipe. With --wide both have seven setti
 
 The measure is delivered recall at 500, 1,000 and 4,000 characters, labels counted. A difference is ragnb minus the other; its interval is a paired bootstrap, and the verdict
 is of `ragnb.evaluation.evidence`. Each (set, system, setting) is a file in --work. After a change of retrieval or of the context, name another --work.
-Hours, with two cores of its own: `--quick` .2, `tydiqa_ko` .3, `squad2` .5, `typed` .2, `korquad` .6, the others about 1 each.
+The contexts of the systems out of the box are in --work/texts; `python benchmarks/audit.py out/evidence/texts/SET FOLDER_OF_THE_SET` counts them again without ragnb.
+Before it starts, it prints the hours that a set takes, and how likely the set shows a true difference.
 """
 from __future__ import annotations
 
@@ -21,6 +22,7 @@ import json
 import platform
 import re
 import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -36,7 +38,7 @@ from ragnb import __version__, read_documents
 from ragnb.chunking.units import UnitNodeParser
 from ragnb.documents.span import InputError, Span
 from ragnb.evaluation import recipe
-from ragnb.evaluation.comparison import Run, RunPlan, run_strategies
+from ragnb.evaluation.comparison import Run, RunPlan, run_strategies, write_results
 from ragnb.evaluation.datasets import Dataset, Evidence, load_dataset, Question
 from ragnb.evaluation.evidence import COLUMNS, could_win, Difference, highest_mean, judged, power
 from ragnb.evaluation.measures import Evaluation
@@ -221,7 +223,10 @@ def run_row(row: Row, args: Any) -> dict[str, Any] | None:
         except InputError as error:
             print(f"{row.name}: {system} does not run: {error}", flush=True)
         if missing:
-            print(f"{row.name}: {system}, {len(missing)} settings in {time.perf_counter() - started:.0f} s, {time.strftime('%H:%M')}", flush=True)
+            done = "missing" if args.kept else f"run in {time.perf_counter() - started:.0f} s"
+            print(f"{row.name}: {system}, {len(missing)} settings {done}", flush=True)
+    if not args.kept and any(runs.values()):      # for `audit.py`, which counts them again without this package
+        write_results([run for found in runs.values() for run in found[:1]], dataset, args.work / "texts" / row.name)
     return compared(row, dataset, runs) if runs.get("ragnb") and runs.get("recipe") else None
 
 
@@ -259,36 +264,47 @@ def differences(ours: dict[int, np.ndarray], other: dict[int, np.ndarray]) -> di
 
 
 def mean_cells(rows: Sequence[dict[str, Any]], column: str) -> dict[str, Any]:
-    """The mean over sets of a column, with the margin of a mean."""
+    """The mean of a column over its sets, where there are several, with the margin of a mean."""
     out = {}
     for budget in map(str, BUDGETS):
         cells = [Difference.from_dict(row[column]["cells"][budget]) for row in rows if column in row]
-        if cells:
+        if len(cells) > 1:
             out[budget] = Difference.mean(cells).to_dict()
     return out
 
 
 # The table
 
-def before(rows: Iterable[Row], limit: int) -> None:
-    """Print what the run could show, before anything is measured."""
-    n_cells = n_seen = 0
+def hours(dataset: Dataset, embed: str, n_settings: int) -> float:
+    """About how long a row takes on a core of its own, by the rates of the stored run."""
+    characters = sum(map(len, dataset.texts.values()))
+    seconds = 0.08 * len(dataset.questions) + (1.5e-4 if embed == MINILM else 6e-5) * characters
+    return n_settings * seconds / 3_600
+
+
+def before(rows: Iterable[Row], args: Any) -> None:
+    """Print what the run could show and how long it takes, before anything is measured."""
+    n_cells = n_seen = n_hours = 0
+    n_settings = len(LIBRARIES) + 2 * (1 if args.first else len(recipe_grid()) if args.wide else NARROW)
     for row in rows:
-        n = len(row.load().limit(limit).questions)
+        dataset = row.load().limit(args.limit)
+        n, takes = len(dataset.questions), hours(dataset, row.embed, n_settings)
         seen = [power(difference, ASSUMED, n) for difference in (0.03, 0.05, 0.1)]
-        print(f"{row.name}: {n} questions; a true difference of .03 / .05 / .10 is seen with a chance of " + " / ".join(f"{x:.2f}" for x in seen), flush=True)
+        chances = " / ".join(f"{x:.2f}" for x in seen)
+        print(f"{row.name}: {n} questions, about {takes:.1f} h; a true difference of .03 / .05 / .10 is seen with a chance of {chances}", flush=True)
         n_cells += 2 * len(BUDGETS)
         n_seen += 2 * len(BUDGETS) * (seen[1] >= 0.8)
-    print(f"{n_seen} of {n_cells} cells would show a true difference of .05 as ahead with a chance of .8 "
+        n_hours += takes
+    print(f"about {n_hours:.1f} h in all; {n_seen} of {n_cells} cells would show a true difference of .05 as ahead with a chance of .8 "
           f"(standard deviation of a question's difference: {ASSUMED})", flush=True)
 
 
-def write_table(rows: Sequence[dict[str, Any]], out: Path, args: Any) -> None:
+def write_table(rows: Sequence[dict[str, Any]], commands: Sequence[str], out: Path, args: Any) -> None:
     """Write the results file."""
     commit = subprocess.run(["git", "-C", str(ROOT), "rev-parse", "--short=8", "HEAD"], capture_output=True, text=True).stdout.strip()
     versions = {"ragnb": __version__, "python": platform.python_version()} | {name: version(name) for name in PACKAGES}
     whole = [row for row in rows if not row["set"].startswith("ko_statutes")]   # their look-up is a rule: not in the mean
-    store(out, {"commit": commit, "date": time.strftime("%Y-%m-%d"), "command": "python benchmarks/evidence.py", "limit": args.limit, "versions": versions,
+    store(out, {"commit": commit, "date": time.strftime("%Y-%m-%d"), "commands": commands, "limit": args.limit, "versions": versions,
                 "budgets": BUDGETS, "rows": list(rows), "mean": {column: mean_cells(whole, column) for column in COLUMNS}})
 
 
@@ -299,12 +315,19 @@ def main() -> None:
     names = [QUICK] if args.quick else args.sets.split(",")
     out, rows = args.out or args.work / "evidence.json", []
     recipe.words = once(recipe.words)
+    log = args.work / "commands.txt"   # Every command whose runs are kept
+    commands = log.read_text(encoding="utf-8").splitlines() if log.is_file() else []
+    said = " ".join(["python benchmarks/evidence.py", *sys.argv[1:]])
+    if not args.kept and said not in commands:
+        commands.append(said)
+        args.work.mkdir(parents=True, exist_ok=True)
+        log.write_text("\n".join(commands) + "\n", encoding="utf-8")
     if not args.kept:
-        before([ROWS[name] for name in names], args.limit)
+        before([ROWS[name] for name in names], args)
     for name in names:      # written row by row: a run that is cut short has what is finished
         if facts := run_row(ROWS[name], args):
             rows.append(facts)
-            write_table(rows, out, args)
+            write_table(rows, commands, out, args)
             cells = {column: {b: (c["difference"], c["verdict"]) for b, c in facts[column]["cells"].items()} for column in ("library", "recipe", "rival") if column in facts}
             print(name, json.dumps(cells), flush=True)
 

@@ -314,7 +314,7 @@ def _has_labels(group: list[Cell]) -> bool:
     return n_rows > 1 and n_columns > 1 and 2 * sum(labels[1:]) >= len(labels) - 1
 
 def _are_titles(row: list[Cell], band: list[Cell]) -> bool:
-    "True for a row with one text above each of the tables that are beside each other in a band."
+    "True for a row with one text above each of the tables in a band."
     if len(row) < 2 or len({cell.row for cell in row}) > 1:
         return False
     parts = _groups(row + band, by_row=False)

@@ -143,7 +143,7 @@ def _plain(error: Exception, where: str) -> RagnbError:
         cause = f"{root.get('type', '')}: {root.get('reason', '')}"
     told = without_logins(" ".join(str(cause or error).split()))[:300]
     if is_blocked(error):
-        return ServerError(f"{where} is read-only, as on a full disk: {told}")
+        return ServerError(f"{where} is read-only: {told}")
     if status == 400:
         return InputError(f"{where} does not take this: {told}")
     ended = status == 404 and ("search_context" in told or "scroll" in told.lower() or "pit" in told.lower())

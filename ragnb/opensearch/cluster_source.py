@@ -124,12 +124,12 @@ _FIELDS = _UNIT, _TITLE, _NAME = "tokens", "title", "name"
 _ABOVE = _UNIT, "titled", "named_in"   # The same of a unit and what is above it
 _CLAUSES = 1_000    # Of a query; a server takes 1,024,
 _RANGES = 450       # and counts a range of numbers twice
-_TERMS = 256        # Different tokens of a question that are searched, of its beginning and its end,
-_WORDS = 120        # words of content that are counted,
+_TERMS = 256        # Different tokens, and pairs in a row, of a question's beginning and end that are searched,
+_WORDS = 64         # words of content that are counted,
 _LIKE = 8           # and unknown ones for which a word that contains them is looked for
 
 
-def _ends(words: Iterable[str], n: int) -> list[str]:
+def _ends(words: Iterable[Any], n: int) -> list[Any]:
     "Different words, from the beginning and the end of a long text."
     all_of = list(dict.fromkeys(words))
     return all_of if len(all_of) <= n else [*all_of[:n // 2], *all_of[-(n // 2):]]
@@ -569,7 +569,8 @@ class _ClusterReads(UnitSource):
             def keep(answers: list[dict[str, Any]]) -> None:
                 for answer in answers[:len(sizes)]:
                     view.notes[allowed.size] = answer.get("hits", {}).get("total", {}).get("value", 0)
-                lots = (answer.get("aggregations", {}).get("n", {}).get("buckets", {}) for answer in answers[len(sizes):])
+                counted = answers[len(sizes):]
+                lots = (answer.get("aggregations", {}).get("n", {}).get("buckets", {}) for answer in counted)
                 found = {name: b["doc_count"] for lot in lots for name, b in lot.items()}
                 known.update((key, [found.get(f"{x} {n}", 0) for x in fields]) for n, key in enumerate(new))
             return [*sizes, *(_count_queries(new, self._live(view, allowed), fields) if new else [])], keep
@@ -707,7 +708,7 @@ class _ClusterFinds(_ClusterReads):
             if k and vector is not None:
                 searches.append(self._near_query(view, vector, k, allowed))
             content, own = list(chain(*held.content.values())), held.allowed
-            counts = self._counting([*terms, *zip(terms, terms[1:]), *(content if own is None else ())])
+            counts = self._counting([*terms, *_ends(zip(terms, terms[1:]), _TERMS), *(content if own is None else ())])
             more = [self._counting([*terms, *content], own)] if own is not None else []
             self.ask(self._placing(held.named), counts, *more, (searches, list))
             held.unknown = self._unknown(view, held.content, own)[:_LIKE]
@@ -722,7 +723,7 @@ class _ClusterFinds(_ClusterReads):
     def counts(self, terms: Sequence[str]) -> QuestionCounts:
         terms = self._searched(terms)
         with self.rows.snapshot() as view:
-            totals, written, pairs = view.state.totals, self._noted(terms), list(zip(terms, terms[1:]))
+            totals, written, pairs = view.state.totals, self._noted(terms), _ends(zip(terms, terms[1:]), _TERMS)
             found = dict(zip([*terms, *pairs], self._counts([*terms, *pairs])))
             units, *shared = ({t: n[i] for t in dict.fromkeys(terms) if (n := found[t])[i]} for i in range(3))
             numbers = {t: self._numbers[w] for t, w in zip(terms, written) if any(found[t])}

@@ -61,6 +61,9 @@ _FIELDS: dict[str, dict[str, Any]] = {
 }
 
 
+_UNSTORED = "unit", "heard", "named", "words", "span", "beside", "titled", "named_in"    # Not read back as fields
+
+
 def rows_body(
     settings: Mapping[str, Any],   # Of the index, as the server takes them: number_of_shards, refresh_interval
     dims: int,                     # Numbers of a vector; 0 without an embedding
@@ -71,7 +74,7 @@ def rows_body(
     bm25 = {"words": {"type": "BM25", "k1": 0.9, "b": 0.4}}
     return {"settings": {"index.knn": True, "refresh_interval": "-1", "similarity": bm25, **settings},
             "mappings": {"dynamic": False, "_meta": {"ragnb": FORMAT}, "properties": fields,
-                         "_source": {"excludes": ["unit", "heard", "named", "words", "span", "beside", "titled", "named_in"]}}}
+                         "_source": {"excludes": list(_UNSTORED)}}}
 
 
 def _different(*texts: str) -> list[str]:
@@ -212,7 +215,8 @@ class DocumentRows:
         for i, (node, words) in enumerate(zip(self.units, self.words.units)):
             row = {"id": self.own.id, "facts": facts_of(seen_metadata(node)), "tokens": words, "heard": heard(words),
                    "named": heard(names[parts[i]]), "words": _different(self.words.title, names[parts[i]], words),
-                   "titled": _different(self.words.title), "named_in": _different(names[parts[i]]), "unit": written[i], "beside": near[i],
+                   "titled": _different(self.words.title), "named_in": _different(names[parts[i]]),
+                   "unit": written[i], "beside": near[i],
                    "span": {"gte": node.start_char_idx, "lt": node.end_char_idx}, "node": _written(node),
                    "behind": blanks.get(node.end_char_idx, "")}
             yield self._row("u", i, row | ({"vector": floats[i]} if floats else {}))
@@ -515,7 +519,8 @@ class _ClusterChanges(ClusterChunks):
         if self.pending is None:
             with self.rows.snapshot() as view:
                 state = view.state
-                if state.rows and not anew and (state.gone or state.fence > state.limit):   # rows that do not count
+                dead = state.dead() or state.fence > state.limit      # there may be rows that do not count
+                if state.rows and not anew and dead:
                     self.refresh(state.rows)
                     late = {"range": {"pos": {"gte": state.limit << SHIFT}}}
                     self._delete(state.rows, {"bool": {"should": [late, *state.dead()]}})

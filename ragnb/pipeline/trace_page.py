@@ -8,6 +8,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 # %% auto #0
@@ -17,6 +18,7 @@ __all__ = ['Mark', 'page_data']
 from ..machinery.markup import said_count, short
 from ..machinery.messages import say, translated
 from ..documents.span import Passage, Span, union
+from ..context.blocks import Piece, text_blocks
 from ..context.labels import passage_pages
 from .answer import STRONG
 from .trace_data import Chunk, is_strong, rank_label, read_label, signal_names, Trace, uncovered
@@ -77,11 +79,31 @@ def _windows(span: Span, marks: Sequence[Mark], size: int) -> list[Span]:
     return union(out)
 
 # %% ../../nbs/80_pipeline/09_trace_page.ipynb #2092c9eb
+def _drawn(text: str, runs: Sequence[tuple[str, str, str, str]]) -> list[tuple[bool, list[list[list[tuple]]]]]:
+    "Lay marked parts of a text out as its blocks; a label stays at the first part that is shown."
+    edges = list(accumulate((len(lead) + len(words) for lead, words, *_ in runs), initial=0))
+    labels = [label for *_, label in runs]
+
+    def cut(piece: Piece) -> list[tuple[str, str, str, str]]:
+        out = []
+        for n in range(bisect_right(edges, piece.start) - 1, len(runs)):
+            if edges[n] >= piece.end:
+                break
+            part = text[max(edges[n], piece.start):min(edges[n + 1], piece.end)]
+            words = part.lstrip()
+            label, labels[n] = (labels[n], "") if words else ("", labels[n])
+            kinds = f"{runs[n][2]} bold".strip() if piece.is_bold else runs[n][2]
+            out.append((part[:len(part) - len(words)], words, kinds, label))
+        return out
+    return [(block.is_table, [[[run for piece in cell for run in cut(piece)] for cell in row] for row in block.rows])
+            for block in text_blocks(text)]
+
+
 def _parts(text: str, span: Span, marks: Sequence[Mark], size: int) -> list[dict[str, Any]]:
     "Cut a text to windows; fold up to three parts between them and count the others."
     def part(s: Span, folded: bool = False, shown: bool = True) -> dict[str, Any]:
-        runs = _marked(text[s.start - span.start:s.end - span.start], s, marks) if shown else []
-        return {"size": len(s), "folded": folded, "runs": runs}
+        own = text[s.start - span.start:s.end - span.start]
+        return {"size": len(s), "folded": folded, "blocks": _drawn(own, _marked(own, s, marks)) if shown else []}
     out, at, folds = [], span.start, 3
     for window in (*_windows(span, marks, size), Span(span.end, span.end)):
         gap = Span(at, window.start)

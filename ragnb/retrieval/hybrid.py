@@ -178,7 +178,8 @@ class WordRetriever(StoreRetriever):
         question = check_question(query_bundle.query_str)
         with self.store.snapshot():
             words = self.words_within()
-            words.look_up(content_words(question))
+            if words.look_up:
+                words.look_up(content_words(question))
             terms = query_terms(question, self._held.units.tokenizer)
             terms = code_terms(terms, question, words.counts) if CODED.search(question) else terms
             return self.store.search_words(terms, self.top_k)

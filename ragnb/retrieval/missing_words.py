@@ -203,10 +203,6 @@ def _no_names(tokens: Sequence[str]) -> int:
     return 0
 
 
-def _not_ahead(words: Sequence[str]) -> None:
-    "Look up nothing ahead: for words in memory."
-
-
 @dataclass(frozen=True, eq=False)
 class IndexWords:
     "The words of the texts that a reader may see."
@@ -218,7 +214,7 @@ class IndexWords:
     others: Callable[[str], Iterable[str]]          # Words that contain a text, or may be spelled like it
     holding: Callable[[Sequence[str]], np.ndarray]  # Keys of the texts with tokens, in a row if their order is known
     in_names: Callable[[Sequence[str]], int] = _no_names     # Titles and headings that contain tokens
-    look_up: Callable[[Sequence[str]], None] = _not_ahead    # Is called with words of content before they are counted
+    look_up: Callable[[Sequence[str]], Any] | None = None    # Is called with words of content before they are counted
 
     @classmethod
     def of_texts(
@@ -252,9 +248,9 @@ class IndexWords:
         def in_names(tokens: Sequence[str]) -> int:
             fields = source.counts(tokens).fields.values()
             return sum(min(field.texts_with.get(token, 0) for token in tokens) for field in fields)
-        return cls(counts, lambda: len(source if allowed is None else allowed), source.tokenizer,
+        return cls(counts, (source if allowed is None else allowed).__len__, source.tokenizer,
                    partial(source.in_a_row, allowed=allowed), partial(source.in_one_text, allowed=allowed),
-                   others, holding, in_names, partial(source.look_up, allowed=allowed))
+                   others, holding, in_names, partial(source.look_up, allowed=allowed) if source.looks_ahead else None)
 
     @classmethod
     def joined(
@@ -262,18 +258,13 @@ class IndexWords:
         parts: Sequence[IndexWords],   # At least one
     ) -> IndexWords:
         "Join the words of indexes that are asked together."
-        return cls(ChainMap(*(p.counts for p in parts)), lambda: sum(p.n_texts for p in parts), parts[0].tokenizer,
+        return cls(ChainMap(*(p.counts for p in parts)), lambda: sum(p.size() for p in parts), parts[0].tokenizer,
                    lambda tokens: any(p.in_a_row(tokens) for p in parts),
                    lambda tokens: any(p.in_one_text(tokens) for p in parts),
                    lambda word: dict.fromkeys(chain.from_iterable(p.others(word) for p in parts)),
                    lambda tokens: np.concatenate([(n << 56) + p.holding(tokens) for n, p in enumerate(parts)]),
                    lambda tokens: sum(p.in_names(tokens) for p in parts),
-                   lambda asked: [p.look_up(asked) for p in parts])
-
-    @property
-    def n_texts(self) -> int:
-        "Count the texts."
-        return self.size()
+                   lambda asked: [p.look_up(asked) for p in parts if p.look_up])
 
     def is_counted(
         self,
@@ -299,7 +290,7 @@ class IndexWords:
     ) -> bool:
         "Check that at most three texts, or one in a hundred, contain a word."
         found = [self.counts[t] for t in self.tokens(word) if t in self.counts]
-        return min(found, default=0) <= max(3, 0.01 * self.n_texts)
+        return min(found, default=0) <= max(3, 0.01 * self.size())
 
     def occurs(
         self,
@@ -379,7 +370,8 @@ def missing_words(
 ) -> QuestionWords:
     "Find the words of a question that occur in no document, and rare ones that occur in no passage that was read."
     asked, read = content_words(question), search_form(" ".join(texts))
-    words.look_up(asked)
+    if words.look_up:
+        words.look_up(asked)
     missing = [w for w in asked if not words.occurs(w) and not (_is_in if code_forms(w) else _begins)(w, read)]
     unread = [w for w in asked if texts and not other and w not in missing and not _is_in(w, read)
               and words.is_rare(w) and words.occurs(w, surely=True)]
@@ -430,7 +422,8 @@ def readable_question(
 ) -> str:                  # '' when none of its words of content is among them
     "Remove the words that occur in no readable document from a question."
     asked = content_words(question)
-    words.look_up(asked)
+    if words.look_up:
+        words.look_up(asked)
     missing = [word for word in asked if not (words.is_counted if quick else words.occurs)(word)]
     if asked and len(missing) == len(asked):
         return ""
@@ -501,13 +494,13 @@ def common_words(
     texts: Callable[[], Sequence[str]] = tuple,   # Of these: read only for a word that is counted in another form
 ) -> dict[int, Common]:       # By key; empty for an index that is not small, and a question without words of content
     "Find the words that units of a small index share with a question."
-    asked = content_words(question) if words.n_texts <= SMALL else []
+    asked = content_words(question) if words.size() <= SMALL else []
     shared, rows = {key: list[str]() for key in keys.tolist()} if asked else {}, units.rows_of(keys)
     for word in asked:
         wanted = {t for t in words.tokens(word) if t in words.counts}     # the word, or one of its parts
         wanted |= {other for other in words.counts if word in other} if _HANGUL.search(word) else set()
         holding, titles, headings = source.with_any(wanted, units)
-        found = units.rows_of(among(holding, allowed))
+        found = units.rows_of(holding if allowed is None else among(holding, allowed))
         found = found[found >= 0]
         if not (len(found) or titles or headings):
             found = rows[[n for n, text in enumerate(texts()) if _begins(word, text)]]

@@ -445,7 +445,7 @@ def score_units(
             records = [(around.doc[inside] << SHIFT) + around.table[side][inside] for side in ("low", "high")]
             runs = [np.arange(a, b) for a, b in np.unique(np.stack(records, axis=1), axis=0).tolist()]
             keys = np.unique(np.concatenate([around.keys[near], *runs]))
-        keys = among(keys, allowed)
+        keys = keys if allowed is None else among(keys, allowed)
         units = source.read(ranges_around(keys, source.scales[-1] // 2), scored=keys)
         scores = _scores(source, units, keys[units.rows_of(keys) >= 0], terms, vector, known, whole, names)
         placed = source.read(ranges_around(keys, 1), whole=False) if units.bare else units

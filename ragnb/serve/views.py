@@ -17,6 +17,7 @@ __all__ = ['Where', 'Sent', 'AskBody', 'ChoiceBody', 'SearchBody', 'ToolBody', '
 # %% ../../nbs/87_serve/01_views.ipynb #212fa991
 from ..documents.span import Address, covering, SEARCHED, Span
 from ..storage.store import ChunkReader
+from ..context.blocks import text_blocks
 from ..context.labels import place_label
 from ..context.sources import DisplayDoc
 from ..pipeline.answer import Answer, sentence_facts, strong_offsets
@@ -82,7 +83,8 @@ def _source_view(answer: Answer, source: dict[str, Any]) -> dict[str, Any]:
     shown, outline = Span(source["start"], source["end"]), answer.expansion.outlines.get(source["doc_id"])
     held = [s for spans in outline.levels.values() if spans for s in (spans[0], spans[-1])] if outline else []
     cut = [any(s.start < shown.start for s in held), any(s.end > shown.end for s in held)]
-    return source | {"label": place_label(named), "strong": strong_offsets(answer, passage, shown), "cut": cut}
+    return source | {"label": place_label(named), "strong": strong_offsets(answer, passage, shown), "cut": cut,
+                     "blocks": text_blocks(source["text"])}
 
 
 def turn_view(
@@ -117,6 +119,7 @@ def document_view(
     "A document that is shown, page by page."
     is_pdf = pictures and doc.doc_id.lower().endswith(".pdf")
     pages = [{"number": p.number, "start": p.span.start, "end": p.span.end, "text": p.text, "missing": p.missing,
+              "blocks": text_blocks(p.text),
               "hits": [[s.start, s.end] for s in p.hits], "picture": is_pdf and p.number is not None}
              for p in doc.pages]
     told = {f: str(doc.metadata.get(f) or "") for f in ("title", "doc_type")}

@@ -164,6 +164,8 @@ def test_a_run_goes_on_where_it_was_interrupted(benchmark, small, tmp_path, monk
     assert benchmark.run_row(row, SimpleNamespace(limit=4, work=tmp_path, kept=True, first=False, wide=False)) is None and asked == []   # nothing is finished
     first = benchmark.run_row(row, args)
     assert sorted(asked) == sorted(["multi-scale", "larger", "peer:recipe", "peer:recipe:size=64,titles", "peer:llamaindex-fusion"])
+    texts = benchmark.json.loads((tmp_path / "texts" / "small" / "results.json").read_text(encoding="utf-8"))
+    assert list(texts["strategies"]) == ["multi-scale", "peer:recipe", "peer:llamaindex-fusion"] and (tmp_path / "texts" / "small" / "contexts.jsonl.gz").is_file()
     asked.clear()
     assert benchmark.run_row(row, args) == first and asked == []
     facts = sorted((tmp_path / "runs" / "small").glob("*.json"))

@@ -1,6 +1,7 @@
 """The store on a cluster beside its contract: addresses, filters as facts, bulks, refusals; and ranking like in a file."""
 from __future__ import annotations
 
+import base64
 import json
 import time
 from contextlib import ExitStack
@@ -20,7 +21,7 @@ from ragnb.opensearch.cluster_rows import ClusterRows, ClusterState
 from ragnb.opensearch.cluster_store import ClusterStore
 from ragnb.retrieval.sqlite_store import SqliteStore
 from ragnb.storage.filters import Condition, Group
-from ragnb.opensearch.client import facts_of, send_bulk, server_where, ServerError
+from ragnb.opensearch.client import cluster_place, facts_of, open_client, send_bulk, server_where, ServerError
 
 _numbers = st.one_of(st.integers(-3, 3), st.integers(), st.floats(allow_nan=False, allow_infinity=False),
                      st.sampled_from([2**53, 2**53 + 1, -2**70, 0.1, -0.0, 5e-324, 1e308]))
@@ -88,6 +89,33 @@ def test_a_refusal_is_one_line_without_the_password(refusing, status, told, mess
 def test_a_busy_server_is_asked_again(refusing):
     """Whatever is asked: the state of the index, in the first place."""
     assert ClusterStore(f"opensearch://{refusing(404, {}, busy=2)}/docs").doc_ids() == []
+
+
+def test_a_key_file_and_a_password_of_any_letters_reach_the_client():
+    """Messages mask what looks like a key; the client gets what was given."""
+    place = cluster_place("opensearchs://ann:a@one/docs?client_key=/keys/my.pem&client_cert=/keys/my.crt")
+    assert (place.options["client_key"], place.options["client_cert"]) == ("/keys/my.pem", "/keys/my.crt") and "my.pem" not in repr(place)
+    client = open_client(cluster_place("opensearch://%EA%B0%80:비밀번호@127.0.0.1:9/docs"))
+    header = client.transport.connection_pool.connections[0].headers["authorization"]
+    assert base64.b64decode(header.split()[1]).decode() == "가:비밀번호"
+
+
+def test_another_node_is_asked_first_and_at_once(refusing, monkeypatch):
+    """Of two nodes one refuses connections: no question waits for it."""
+    pauses = []
+    monkeypatch.setattr(time, "sleep", pauses.append)
+    place = refusing(404, {})
+    for _ in range(4):
+        assert ClusterStore(f"opensearch://127.0.0.1:9,{place}/docs").doc_ids() == []
+    assert pauses == []
+
+
+def test_a_block_is_told_at_once(refusing, monkeypatch):
+    """A full disk answers 429 like a busy server."""
+    monkeypatch.setattr(time, "sleep", lambda _: pytest.fail("asked again"))
+    cause = {"type": "cluster_block_exception", "reason": "index [docs-state] blocked by: [TOO_MANY_REQUESTS/12/disk usage exceeded]"}
+    with pytest.raises(ServerError, match="is read-only: cluster_block_exception: index .docs-state. blocked by"):
+        ClusterStore(f"opensearch://{refusing(429, {'error': {'root_cause': [cause], **cause}, 'status': 429})}/docs").doc_ids()
 
 
 def test_searches_that_a_busy_server_refused_are_asked_again_with_the_first(monkeypatch):
