@@ -346,7 +346,8 @@ def named_years(
     numbers = np.unique(units.doc).tolist()
     out = {}
     for year in years:
-        named = [n for n in numbers if year in units.ids[n]]
+        own = re.compile(rf"(?<!\d){year}(?![0-9A-Za-z])")      # not the number of a case: 2022N187
+        named = [n for n in numbers if own.search(units.ids[n])]
         out[year] = np.union1d(held[year], np.flatnonzero(np.isin(units.doc, named)))
     return out
 
