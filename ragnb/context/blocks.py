@@ -9,19 +9,19 @@ import re
 from typing import NamedTuple
 
 # %% auto #0
-__all__ = ['Piece', 'Block', 'text_blocks']
+__all__ = ['ShownPiece', 'ShownBlock', 'text_blocks']
 
 # %% ../../nbs/60_context/12_blocks.ipynb #eaa74616
-class Piece(NamedTuple):
+class ShownPiece(NamedTuple):
     "A part of a text without signs of Markdown."
     start: int      # In the text, 0-based
     end: int        # One past the last character
     is_bold: bool
 
 
-class Block(NamedTuple):
+class ShownBlock(NamedTuple):
     "Lines of a text, or a table."
-    rows: list[list[list[Piece]]]   # Rows of cells of pieces; lines of text are one row with one cell
+    rows: list[list[list[ShownPiece]]]   # Rows of cells of pieces; lines of text are one row with one cell
     is_table: bool
 
 
@@ -29,16 +29,16 @@ _BOLD = re.compile(r"\*\*(?=\S)([^*\n]{1,200})(?<=\S)\*\*")
 _HEADING = re.compile(r"#{1,6}[ \t]+(?=\S)")
 
 
-def _pieces(text: str, start: int, end: int) -> list[Piece]:
+def _pieces(text: str, start: int, end: int) -> list[ShownPiece]:
     "Split a part of a text at its bold words."
     out, at = [], start
     for bold in _BOLD.finditer(text, start, end):
-        out += [Piece(at, bold.start(), False), Piece(bold.start(1), bold.end(1), True)]
+        out += [ShownPiece(at, bold.start(), False), ShownPiece(bold.start(1), bold.end(1), True)]
         at = bold.end()
-    return [piece for piece in [*out, Piece(at, end, False)] if piece.start < piece.end]
+    return [piece for piece in [*out, ShownPiece(at, end, False)] if piece.start < piece.end]
 
 
-def _cells(text: str, start: int, end: int) -> list[list[Piece]] | None:
+def _cells(text: str, start: int, end: int) -> list[list[ShownPiece]] | None:
     "Split the line of a table at its bars; None for another line, [] for the line below a header."
     line = text[start:end].strip()
     if len(line) < 3 or line[0] != "|" or line[-1] != "|":
@@ -57,22 +57,22 @@ def _cells(text: str, start: int, end: int) -> list[list[Piece]] | None:
 
 def text_blocks(
     text: str,              # Of a passage, or a part of one
-) -> list[Block]:           # In order; what is in no piece are signs of Markdown
+) -> list[ShownBlock]:           # In order; what is in no piece are signs of Markdown
     "Find the tables, headings and bold words of a text."
-    out: list[Block] = []
+    out: list[ShownBlock] = []
     start = 0
     for line in text.splitlines(keepends=True):
         end = start + len(line)
         cells = _cells(text, start, end)
         if cells is None:
             if not out or out[-1].is_table:
-                out.append(Block([[[]]], False))
+                out.append(ShownBlock([[[]]], False))
             mark = _HEADING.match(line)
             pieces = _pieces(text, start + mark.end(), end) if mark else _pieces(text, start, end)
             out[-1].rows[0][0].extend(piece._replace(is_bold=True) if mark else piece for piece in pieces)
         else:
             if not out or not out[-1].is_table:
-                out.append(Block([], True))
+                out.append(ShownBlock([], True))
             out[-1].rows.extend([cells] if cells else [])
         start = end
     return [block for block in out if block.rows and block.rows[0]]

@@ -572,7 +572,8 @@ def _questions(args: QuestionOptions) -> None:
 # %% ../../nbs/90_evaluation/15_commands.ipynb #8b78399b
 class CheckOptions(ModelOptions, EmbeddingOptions):
     "Which models to try."
-    llm: Annotated[str | None, Option(metavar="SPEC", help="Chat model to try: ollama:MODEL or openai-like:MODEL.")] = None
+    llm: Annotated[str | None, Option(metavar="SPEC", help="Chat model to try: ollama:MODEL or "
+        "openai-like:MODEL.")] = None
     embed: Annotated[str | None, Option(metavar="SPEC", help="Embedding to try: ollama:MODEL, openai-like:MODEL, e5, "
         "….")] = None
     pull: Annotated[bool, Option("--pull", help="Fetch a model that the Ollama server does not have.")] = False

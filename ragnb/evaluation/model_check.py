@@ -27,8 +27,8 @@ __all__ = ['JSON_STEPS', 'tokens_per_character', 'Wordings', 'keeps_json', 'cite
 # %% ../../nbs/90_evaluation/14_model_check.ipynb #04805836
 _TEXTS: dict[str, str] = {
     "ko": "연차 휴가는 입사한 날부터 일 년 동안 팔 할 이상 출근한 직원에게 열다섯 날을 준다. 남은 휴가는 다음 해로 넘기지 못한다. ",
-    "en": "Employees who have worked for one full year are given fifteen days of paid leave. Days that are left cannot be "
-          "carried over. "}
+    "en": "Employees who have worked for one full year are given fifteen days of paid leave. Days that are left "
+          "cannot be carried over. "}
 
 
 def tokens_per_character(

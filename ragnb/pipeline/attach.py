@@ -203,7 +203,8 @@ def attach(
     Parameters
     ----------
     made : index, vector store, retriever, list of nodes, ForeignIndex or str
-        An object of LlamaIndex or LangChain, or `"chroma:FOLDER#COLLECTION"`, `"chroma:http://HOST:PORT#COLLECTION"`, `"llama_index:FOLDER"`
+        An object of LlamaIndex or LangChain, or `"chroma:FOLDER#COLLECTION"`,
+        `"chroma:http://HOST:PORT#COLLECTION"`, `"llama_index:FOLDER"`
         (persisted), `"opensearch://HOST:9200/INDEX"`.
     embed_model : str or BaseEmbedding, optional
         The embedding of the index, see `resolve_embedding`; without one, words are searched.

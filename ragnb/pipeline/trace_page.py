@@ -18,7 +18,7 @@ __all__ = ['Mark', 'page_data']
 from ..machinery.markup import said_count, short
 from ..machinery.messages import say, translated
 from ..documents.span import Passage, Span, union
-from ..context.blocks import Piece, text_blocks
+from ..context.blocks import ShownPiece, text_blocks
 from ..context.labels import passage_pages
 from .answer import STRONG
 from .trace_data import Chunk, is_strong, rank_label, read_label, signal_names, Trace, uncovered
@@ -84,7 +84,7 @@ def _drawn(text: str, runs: Sequence[tuple[str, str, str, str]]) -> list[tuple[b
     edges = list(accumulate((len(lead) + len(words) for lead, words, *_ in runs), initial=0))
     labels = [label for *_, label in runs]
 
-    def cut(piece: Piece) -> list[tuple[str, str, str, str]]:
+    def cut(piece: ShownPiece) -> list[tuple[str, str, str, str]]:
         out = []
         for n in range(bisect_right(edges, piece.start) - 1, len(runs)):
             if edges[n] >= piece.end:

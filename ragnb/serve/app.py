@@ -32,8 +32,8 @@ from ..models.threads import in_thread
 from ..pipeline.trace_data import Trace
 from ..agent.library import Library
 from .access import Access, Guard, host_name, HttpRefusal, refusal_body, Visitor
-from .openai_api import (ASKED, asked_messages, ChatBody, ChatReply, check_model, embedded, EmbeddingBody,
-                                    model_names, model_view)
+from .openai_api import (ASKED, asked_messages, ChatBody, ChatReply, check_asked_model, embedded,
+                                    EmbeddingBody, model_names, model_view)
 from .service import OpenQuestion, Reading, Service
 from .views import AskBody, ChoiceBody, SearchBody, ToolBody
 
@@ -131,13 +131,13 @@ def _add_openai(app: FastAPI, service: Service, who: Any) -> None:
     @app.get("/v1/models/{name}", tags=["openai"])
     async def model(name: str, visitor: Visitor = who) -> dict[str, Any]:
         "One of these names."
-        check_model(name, model_names(service, visitor))
+        check_asked_model(name, model_names(service, visitor))
         return model_view(name)
 
     @app.post("/v1/chat/completions", response_model=None, tags=["openai"])
     async def completions(body: ChatBody, visitor: Visitor = who, link: str = Depends(passages_of)) -> Any:
         "Answer the last message of a user; `where` narrows what may be read."
-        check_model(body.model, [ASKED])
+        check_asked_model(body.model, [ASKED])
         question, earlier = asked_messages(body.messages)
         reply = ChatReply(link)
         asked = service.ask_once(visitor, question, earlier, body.where)

@@ -30,7 +30,7 @@ from .views import Where
 
 # %% auto #0
 __all__ = ['ASKED', 'EMBEDDING', 'Message', 'StreamOptions', 'ChatBody', 'EmbeddingBody', 'message_text', 'asked_messages',
-           'embeddings_of', 'model_names', 'model_view', 'check_model', 'embedded', 'without_pictures',
+           'embeddings_of', 'model_names', 'model_view', 'check_asked_model', 'embedded', 'without_pictures',
            'plain_markdown', 'sources_block', 'annotations', 'usage', 'ChatReply']
 
 # %% ../../nbs/87_serve/06_openai_api.ipynb #58c45c18
@@ -120,7 +120,7 @@ def model_view(name: str) -> dict[str, Any]:
     return {"id": name, "object": "model", "created": 0, "owned_by": "ragnb"}
 
 
-def check_model(
+def check_asked_model(
     name: str,
     known: Sequence[str],
 ) -> None:                 # `HttpRefusal` 404 lists the known names
@@ -137,7 +137,7 @@ def embedded(
     "Embed texts as the index does."
     library = service.agent(visitor).library
     models = embeddings_of(library)
-    check_model(body.model, list(models))
+    check_asked_model(body.model, list(models))
     model, texts = models[body.model], [body.input] if isinstance(body.input, str) else body.input
     if visitor.where is not None and hasattr(model, "fit"):
         raise HttpRefusal(403, "this embedding was fitted to all documents, and your token may read a part of them")

@@ -6,10 +6,10 @@ import re
 from hypothesis import given, strategies as st
 from strategies import examples
 
-from ragnb.context.blocks import Block, text_blocks
+from ragnb.context.blocks import ShownBlock, text_blocks
 
 
-def shown(text: str, blocks: list[Block]) -> list[list[list[str]]]:
+def shown(text: str, blocks: list[ShownBlock]) -> list[list[list[str]]]:
     return [[["".join(text[p.start:p.end] for p in cell)] for row in b.rows for cell in row] for b in blocks]
 
 
