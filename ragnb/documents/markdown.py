@@ -188,7 +188,7 @@ def find_tables(text: str) -> list[Table]:  # In order, disjoint
 
 # %% ../../nbs/00_documents/08_markdown.ipynb #adfc0fd6
 _MARKS = re.compile(
-    r"!\[[^\[\]]*\]\([^()\s]*\)|\[\^[^\[\]]*\]|<!--(?:(?!<!--).)*?-->"                        # picture, footnote, remark
+    r"!\[[^\[\]]*\]\([^()\s]*\)|\[\^[^\[\]]*\]|<!--(?:(?!<!--).)*?-->"   # picture, footnote, remark
     r"|</?(?:a|b|br|code|em|font|i|img|mark|small|span|strong|sub|sup|u)\b[^<>]*>"
     r"|\[(?P<link>[^\[\]]*)\](?:\([^()\s]*\)|\[[^\[\]]*\])"
     r"|(?P<ticks>`{1,2})(?P<code>[^`]+)(?P=ticks)"

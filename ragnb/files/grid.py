@@ -319,7 +319,8 @@ def _are_titles(row: list[Cell], band: list[Cell]) -> bool:
         return False
     parts = _groups(row + band, by_row=False)
     below = [[cell for cell in part if cell.row != row[0].row] for part in parts]
-    return len(parts) == len(row) and all(len(part) < len(whole) for part, whole in zip(below, parts)) and all(map(_has_labels, below))
+    are_shorter = all(len(part) < len(whole) for part, whole in zip(below, parts))
+    return len(parts) == len(row) and are_shorter and all(map(_has_labels, below))
 
 
 def _areas(cells: list[Cell], depth: int = 4) -> list[list[Cell]]:

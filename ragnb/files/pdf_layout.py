@@ -405,7 +405,7 @@ def running_heads(
         if near and len(found[0][1]) <= 3 and re.search(r"\w", text):
             sheet, line = found[-1]
             is_foot = any(line is edge for edge in pages[sheet][EDGE:][-EDGE:])
-            repeated = found[:-1] if is_foot else found[1:]     # a foot is kept below the last page, after all sentences
+            repeated = found[:-1] if is_foot else found[1:]   # a foot is kept below the last page, after all sentences
             others = {id(line) for sheet, line in repeated if len(pages[sheet]) > 1} - left_out
             left_out |= others
             texts[text] = texts.get(text, 0) + len(others)

@@ -576,7 +576,8 @@ class Pipeline(_Shown):
             found = found.reranked(self.reranker.postprocess_nodes(found.hits, query_bundle=bundle))
         if asks_edition(bundle.query_str):
             outlines = self.expander.store.get_outlines(found.doc_ids[:_EDITIONS]).found
-            names = {i: edition_name(i, o.metadata, o.sections[0][0] if o.sections else "") for i, o in outlines.items()}
+            names = {i: edition_name(i, o.metadata, o.sections[0][0] if o.sections else "")
+                     for i, o in outlines.items()}
             found = found.documents_last(other_editions(bundle.query_str, names))
         dated = self.catalogue if self.catalogue and self.catalogue.as_of else None
         return found.documents_last({i for i in found.doc_ids if dated.edition(i)}) if dated else found

@@ -80,15 +80,20 @@ def sentences_in(
     for own in lines:
         out.append([])
         for line in own:
+            if not _HANGUL.search(line):
+                out[-1] += _english(line)
+                continue
             out[-1] += [[Morpheme(stem(m.form.lower()) if m.tag == "SL" else m.form, m.tag.split("-")[0])
-                         for m in sentence.tokens] for sentence in next(read)] if _HANGUL.search(line) else _english(line)
+                         for m in sentence.tokens] for sentence in next(read)]
     return out
 
 # %% ../../nbs/40_retrieval/18_polarity.ipynb #bd4fc22d
-_BOUND = re.compile(r"""(?<![\d,.])(?P<number>\d[\d,.]{0,15})[ ]?[^\s\d]{0,4}[ ]?(?:(?P<low>미만|이하|이내|or[ ](?:less|fewer|under)|and[ ]under)
+_BOUND = re.compile(r"""(?<![\d,.])(?P<number>\d[\d,.]{0,15})[ ]?[^\s\d]{0,4}[ ]?
+        (?:(?P<low>미만|이하|이내|or[ ](?:less|fewer|under)|and[ ]under)
                         |(?P<high>초과|이상|or[ ](?:more|over)|and[ ](?:over|above)))
     |\b(?:(?P<below>under|below|(?:less|fewer|no[ ]more)[ ]than|at[ ]most|up[ ]to)
-        |(?:over|above|more[ ]than|at[ ]least|no[ ](?:less|fewer)[ ]than))[ ]\D{0,3}(?P<after>\d[\d,.]{0,15})""", re.X | re.I)
+        |(?:over|above|more[ ]than|at[ ]least|no[ ](?:less|fewer)[ ]than))
+        [ ]\D{0,3}(?P<after>\d[\d,.]{0,15})""", re.X | re.I)
 
 
 def bounds_in(
@@ -105,7 +110,8 @@ POLAR: re.Pattern[str] = re.compile(   # A question that may have a polarity
     r"|forbid|prohibit|can|may|must|allow|permit|requir|need|includ|cover|with|able|valid|eligib|possib"
     r"|below|over|above|than|least|most|up to|or (?:more|less)))")
 _ASKS = re.compile(r"무엇|무슨|누구|누가|언제|어디|어느|어떤|어떻|얼마|며칠|몇|왜|뭐|뭘|뭔")
-_YES_NO = re.compile(r"\W*(?:can|could|may|must|do|does|did|is|are|was|were|will|would|should|shall|has|have|am)(?:n['’]t)?\b", re.I)
+_YES_NO = re.compile(r"\W*(?:can|could|may|must|do|does|did|is|are|was|were|will|would|"
+                     r"should|shall|has|have|am)(?:n['’]t)?\b", re.I)
 
 
 class Polarity(NamedTuple):
@@ -118,7 +124,8 @@ class Polarity(NamedTuple):
 def _is_noun(morpheme: Morpheme) -> bool:
     "Check whether it is a noun or a number; in English, any word that does not only help."
     tag, form = morpheme
-    return tag in ("NNG", "NNP", "NP", "SN", "XSN") or tag == "NNB" and form != "수" or tag == "SL" and form not in _HELPS
+    return tag in ("NNG", "NNP", "NP", "SN", "XSN") or tag == "NNB" and form != "수" \
+        or tag == "SL" and form not in _HELPS
 
 
 def asked_polarity(
