@@ -815,5 +815,6 @@ def _check_made(rows: ClusterRows) -> None:
     if (mark := held.get("_meta", {}).get("ragnb")) != FORMAT:
         told = f"the index {rows.name!r} at {rows.where} was not made by this package"
         if mark:
-            told = f"the index {rows.name!r} at {rows.where} was made by another version of it: use another name"
+            told = (f"the index {rows.name!r} at {rows.where} was made by another version of ragnb: "
+                    "index the folder again under another name")
         raise IndexMismatchError(told)

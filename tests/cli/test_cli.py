@@ -371,7 +371,7 @@ def test_hostile_questions(run, index, tmp_path, question):
 def test_help_and_version_load_nothing_heavy():
     code = (
         "import sys; from ragnb.cli import main\n"
-        "print('codes', [main(argv) for argv in ([], ['--help'], ['ask', '--help'], ['--version'], ['fly'])])\n"
+        "print('codes', [main(argv) for argv in ([], ['--help'], ['ask', '--help-all'], ['--version'], ['fly'])])\n"
         "heavy = {'llama_index', 'chromadb', 'kiwipiepy', 'scipy', 'numpy', 'onnxruntime', 'pydantic', 'rich'}\n"
         "print(sorted(heavy & set(sys.modules)))")
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, cwd=SAMPLE.parent)

@@ -12,7 +12,7 @@ from http_handler import Handler, serving
 from ragnb.machinery.atomic import LockedError
 from ragnb.opensearch.cluster_index import WriterLease
 from ragnb.opensearch.cluster_rows import ClusterState
-from ragnb.opensearch.cluster_store import ClusterStore, replace_state
+from ragnb.opensearch.cluster_store import ClusterStore, FORMAT, replace_state
 
 
 class Forgetful(Handler):
@@ -32,7 +32,7 @@ class Forgetful(Handler):
         if self.path.startswith("/_bulk"):
             return self.tell(200, {"errors": False, "items": list(map(own.taken, *[iter(body.decode().splitlines())] * 2))})
         if kind[:1] == ["_mapping"] or not kind:
-            return self.tell(200, {"x": {"mappings": {"_meta": {"ragnb": 2}}}})
+            return self.tell(200, {"x": {"mappings": {"_meta": {"ragnb": FORMAT}}}})
         if self.path.startswith("/_cat/health"):
             return self.tell(200, [{"epoch": "1000"}])
         if kind[:1] == ["_mget"]:

@@ -112,7 +112,7 @@ def reference(text: str) -> list[tuple[int, int, str]]:
         assume(closed and (token.type != "fence" or token.map[1] - token.map[0] > 1))
     found = []
     for token, body in zip(tokens, tokens[1:]):
-        title = re.sub(r"\s+", " ", body.content).strip()
+        title = re.sub(r"\s+", " ", re.sub(r"</?b>|\*\*|`", "", body.content)).strip()     # a path has no marks
         if token.type == "heading_open" and token.level == 0 and title:
             found.append((token.map[0], int(token.tag[1]), title))
     return found
