@@ -337,7 +337,7 @@ def test_patience_ends_sync_and_async() -> None:
             return "1: HIGH"
 
     for way in ("sync", "async"):
-        given, reranker = hits(6), LLMReranker(llm=Slow(""), pool_size=2, timeout=0.05, workers=1)
+        given, reranker = hits(6), LLMReranker(llm=Slow(""), pool_size=2, timeout=1, workers=1)
         started = time.monotonic()
         result = reranker.rerank(given, QUESTION) if way == "sync" else asyncio.run(reranker.arerank(given, QUESTION))
         check(given, result)

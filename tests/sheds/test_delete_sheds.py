@@ -43,7 +43,7 @@ def copy(request, tmp_path_factory) -> tuple[str, Path]:
 
 def process(place: Path, *words: object) -> subprocess.CompletedProcess:
     """A Python process that has the copy of the package only."""
-    env = {**os.environ, "PYTHONPATH": str(place), "RAGNB_LANG": "en", "OMP_NUM_THREADS": "1"}
+    env = {**os.environ, "PYTHONPATH": str(place), "RAGNB_LANG": "en", "OMP_NUM_THREADS": "1", "RAGNB_FEW": "1"}
     return subprocess.run([sys.executable, *map(str, words)], cwd=place, env=env, capture_output=True, text=True, timeout=900)
 
 
