@@ -25,7 +25,8 @@ def drawn(path: Path, *pages: Sequence[tuple[Any, ...]], font: str = FONT, size:
             x, y, text, *own = entry
             start = end if x is None else x
             out.setFont(font, *(own or [size]))
-            out.drawString(start, y, text)
+            # PDFium leaves out a text without a width; without fonts, a Korean letter alone has none, but a blank has
+            out.drawString(start, y, text if text.isascii() or len(text) > 1 else f"{text} ")
             end = start + pdfmetrics.stringWidth(text, font, *(own or [size]))
         out.showPage()
     out.save()
