@@ -133,6 +133,13 @@ def small_sample(n_questions: int):
     return replace(asked, documents={i: d for i, d in whole.documents.items() if i in needed or i in others})
 
 
+def new_address(url: str, client, name: str):
+    """The address of an index on a cluster that is not there yet, for the `yield from` of a fixture; it is deleted afterwards."""
+    client.indices.delete(index=f"{name}-*", ignore_unavailable=True)
+    yield f"opensearch://{url.split(',')[0].partition('://')[2]}/{name}"
+    client.indices.delete(index=f"{name}-*", ignore_unavailable=True)
+
+
 def commands(run) -> list[str]:
     """The commands that `ragnb --help` lists."""
     return re.findall(r"^  ([a-z]+)  ", run("--help")[1].partition("Commands:")[2], re.M)

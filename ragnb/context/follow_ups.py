@@ -114,15 +114,14 @@ def with_topic(
     n_topic, n_least = len(about[rarest]), min(map(len, held.values()), default=None)
     if rarest in held or not suggested and has_name(question):
         return ""
-    most = max(2, words.in_names(words.tokens(rarest)))
-    names = [word for word in held if 1 <= words.in_names(words.tokens(word)) <= most]
-    n_documents = [len(np.unique(keys >> SHIFT)) for keys in held.values()]
-    is_bare = n_documents and n_documents[0] > 1 and is_one_word(question) and not has_name(question)
+    first = next(iter(held.values()), ())
+    is_bare = len(first) and is_one_word(question) and len(np.unique(first >> SHIFT)) > 1 and not has_name(question)
     if n_least is not None and not is_bare and n_least < n_topic + (not _PRONOUN.search(question)):
         return ""
-    for keys in held.values():
+    most = max(2, words.in_names(words.tokens(rarest)))
+    for word, keys in held.items():
         is_near = is_bare or _is_near(keys, about[rarest]) or suggested and len(keys) >= 3 * n_topic
-        if names or not is_near:
+        if not is_near or 1 <= words.in_names(words.tokens(word)) <= most:
             return ""
     added = [word for word, keys in about.items() if n_least is not None and len(keys) < n_least]
     return " ".join([*(added or [rarest if held else topic]), question])

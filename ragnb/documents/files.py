@@ -393,7 +393,8 @@ def _top_heading(text: str) -> Heading | None:
     if not depths:
         return None
     headings = find_headings(text if depths.count(min(depths)) > 1 else text[:_HEAD])
-    tops = [h for h in headings if h.depth == min(other.depth for other in headings)]
+    highest = min((h.depth for h in headings), default=0)
+    tops = [h for h in headings if h.depth == highest]
     if tops and tops[0].depth > 1 and text[:tops[0].start].strip():
         return None
     tops = tops[not (tops and re.search(r"[^\W\d_]", tops[0].path[0])):]    # a number alone is no title

@@ -76,8 +76,8 @@ def _measure_ways(args: DemoOptions, data: Path, index: Index, pipeline: Pipelin
     print_stage(say("2 of 2, ask the gold questions in two ways, at two budgets"))
     ways = {"multi-scale" if index.has_units else "hybrid, neighbors:1": pipeline,
             "vectors over chunks of 500 characters": fixed_size(documents, index.embed_model)}
-    return known, {name: evaluate(way, questions, (1_000, 4_000), show_progress=shows_bars()) for name,
-        way in ways.items()}
+    return known, {name: evaluate(way, questions, (1_000, 4_000), show_progress=shows_bars())
+                   for name, way in ways.items()}
 
 
 @register("command", "demo", example="ragnb demo", rank=1,
@@ -193,9 +193,9 @@ def _patterns(folder: str, index: str | None = None, quiet: bool = False) -> dic
     patterns = index and read_patterns(index, root) or read_patterns(".ragnb", root)
     for name, of in patterns.items():
         if of and not quiet:
-            print_text(say("note: {option} {patterns}, as the folder was indexed", option=f"--{name}",
-                patterns=" ".join(of)),
-                 err=True)
+            told = say("note: {option} {patterns}, as the folder was indexed", option=f"--{name}",
+                       patterns=" ".join(of))
+            print_text(told, err=True)
     return patterns
 
 
@@ -333,8 +333,8 @@ def _print_comparing(runs: Sequence[Any], out: str, pair: Sequence[str] = ()) ->
     if len(names) > 1:
         two = pair if pair and {*pair} <= {*names} else names[:2]
         at = [] if out == EvalOptions.out else ["--out", out]
-        print_text(say("which differences are significant: {command}", command=typed_command("eval", "--compare",
-            *two, *at)))
+        command = typed_command("eval", "--compare", *two, *at)
+        print_text(say("which differences are significant: {command}", command=command))
 
 def _write_report(args: EvalOptions | TuneOptions, tuned: Tuned, llm: LLM | None = None, **more: Any) -> Path:
     "Write the page of an evaluation."
@@ -457,8 +457,7 @@ def _tune(args: TuneOptions) -> None:
     from ragnb.evaluation.tune import tune
     if args.index and (Path(args.index) / "index.db").exists():
         print_text(say("note: the index in {index!r} is neither used nor changed: each splitter that is tried "
-                       "has a separate "
-                 "index in {cache!r}", index=args.index, cache=args.cache), err=True)
+                       "has a separate index in {cache!r}", index=args.index, cache=args.cache), err=True)
     tuned = _measured(args, tune, strategies=args.strategy or [])
     tuned, page, settings = _write_tuned(args, tuned, tuned.runs)
     if args.json:

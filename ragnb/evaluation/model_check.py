@@ -5,10 +5,9 @@
 # %% ../../nbs/90_evaluation/14_model_check.ipynb #5c7da841
 from __future__ import annotations
 
-import math
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -161,10 +160,6 @@ class EmbeddingCheck:
     speed: float       # Texts a second
 
 
-def _cosine(a: Sequence[float], b: Sequence[float]) -> float:
-    return sum(map(lambda x, y: x * y, a, b)) / (math.hypot(*a) * math.hypot(*b) or 1.0)
-
-
 def check_embedding(
     model: Any,               # Of `resolve_embedding`; fitted
 ) -> EmbeddingCheck:          # Raises the server's error if it is not there or lacks the model
@@ -172,6 +167,6 @@ def check_embedding(
     begun, right, dims = time.monotonic(), 0, 0
     for question, answer, other in _PAIRS:
         asked, vectors = model.get_query_embedding(question), model.get_text_embedding_batch([answer, other])
-        right += _cosine(asked, vectors[0]) > _cosine(asked, vectors[1])
+        right += bool(model.similarity(asked, vectors[0]) > model.similarity(asked, vectors[1]))
         dims = len(asked)
     return EmbeddingCheck(dims, right, 3 * len(_PAIRS) / max(1e-9, time.monotonic() - begun))

@@ -12,7 +12,7 @@ import inspect
 import os
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -349,10 +349,11 @@ def adapter_named(
 
 
 def adapter_of(
-    made: object,   # An object of another library, or anything else
+    made: object,   # An object of another library or a list of them, or anything else
 ) -> Any:           # As of `adapter_named`; None for an object of a library that no part adapts
     "Find the adapter of an object by the packages that its classes are from: `langchain_core` belongs to `langchain`."
-    packages = dict.fromkeys(re.split(r"[._]", kind.__module__)[0] for kind in type(made).__mro__)
+    first = made[0] if isinstance(made, Sequence) and made else made
+    packages = dict.fromkeys(re.split(r"[._]", kind.__module__)[0] for kind in type(first).__mro__)
     names = [name for name in packages if find_part("adapter", name) or told_gone(name)]
     return adapter_named(names[0]) if names else None
 

@@ -153,8 +153,8 @@ def _catalogue(store: ClusterStore, known: dict[int, tuple[str, Any]]) -> Catalo
         now = [row["doc"] for row in rows.scan(state.live(entries, {"term": {"facts": "holding"}}), ["doc"])]
         new = [n for n in now if n not in known]
         for at in range(0, len(new), 10_000):
-            for row in rows.scan(state.live(entries, {"terms": {"doc": new[at:at + 10_000]}}), ["doc", "id", "data"],
-                1_000):
+            some = state.live(entries, {"terms": {"doc": new[at:at + 10_000]}})
+            for row in rows.scan(some, ["doc", "id", "data"], 1_000):
                 known[row["doc"]] = row["id"], unpacked(base64.b64decode(row["data"]))
     for n in known.keys() - set(now):
         del known[n]

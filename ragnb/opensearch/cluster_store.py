@@ -210,12 +210,13 @@ class DocumentRows:
         floats = np.round(from_codes(self.codes).astype(np.float64), 8).tolist() if self.codes.shape[1] else []
         table = stored_units(self.units, self.outline, [w.split(" ") if w else [] for w in self.words.units])
         parts, names = table["part"].tolist(), [*self.words.names, ""]     # The last one: of no part
+        titled, named, named_in = _different(self.words.title), [*map(heard, names)], [*map(_different, names)]
         written, near = unit_bytes(table, self.norms, self.codes), beside(table)
         blanks = self.outline.blanks
         for i, (node, words) in enumerate(zip(self.units, self.words.units)):
             row = {"id": self.own.id, "facts": facts_of(seen_metadata(node)), "tokens": words, "heard": heard(words),
-                   "named": heard(names[parts[i]]), "words": _different(self.words.title, names[parts[i]], words),
-                   "titled": _different(self.words.title), "named_in": _different(names[parts[i]]),
+                   "named": named[parts[i]], "words": _different(self.words.title, names[parts[i]], words),
+                   "titled": titled, "named_in": named_in[parts[i]],
                    "unit": written[i], "beside": near[i],
                    "span": {"gte": node.start_char_idx, "lt": node.end_char_idx}, "node": _written(node),
                    "behind": blanks.get(node.end_char_idx, "")}

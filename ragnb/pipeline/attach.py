@@ -109,7 +109,7 @@ def _opened(made: Any, embed_model: BaseEmbedding | None, top_k: int) -> tuple[B
         made = _persisted(rest, embed_model) if kind == "llama_index" else open_collection(rest)
     if isinstance(made, BaseRetriever):
         return made, None
-    if adapter := adapter_of(made[0] if isinstance(made, Sequence) and made else made):
+    if adapter := adapter_of(made):
         return adapter.opened(made, top_k)
     if hasattr(made, "as_retriever") and hasattr(made, "docstore"):
         nodes = list(made.docstore.docs.values())
@@ -151,8 +151,7 @@ def _embedding(embed_model: str | BaseEmbedding | None) -> Any:
 
 def _adapted(given: Any, kind: str) -> Any:
     "Turn the documents of another library into LlamaIndex's `nodes` or `documents`; anything else passes as it is."
-    first = given[0] if isinstance(given, Sequence) and given else given
-    adapter = adapter_of(first)
+    adapter = adapter_of(given)
     return given if adapter is None else getattr(adapter, kind)(given)
 
 

@@ -237,8 +237,9 @@ def noted(
     own = isinstance(store, FilteredStore)   # Notes never mention hidden documents
     filtered = own or any(isinstance(s, FilteredStore) for s in getattr(store, "stores", {}).values())
     held = index_words(retriever, store.matching() if own else None)
-    notes = [Note("searched", say("searched with the topic before: {text}",
-        text=answer.searched))] if answer.searched else []
+    notes = []
+    if answer.searched:
+        notes.append(Note("searched", say("searched with the topic before: {text}", text=answer.searched)))
     ids, lost = [f"{p.doc_id} {' '.join(_ID_PARTS.findall(p.doc_id))}" for p in answer.passages], []
     texts = [f"{p.metadata.get('title', '')} {i} {p.prefix} {p.shown}" for i, p in zip(ids, answer.passages)]
     cited = catalogue.missing(answer.question, store.doc_ids() if filtered else None) if catalogue else []

@@ -81,8 +81,8 @@ def parse_retriever(
     return RetrieverSpec(name, match["plan"] or "", match["method"] or "rrf", weights)
 
 # %% ../../nbs/80_pipeline/01_specs.ipynb #3450a15a
-def _hybrid(index: Index, top_k: int, method: str = "rrf", weights: tuple[float,
-    float] | None = None) -> HybridRetriever:
+def _hybrid(index: Index, top_k: int, method: str = "rrf",
+            weights: tuple[float, float] | None = None) -> HybridRetriever:
     "Retrieve by words and by embeddings in one fused ranking."
     members = {"bm25": WordRetriever(index.store, 2 * top_k),
                "vector": VectorRetriever(index.store, index.embed_model, 2 * top_k)}

@@ -54,7 +54,7 @@ _HELPS = frozenset(("되 하 있 없 어떻 the and for are who whom which what 
 
 def _plain_not(found: re.Match[str]) -> str:
     "Write can't as can not, and leave out the no of “no more than”."
-    word = (found[1] or "") + "n" if found[1] else found[2] or ""
+    word = f"{found[1]}n" if found[1] else found[2] or ""
     return f"{word} not" if word else ""
 
 

@@ -414,8 +414,8 @@ def _scores(source: UnitSource, units: Units, keys: np.ndarray, terms: Sequence[
     signs = best_signs(weights, steps, total, own, np.concatenate([words, vectors]))
     words_of = {number: word for word, number in known.numbers.items()}
     headings = {part: [words_of.get(n, "") for n in tokens.tolist()] for part, tokens in texts.items()} if names else {}
-    named = names_held(held, [headings.get(part, ()) for part in units.part[rows].tolist()], names,
-        rows) if names else None
+    above = [headings.get(part, ()) for part in units.part[rows].tolist()] if names else []
+    named = names_held(held, above, names, rows) if names else None
     return UnitScores(units, keys, total, words, vectors, title, name, raw, signs, named)
 
 

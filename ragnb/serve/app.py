@@ -32,8 +32,9 @@ from ..models.threads import in_thread
 from ..pipeline.trace_data import Trace
 from ..agent.library import Library
 from .access import Access, Guard, host_name, HttpRefusal, refusal_body, Visitor
-from .openai_api import (ASKED, asked_messages, ChatBody, ChatReply, check_asked_model, embedded,
-                                    EmbeddingBody, model_names, model_view)
+from ragnb.serve.openai_api import (
+    ASKED, asked_messages, ChatBody, ChatReply, check_asked_model, embedded, EmbeddingBody, model_names, model_view
+)
 from .service import OpenQuestion, Reading, Service
 from .views import AskBody, ChoiceBody, SearchBody, ToolBody
 

@@ -20,7 +20,7 @@ from ..machinery.messages import warn_caller
 from ..documents.span import Outline, parse_address, SEARCHED
 from ragnb.storage.filters import (
     all_of, asks_folders, Condition, Filter, filter_keys, FOLDER_KEYS, resolve_where, seen_metadata, where_folders,
-        why_nothing, Where,
+    why_nothing, Where,
 )
 from .store import ChunkReader, Found, Passing, T
 

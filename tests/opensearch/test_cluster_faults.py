@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from conftest import new_address
 from unit_worlds import tokens, written
 
 from ragnb import Index, IndexMismatchError, Pipeline, update_index
@@ -21,10 +22,7 @@ ALONE = {"number_of_replicas": 0}
 @pytest.fixture
 def place(opensearch_url, opensearch_client):
     """The address of an index that is not there yet."""
-    name = f"faults-{next(_number)}"
-    opensearch_client.indices.delete(index=f"{name}-*", ignore_unavailable=True)
-    yield f"opensearch://{opensearch_url.split(',')[0].partition('://')[2]}/{name}"
-    opensearch_client.indices.delete(index=f"{name}-*", ignore_unavailable=True)
+    yield from new_address(opensearch_url, opensearch_client, f"faults-{next(_number)}")
 
 
 @pytest.fixture

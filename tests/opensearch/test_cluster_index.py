@@ -14,7 +14,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 import pytest
-from conftest import SAMPLE
+from conftest import new_address, SAMPLE
 
 from ragnb import Expander, Index, IndexMismatchError, InputError, neighbors, Pipeline, read_documents, trace, update_index
 from ragnb.cli import main
@@ -37,10 +37,7 @@ QUESTIONS = ["입사 1년차 직원의 연차는 며칠인가요?", "제60조는
 @pytest.fixture
 def place(opensearch_url, opensearch_client):
     """The address of an index that is not there yet."""
-    name = f"whole-{next(_number)}"
-    opensearch_client.indices.delete(index=f"{name}-*", ignore_unavailable=True)
-    yield f"opensearch://{opensearch_url.split(',')[0].partition('://')[2]}/{name}"
-    opensearch_client.indices.delete(index=f"{name}-*", ignore_unavailable=True)
+    yield from new_address(opensearch_url, opensearch_client, f"whole-{next(_number)}")
 
 
 @pytest.fixture

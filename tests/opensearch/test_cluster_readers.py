@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from conftest import new_address
 from http_handler import Handler, serving
 
 from ragnb import Index, Pipeline, update_index
@@ -27,10 +28,7 @@ N = 8       # Documents
 @pytest.fixture
 def place(opensearch_url, opensearch_client) -> Iterator[str]:
     """The address of an index that is not there yet."""
-    name = f"readers-{next(_number)}"
-    opensearch_client.indices.delete(index=f"{name}-*", ignore_unavailable=True)
-    yield f"opensearch://{opensearch_url.split(',')[0].partition('://')[2]}/{name}"
-    opensearch_client.indices.delete(index=f"{name}-*", ignore_unavailable=True)
+    yield from new_address(opensearch_url, opensearch_client, f"readers-{next(_number)}")
 
 
 def write(folder: Path, edition: int) -> Path:
