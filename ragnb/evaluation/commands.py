@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 # %% auto #0
 __all__ = ['DEMO_QUESTION', 'DEMO_EVIDENCE', 'QUESTION_LINE', 'DemoOptions', 'MeasureOptions', 'EvalOptions', 'TuneOptions',
-           'DecideOptions', 'QuestionOptions', 'CheckOptions', 'strategy_values']
+           'DecideOptions', 'CompareOptions', 'QuestionOptions', 'CheckOptions', 'strategy_values']
 
 # %% ../../nbs/90_evaluation/15_commands.ipynb #e89ef3c6
 DEMO_QUESTION: str = "입사 1년차 직원의 연차는 며칠인가요?"
@@ -529,6 +529,64 @@ def _decide(args: DecideOptions) -> None:
                  "writes it into the folder of the index, where they find it)", place=settings))
         _print_set(tuned)
 
+# %% ../../nbs/90_evaluation/15_commands.ipynb #89481fc1
+class CompareOptions(EmbeddingOptions, PluginOptions):
+    "What is asked, in which ways, and where the page goes."
+    first = "strategy budget embed out json"
+    folder: Annotated[str | None, Argument(help="Folder or file of documents (default: the sample data).")] = None
+    questions: Annotated[list[str] | None, Argument(help="Your questions, each in quotes (default: the four of the "
+        "plan of the chunking redesign).")] = None
+    strategy: Annotated[list[str] | None, Option(metavar="SPEC", help="A way to compare, a column each: a preset or "
+        "settings such as 'retrieve=bm25 policy=neighbors:2'. Repeatable (default: articles-before, articles-after and "
+        "multi-scale).")] = None
+    budget: Annotated[int, count_option("Size of every context in characters, labels included.", 1)] = 4000
+    embed: Annotated[str, Option(help="<embeddings>.")] = "ngram"
+    cache: Annotated[str, Option(metavar="DIR", help="Folder of the indexes, kept for the next run.")] = ".ragnb-cache"
+    out: Annotated[str, Option(metavar="FILE", help="The page.")] = "out/compare.html"
+    json: JsonFlag = False
+    quiet: QuietFlag = False
+
+
+def _compared_set(args: CompareOptions) -> Dataset:
+    "Read the documents, and ask the questions of the command, else the four named ones."
+    from ragnb.documents.files import read_documents
+    from ragnb.evaluation.datasets import Dataset, Question
+    from ragnb.evaluation.side_by_side import NAMED_QUESTIONS, sample_questions
+    place = Path(args.folder) if args.folder else _sample_data(None) / "corpus"
+    problems: list[Any] = []
+    patterns = _patterns(args.folder, quiet=args.quiet) if args.folder else {}
+    documents = {d.id_: d for d in read_documents(place, problems, once=True, **patterns) if d.text.strip()}
+    print_problems(problems, 20)
+    if not documents:
+        raise InputError(f"no document in {str(place)!r} has text")
+    if args.folder is None and not args.questions:
+        return Dataset(say("sample documents"), documents,
+                       sample_questions({i: d.text for i, d in documents.items()}))
+    asked = [Question(query, query, ()) for query in dict.fromkeys(args.questions or NAMED_QUESTIONS)]
+    return Dataset(place.resolve().name, documents, asked)
+
+
+@register("command", "compare", example="ragnb compare my-folder",
+          help="Show what several settings read for the same questions, side by side.",
+          korean="같은 질문에 설정마다 무엇을 읽는지 나란히 보여 줍니다.")
+def _compare(args: CompareOptions) -> None:
+    "Show what several settings read for the same questions, side by side."
+    from shutil import get_terminal_size
+    from ragnb.evaluation.side_by_side import DEFAULT_WAYS, side_by_side
+    from ragnb.evaluation.strategy import IndexCache
+    from ragnb.machinery.atomic import check_page
+    check_page(Path(args.out))
+    dataset = _compared_set(args)
+    print_stage(say("index the documents and ask"), args.quiet)
+    cache = IndexCache(args.cache, embedding_url(args), embed_options=embedding_options(args))
+    found = side_by_side(dataset, args.strategy or DEFAULT_WAYS, args.budget, cache, args.embed)
+    page = found.write(args.out).resolve()
+    if args.json:
+        return print_json(found.to_dict() | {"page": str(page)})
+    print_text("\n".join(found.lines(max(60, get_terminal_size((100, 24)).columns))))
+    print_text(say("page: {page}", page=page))
+
+
 # %% ../../nbs/90_evaluation/15_commands.ipynb #f74432d1
 class QuestionOptions(Options):
     "Documents to ask about, and where the questions go."
@@ -571,6 +629,7 @@ def _questions(args: QuestionOptions) -> None:
 # %% ../../nbs/90_evaluation/15_commands.ipynb #8b78399b
 class CheckOptions(ModelOptions, EmbeddingOptions):
     "Which models to try."
+    first = "llm embed pull base_url embed_base_url num_ctx timeout json"
     llm: Annotated[str | None, Option(metavar="SPEC", help="Chat model to try: ollama:MODEL or "
         "openai-like:MODEL.")] = None
     embed: Annotated[str | None, Option(metavar="SPEC", help="Embedding to try: ollama:MODEL, openai-like:MODEL, e5, "
