@@ -22,7 +22,7 @@ from ..machinery.messages import say, translated
 from ..machinery.registry import register
 from ..documents.span import InputError, install_command
 from ragnb.cli import (
-    answer_facts, cost_since, count_option, embedding_options, embedding_url, EmbeddingOptions, is_colored, JsonFlag,
+    amount_option, answer_facts, cost_since, count_option, embedding_options, embedding_url, EmbeddingOptions, is_colored, JsonFlag,
     ModelOptions, Options, PluginOptions, print_json, print_problems, print_stage, print_text, QuietFlag,
     resolve_model, RetrievalOptions, settings_place, shows_bars, typed_command
 )
@@ -30,6 +30,7 @@ from ragnb.cli import (
 if TYPE_CHECKING:
     from llama_index.core.llms import LLM
     from ragnb.evaluation.datasets import Dataset
+    from ragnb.evaluation.decide import Effort
     from ragnb.evaluation.tune import Tuned
     from ragnb.indexing.folder_index import Index
     from ragnb.pipeline.pipeline import Pipeline
@@ -482,10 +483,26 @@ def _tune(args: TuneOptions) -> None:
         print_text(say("settings: {values}", values=settings))
         _print_set(tuned)
 
+# %% ../../nbs/90_evaluation/15_commands.ipynb #8e2dd3ee
+def _print_effort(chosen: Effort, full: Effort) -> None:
+    "Print how much is measured and about how long, before the first index is built, and what changes that."
+    told = say("{n} questions × {strategies} strategies: about {minutes} min", n=chosen.n_questions,
+               strategies=chosen.n_strategies, minutes=chosen.minutes)
+    ways = [] if chosen.n_questions <= 10 else [say("--n 10 is shorter")]
+    if (full.n_questions, full.n_strategies) != (chosen.n_questions, chosen.n_strategies):
+        ways.append(say("--minutes 0 measures all, {n} × {strategies}, in about {minutes} min", n=full.n_questions,
+                        strategies=full.n_strategies, minutes=full.minutes))
+    print_text("; ".join([told, *ways]), err=True, flush=True)
+
 # %% ../../nbs/90_evaluation/15_commands.ipynb #c11dec01
 class DecideOptions(TuneOptions):
     "What is compared with ragnb."
-    first = "peers budgets embed n as_documented save out json"
+    first = "peers budgets n minutes as_documented save out json"
+    n: Annotated[int | None, count_option("Questions to make, if you give none (default: 30, or fewer if --minutes is "
+        "short).")] = None
+    minutes: Annotated[float, amount_option("Leave out what tells least if the run would take longer than this: tuned "
+        "lines of other libraries, settings of ragnb that are near others, questions. 0: measure all.", "MINUTES", 0,
+        1e6)] = 3
     peers: Annotated[str | None, Option(metavar="NAME,NAME", help="Other libraries to compare with (see peer:NAME of "
         "ragnb eval), or none (default: llamaindex-fusion, llamaindex-sentence-window and llamaindex-auto-merging, "
         "if the extra peers is installed).")] = None
@@ -506,7 +523,10 @@ def _decide(args: DecideOptions) -> None:
     names = [name.strip() for name in args.peers.split(",") if args.peers != "none"] if args.peers else None
     if names is None and (absent := absent_peers(args.as_documented)):
         print_text(say("note: {text}", text=told_absent(absent)), err=True, flush=True)
-    found = _measured(args, decide, own=args.strategy or [], peers=names, as_documented=args.as_documented)
+    has_n = args.n is not None
+    args.n = args.n if has_n else TuneOptions.n
+    found = _measured(args, decide, own=args.strategy or [], peers=names, as_documented=args.as_documented,
+                      minutes=args.minutes, keeps_n=has_n, on_start=None if args.quiet else _print_effort)
     tuned, traces, settings = _write_tuned(args, found.tuned, found.runs)
     found = replace(found, tuned=tuned)
     page = found.write(Path(args.out) / "decide.html")
