@@ -26,7 +26,12 @@ class KeptVectors:
         self.file = sqlite3.connect(self.path, timeout=600)
         self.file.execute("PRAGMA journal_mode=WAL")
         self.file.execute("CREATE TABLE IF NOT EXISTS vectors (key BLOB PRIMARY KEY, model TEXT, cpu REAL, vector BLOB) WITHOUT ROWID")
-        self.seconds = 0.0        # CPU that the vectors handed out so far took when they were computed, each text once
+        self.start()
+
+    def start(self) -> None:
+        """Begin to count for another system."""
+        self.seconds = 0.0        # CPU that the vectors handed out took when they were computed, each text once
+        self.spent = 0.0          # CPU of the vectors that were computed now
         self.seen: set[bytes] = set()
 
     @staticmethod
@@ -60,7 +65,9 @@ class KeptVectors:
         for at in range(0, len(missing), batch):
             part, started = missing[at:at + batch], time.process_time()
             vectors = embed(part)
-            self.put(model, kind, dict(zip(part, vectors)), time.process_time() - started)
+            taken = time.process_time() - started
+            self.spent += taken
+            self.put(model, kind, dict(zip(part, vectors)), taken)
             found |= self.get(model, kind, part)
         return np.array([found[text] for text in texts], np.float32)
 
