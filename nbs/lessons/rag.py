@@ -94,7 +94,7 @@ def stitch(spans):
         if passages and passages[-1].doc == span.doc and span.start <= passages[-1].end:
             span = Span(span.doc, passages[-1].start, max(passages.pop().end, span.end))
         passages.append(span)
-    return sorted(passages, key=lambda p: min(n for n, s in enumerate(spans) if s.doc == p.doc and p.start <= s.start < p.end))
+    return sorted(passages, key=lambda p: [p.doc == s.doc and p.start <= s.start < p.end for s in spans], reverse=True)
 
 
 def lay_out(texts, spans):
@@ -139,6 +139,6 @@ class Rag:
     def context(self, question, budget=1_000, n=1, llm=None):
         hits = self.search(question)
         if llm:
-            hits = rerank(question, hits[:10], [read(self.texts, self.units[hit]) for hit in hits[:10]], llm) + hits[10:]
+            hits = rerank(question, hits[:10], [read(self.texts, self.units[i]) for i in hits[:10]], llm) + hits[10:]
         wishes = [wish for hit in hits for wish in (widen(self.units, self.parents, hit, n), [self.units[hit]])]
         return fill(self.texts, wishes, budget)
