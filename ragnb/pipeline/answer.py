@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 
 # %% auto #0
 __all__ = ['STRONG', 'UNFINISHED', 'best_sentence', 'with_focus', 'Answer', 'strong_offsets', 'numbered_passages',
-           'sentence_facts', 'listed_sources', 'ModelError', 'with_text', 'written', 'awritten', 'AnswerStream']
+           'sentence_facts', 'listed_sources', 'ModelError', 'model_error', 'with_text', 'written', 'awritten',
+           'AnswerStream']
 
 # %% ../../nbs/80_pipeline/02_answer.ipynb #3a9de00b
 from ..machinery.arguments import checked
@@ -320,10 +321,14 @@ def _name(llm: object) -> str:
     return getattr(llm, "model", None) or type(llm).__name__
 
 
-def _model_error(llm: Any, error: Exception, answer: Answer) -> ModelError:
+def model_error(
+    llm: Any,                   # A LlamaIndex LLM
+    reason: Exception | str,    # Why it did not answer
+    answer: Answer,             # Complete except for the model's text
+) -> ModelError:
     "Build the error with the model's name and the reason."
     where = f" at {llm.api_base}" if getattr(llm, "api_base", None) else ""  # Ollama's errors include the address
-    told = f"{type(error).__name__}: {shorten(str(error), 300)}"
+    told = reason if isinstance(reason, str) else f"{type(reason).__name__}: {shorten(str(reason), 300)}"
     return ModelError(f"the model {_name(llm)!r}{where} did not answer ({told})", answer)
 
 # %% ../../nbs/80_pipeline/02_answer.ipynb #090dacf3
@@ -372,7 +377,7 @@ def written(
         with ModelCall() as call:
             text = within(timeout, ask)
     except Exception as error:
-        raise _model_error(llm, error, answer) from error
+        raise model_error(llm, error, answer) from error
     return _answered(llm, text, answer, call, prompt)
 
 # %% ../../nbs/80_pipeline/02_answer.ipynb #16b8afbb
@@ -391,7 +396,7 @@ async def awritten(
             ask = llm.apredict(template, context_str=answer.context.text, query_str=answer.asked)
             text = await awithin(timeout, ask)
     except Exception as error:
-        raise _model_error(llm, error, answer) from error
+        raise model_error(llm, error, answer) from error
     return _answered(llm, text, answer, call, prompt)
 
 # %% ../../nbs/80_pipeline/02_answer.ipynb #0694beba
@@ -447,7 +452,7 @@ class AnswerStream:
                 if shown := self._piece(piece):
                     yield shown
         except Exception as error:
-            raise _model_error(self._llm, error, self.answer) from error
+            raise model_error(self._llm, error, self.answer) from error
         if last := self._end():
             yield last
 
@@ -462,6 +467,6 @@ class AnswerStream:
                 if shown := self._piece(piece):
                     yield shown
         except Exception as error:
-            raise _model_error(self._llm, error, self.answer) from error
+            raise model_error(self._llm, error, self.answer) from error
         if last := self._end():
             yield last
