@@ -86,9 +86,9 @@ def parse_retriever(
 def _hybrid(index: Index, top_k: int, method: str = "rrf",
             weights: tuple[float, float] | None = None) -> HybridRetriever:
     "Retrieve by words and by embeddings in one fused ranking."
-    members = {"bm25": WordRetriever(index.store, 2 * top_k),
-               "vector": VectorRetriever(index.store, index.embed_model, 2 * top_k)}
-    return HybridRetriever(members, top_k, weights=weights, method=method)
+    words = WordRetriever(index.store, 2 * top_k)
+    members = {"bm25": words, "vector": VectorRetriever(index.store, index.embed_model, 2 * top_k)}
+    return HybridRetriever(members, top_k, weights=weights, method=method, named=words)
 
 # %% ../../nbs/80_pipeline/01_specs.ipynb #c2daedc2
 def _multiscale(index: Index, top_k: int, cut: float | None = None, lookup: bool = True) -> MultiScaleRetriever:
@@ -129,7 +129,7 @@ def _hierarchical(kind: str, index: Index, top_k: int, model: str = "") -> Hiera
         sizes = {"section_size": 2_000, "tokenizer": "cl100k_base"}
         sections, _ = summarise_sections(documents, resolve_llm(model), index.folder / CONTEXTS, **sizes)
     tree = build_tree(documents, index.embed_model, sections, units=units, vectors=vectors, search=search)
-    return HierarchicalRetriever(tree, index.embed_model, top_k)
+    return HierarchicalRetriever(tree, index.embed_model, top_k, named=WordRetriever(index.store))
 
 # %% ../../nbs/80_pipeline/01_specs.ipynb #a1c0de03
 @register("retriever", "multi-scale", help="spans of any size", korean="크기가 자유로운 구간", needs=("units",))
@@ -141,13 +141,15 @@ def _spans(index: Index, top_k: int, cut: float | None = None, lookup: bool = Tr
 @register("retriever", "bm25", help="words", korean="낱말")
 def _words(index: Index, top_k: int) -> BaseRetriever:
     "Make the retriever of words."
-    return HybridRetriever({"bm25": WordRetriever(index.store, top_k)}, top_k)
+    words = WordRetriever(index.store, top_k)
+    return HybridRetriever({"bm25": words}, top_k, named=words)
 
 
 @register("retriever", "vector", help="the embedding", korean="임베딩")
 def _vectors(index: Index, top_k: int) -> BaseRetriever:
     "Make the retriever of vectors."
-    return HybridRetriever({"vector": VectorRetriever(index.store, index.embed_model, top_k)}, top_k)
+    return HybridRetriever({"vector": VectorRetriever(index.store, index.embed_model, top_k)}, top_k,
+                           named=WordRetriever(index.store))
 
 
 @register("retriever", "hybrid", "[:rrf|weighted|zscore[:W/W]]", help="words and the embedding, with weights",
