@@ -11,14 +11,20 @@ import re
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from contextlib import nullcontext
 from typing import Any, TYPE_CHECKING
+
+from llama_index.core.base.response.schema import Response
+from llama_index.core.instrumentation.events.query import QueryEndEvent, QueryStartEvent
+from llama_index.core.instrumentation.events.synthesis import SynthesizeEndEvent, SynthesizeStartEvent
 
 if TYPE_CHECKING:
     from llama_index.core.llms import LLM
 
 # %% auto #0
 __all__ = ['STRONG', 'UNFINISHED', 'best_sentence', 'with_focus', 'Answer', 'strong_offsets', 'numbered_passages',
-           'sentence_facts', 'listed_sources', 'ModelError', 'with_text', 'written', 'awritten', 'AnswerStream']
+           'sentence_facts', 'listed_sources', 'ModelError', 'with_text', 'answer_response', 'written', 'awritten',
+           'AnswerStream']
 
 # %% ../../nbs/80_pipeline/02_answer.ipynb #3a9de00b
 from ..machinery.arguments import checked
@@ -27,12 +33,13 @@ from ..machinery.markup import card, counted, one_line, short
 from ..machinery.messages import say, translated
 from ..documents.span import check_fields, Passage, RagnbError, Span, try_address, union
 from ..documents.text import sentence_spans, tokenizer, word_tokens_batch
+from ..models.instrumentation import NOT_TRACED, traced, TracedStep
 from ..models.limits import ModelCall, step_costs, StepCost
 from ..models.llm import awithin, prompt_template, shorten, strip_thinking, ThoughtFilter, within
 from ..storage.store import ChunkReader
 from ..retrieval.hybrid import Hits
 from ..retrieval.missing_words import Note
-from ..expansion.expander import Expansion
+from ..expansion.expander import Expansion, passage_node
 from ragnb.context.builders import (
     Context, ContextBuilder, cut_passage, passage_groups, passage_labels, RankedContextBuilder
 )
@@ -357,6 +364,13 @@ def _answered(llm: object, said: str, answer: Answer, call: ModelCall, prompt: s
     return with_text(answer, said if text == said.strip() else text, prompt, call.by_length)
 
 # %% ../../nbs/80_pipeline/02_answer.ipynb #a1c048c0
+def answer_response(
+    answer: Answer,
+) -> Response:      # Of LlamaIndex; its nodes are the passages of the context
+    "Turn an answer into the response that a tracing tool shows."
+    return Response(answer.text, source_nodes=[passage_node(source.passage) for source in answer.context.sources])
+
+
 def written(
     answer: Answer,    # Complete except for the model's text
     llm: LLM | None,   # A LlamaIndex LLM; None leaves the answer unchanged
@@ -369,8 +383,11 @@ def written(
     template = prompt_template(prompt)
     try:
         ask = partial(llm.predict, template, context_str=answer.context.text, query_str=answer.asked)
-        with ModelCall() as call:
-            text = within(timeout, ask)
+        with traced("synthesize", answer, SynthesizeStartEvent, query=answer.asked) as step:
+            with ModelCall() as call:
+                text = within(timeout, ask)
+            if step:
+                step.event(SynthesizeEndEvent, response=Response(text))
     except Exception as error:
         raise _model_error(llm, error, answer) from error
     return _answered(llm, text, answer, call, prompt)
@@ -387,9 +404,12 @@ async def awritten(
         return answer
     template = prompt_template(prompt)
     try:
-        with ModelCall() as call:
-            ask = llm.apredict(template, context_str=answer.context.text, query_str=answer.asked)
-            text = await awithin(timeout, ask)
+        with traced("synthesize", answer, SynthesizeStartEvent, query=answer.asked) as step:
+            with ModelCall() as call:
+                ask = llm.apredict(template, context_str=answer.context.text, query_str=answer.asked)
+                text = await awithin(timeout, ask)
+            if step:
+                step.event(SynthesizeEndEvent, response=Response(text))
     except Exception as error:
         raise _model_error(llm, error, answer) from error
     return _answered(llm, text, answer, call, prompt)
@@ -406,6 +426,8 @@ class AnswerStream:
         Without one, the numbered passages are the only piece.
     prompt : str
         With `{context_str}` and `{query_str}`.
+    step : TracedStep, optional
+        Ends with the stream.
 
     Raises
     ------
@@ -414,10 +436,11 @@ class AnswerStream:
     """
 
     @checked
-    def __init__(self, answer: Answer, llm: Any, prompt: str) -> None:
+    def __init__(self, answer: Answer, llm: Any, prompt: str, step: Any = None) -> None:
         self.answer, self._llm, self._prompt = answer, llm, prompt
         self._call = ModelCall()
         self._template, self._said, self._shown = prompt_template(prompt), "", ThoughtFilter()
+        self._steps: list[TracedStep] = [step] if step else []
 
     def __repr__(self) -> str:
         return one_line(self, "answer")
@@ -431,37 +454,66 @@ class AnswerStream:
         self._said += piece or ""
         return self._shown.feed(piece or "")
 
+    def _writing(self) -> TracedStep | nullcontext[None]:
+        "Begin the step in which the model writes."
+        if not self._steps:
+            return NOT_TRACED
+        step = TracedStep("synthesize", self.answer, SynthesizeStartEvent, {"query": self.answer.asked}, lasts=True)
+        with self._steps[0], step:
+            self._steps.append(step)
+        return step
+
+    def _close(self, error: Exception | None = None) -> None:
+        "End the steps of the stream."
+        for step in reversed(self._steps):
+            with step:
+                kind = QueryEndEvent if step.start is QueryStartEvent else SynthesizeEndEvent
+                step.event(kind, response=answer_response(self.answer))
+            step.end(error)
+
+    def _failed(self, error: Exception) -> ModelError:
+        "End the steps with an error, and return it with the model's name."
+        self._close(error)
+        return _model_error(self._llm, error, self.answer)
+
     def _end(self) -> str:
         "Complete the answer and return the last piece."
-        self.answer = _answered(self._llm, self._said, self.answer, self._call, self._prompt)
+        try:
+            self.answer = _answered(self._llm, self._said, self.answer, self._call, self._prompt)
+        except ModelError as error:
+            self._close(error)
+            raise
+        self._close()
         return self._shown.feed("", last=True)
 
     def __iter__(self) -> Iterator[str]:
         if self._llm is None:
+            self._close()
             yield self.answer.text
             return
         try:
-            with self._call:
+            with self._writing(), self._call:
                 pieces = self._llm.stream(self._template, **self._values)
             for piece in self._call.pieces(pieces):
                 if shown := self._piece(piece):
                     yield shown
         except Exception as error:
-            raise _model_error(self._llm, error, self.answer) from error
+            raise self._failed(error) from error
         if last := self._end():
             yield last
 
     async def __aiter__(self) -> AsyncIterator[str]:
         if self._llm is None:
+            self._close()
             yield self.answer.text
             return
         try:
-            with self._call:
+            with self._writing(), self._call:
                 pieces = await self._llm.astream(self._template, **self._values)
             async for piece in self._call.apieces(pieces):
                 if shown := self._piece(piece):
                     yield shown
         except Exception as error:
-            raise _model_error(self._llm, error, self.answer) from error
+            raise self._failed(error) from error
         if last := self._end():
             yield last

@@ -15,6 +15,9 @@ from pathlib import Path
 from typing import Any, TYPE_CHECKING
 
 from llama_index.core.base.base_retriever import BaseRetriever
+from llama_index.core.instrumentation.events.query import QueryEndEvent, QueryStartEvent
+from llama_index.core.instrumentation.events.rerank import ReRankEndEvent, ReRankStartEvent
+from llama_index.core.instrumentation.events.retrieval import RetrievalEndEvent, RetrievalStartEvent
 from llama_index.core.schema import NodeWithScore, QueryBundle
 
 if TYPE_CHECKING:
@@ -33,6 +36,7 @@ from ..machinery.messages import for_question, say, translated
 from ..machinery.registry import adapter_named
 from ..documents.span import check_fields, InputError, Passage, Why
 from ..documents.text import article_tokens, tokenizer as tokenizer_of
+from ..models.instrumentation import traced, TRACED_NODES
 from ..models.limits import model_calls, step_costs
 from ..models.llm import fallbacks, prompt_template, QA_PROMPT, resolve_llm
 from ..models.threads import in_thread
@@ -43,7 +47,7 @@ from ..retrieval.missing_words import content_words, index_words, missing_words,
 from ..retrieval.hybrid import check_question, find_hits, Hits, question_bundle
 from ..retrieval.planning import MultiQueryRetriever
 from ..retrieval.repeats import asks_edition, edition_name, other_editions
-from ..expansion.expander import Expander, Expansion, ExpansionStats
+from ..expansion.expander import Expander, Expansion, ExpansionStats, passage_node
 from ..expansion.policy import no_expansion, Policy, policy_name
 from ragnb.context.builders import (
     Context, ContextBuilder, cut_passage, fill_context, passage_labels, PassageRanking,
@@ -53,7 +57,9 @@ from ..context.compress import Compressor
 from ..context.conversation import Conversation, sole_passages
 from ..context.follow_ups import searched_question
 from ..indexing.folder_index import asked_skipped, Index, read_folders, TABLES
-from .answer import Answer, AnswerStream, awritten, numbered_passages, with_focus, written
+from ragnb.pipeline.answer import (
+    answer_response, Answer, AnswerStream, awritten, numbered_passages, with_focus, written
+)
 from .chance import absent_notes, chance_of, LOW_CHANCE
 from ragnb.pipeline.engines import (
     CHAT_SETTINGS, check_engine_settings, ContextRetriever, JoinContextPostprocessor
@@ -76,16 +82,21 @@ def read_hits(
     builder: ContextBuilder,   # Its budget limits the spans
 ) -> Expansion:
     "Read hits: spans until the context is full, single hits with the text that the policy adds."
-    if fills(expander, found):
-        reader = found.reader
-        before = reader.reads  # the store's count may include other questions
-        passages = fill_context(builder, found)
-        hits, characters = sum(len(p.hits) for p in passages), sum(len(p.span) for p in passages)
-        stats = ExpansionStats(hits, passages=len(passages), reads=reader.reads - before, characters=characters)
-        return Expansion(passages, stats, reader.outlines, fitted=True)
-    expansion, why = expander.expand(found.hits, question, places=found.places), found.reasons
-    passages = [replace(p, why=p.why | {i: why[i] for i in p.hits if i in why}) for p in expansion.passages]
-    return replace(expansion, passages=passages)
+    with traced("expand", expander, RetrievalStartEvent, str_or_query_bundle=question) as step:
+        if fills(expander, found):
+            reader = found.reader
+            before = reader.reads  # the store's count may include other questions
+            passages = fill_context(builder, found)
+            hits, characters = sum(len(p.hits) for p in passages), sum(len(p.span) for p in passages)
+            stats = ExpansionStats(hits, passages=len(passages), reads=reader.reads - before, characters=characters)
+            expansion = Expansion(passages, stats, reader.outlines, fitted=True)
+        else:
+            expansion, why = expander.expand(found.hits, question, places=found.places), found.reasons
+            passages = [replace(p, why=p.why | {i: why[i] for i in p.hits if i in why}) for p in expansion.passages]
+            expansion = replace(expansion, passages=passages)
+        if step:
+            step.event(RetrievalEndEvent, nodes=[passage_node(p) for p in expansion.passages[:TRACED_NODES]])
+        return expansion
 
 # %% ../../nbs/80_pipeline/03_pipeline.ipynb #eb65b568
 def with_earlier(
@@ -309,30 +320,6 @@ def _given(**settings: object) -> dict[str, Any]:
     return {name: value for name, value in settings.items() if value is not None}
 
 # %% ../../nbs/80_pipeline/03_pipeline.ipynb #81f974a7
-def _laid_out(pipeline: Pipeline, question: str, found: Hits, history: Conversation | None, searched: str) -> Answer:
-    "Expand, mark editions and articles, add the turn before, compress, and lay out."
-    question = replace_halves(question)
-    asked = searched or question
-    builder = pipeline.builder.layout(asked)
-    expansion, compression = read_hits(pipeline.expander, found, asked, builder), None
-    earlier = history.passages(pipeline.expander.store).passages if history else ()
-    if pipeline.catalogue:
-        expansion = replace(expansion, passages=[marked(p, pipeline.catalogue) for p in expansion.passages])
-        earlier = [marked(p, pipeline.catalogue) for p in earlier]
-    passages = expansion.passages
-    if earlier:
-        passages = with_earlier(passages, earlier, builder, pipeline.history_share)
-    if pipeline.compressor:
-        compression = pipeline.compressor(passages, asked, expansion.outlines)
-        passages = compression.passages
-    if pipeline.document_share:
-        passages = within_share(passages, builder, pipeline.document_share, asked)
-    kept = passages if expansion.fitted else with_focus(asked, passages, builder)
-    answer = Answer(question, "", builder.build(kept, asked), expansion, found, compression=compression,
-                    searched=searched)
-    return replace(answer, text=numbered_passages(answer.passages))
-
-
 def _in_other_words(pipeline: Pipeline, question: str, found: Hits,
                     write: Callable[[str], Sequence[str]]) -> tuple[Hits, list[Note]]:
     "Search again with a model's words where an answer is unlikely; the ranking with the better chance stays."
@@ -572,9 +559,21 @@ class Pipeline(_Shown):
             `hits`, best first; `members`, the rank and score of each hit in every ranker. Multi-scale retrieval returns
             spans at any budget and reads the hits on first access.
         """
-        found = find_hits(self.retriever, bundle := question_bundle(question))
+        bundle = question_bundle(question)
+        with traced("retrieve", self.retriever, RetrievalStartEvent, str_or_query_bundle=bundle.query_str) as step:
+            found = find_hits(self.retriever, bundle)
+            if step:
+                step.event(RetrievalEndEvent, nodes=found.hits[:TRACED_NODES])
         if self.reranker is not None:
-            found = found.reranked(self.reranker.postprocess_nodes(found.hits, query_bundle=bundle))
+            with traced("rerank", self.reranker) as step:
+                hits = found.hits
+                if step:
+                    step.event(ReRankStartEvent, query=bundle.query_str, nodes=hits[:TRACED_NODES // 2],
+                               top_n=len(hits), model_name=type(self.reranker).__name__)
+                reranked = self.reranker.postprocess_nodes(hits, query_bundle=bundle)
+                if step:
+                    step.event(ReRankEndEvent, nodes=reranked[:TRACED_NODES // 2])
+            found = found.reranked(reranked)
         if asks_edition(bundle.query_str):
             outlines = self.expander.store.get_outlines(found.doc_ids[:_EDITIONS]).found
             names = {i: edition_name(i, o.metadata, o.sections[0][0] if o.sections else "")
@@ -622,7 +621,32 @@ class Pipeline(_Shown):
         Answer
             With the numbered passages as its text.
         """
-        return _laid_out(self, question, found, history, searched)
+        question = replace_halves(question)
+        asked = searched or question
+        builder = self.builder.layout(asked)
+        expansion, compression = read_hits(self.expander, found, asked, builder), None
+        earlier = history.passages(self.expander.store).passages if history else ()
+        if self.catalogue:
+            expansion = replace(expansion, passages=[marked(p, self.catalogue) for p in expansion.passages])
+            earlier = [marked(p, self.catalogue) for p in earlier]
+        passages = expansion.passages
+        if earlier:
+            passages = with_earlier(passages, earlier, builder, self.history_share)
+        if self.compressor:
+            with traced("compress", self.compressor, RetrievalStartEvent, str_or_query_bundle=asked) as step:
+                compression = self.compressor(passages, asked, expansion.outlines)
+                passages = compression.passages
+                if step:
+                    step.event(RetrievalEndEvent, nodes=[passage_node(p) for p in passages[:TRACED_NODES]])
+        if self.document_share:
+            passages = within_share(passages, builder, self.document_share, asked)
+        kept = passages if expansion.fitted else with_focus(asked, passages, builder)
+        with traced("build", builder, question=asked, budget=builder.budget) as step:
+            context = builder.build(kept, asked)
+            if step:
+                step.result = context.text
+        answer = Answer(question, "", context, expansion, found, compression=compression, searched=searched)
+        return replace(answer, text=numbered_passages(answer.passages))
 
     def ask(self, question: str, history: Conversation | None = None) -> Answer:
         """Answer a question, with the model if there is one.
@@ -640,7 +664,13 @@ class Pipeline(_Shown):
         ModelError
             If the model does not answer; the error contains the answer up to that point.
         """
-        return written(_told(self, question, history), self.llm, self.prompt, self.timeout)
+        with traced("ask", self, QueryStartEvent, query=question) as step:
+            answer = _told(self, question, history)
+            if self.llm is not None:
+                answer = written(answer, self.llm, self.prompt, self.timeout)
+            if step:
+                step.event(QueryEndEvent, response=answer_response(answer))
+            return answer
 
     def stream(self, question: str, history: Conversation | None = None) -> AnswerStream:
         """Answer a question piece by piece: search now, ask the model while you read the stream.
@@ -655,7 +685,8 @@ class Pipeline(_Shown):
         AnswerStream
             Iterate over it; afterwards its `answer` equals that of `ask`.
         """
-        return AnswerStream(_told(self, question, history), self.llm, self.prompt)
+        with traced("ask", self, QueryStartEvent, lasts=True, query=question) as step:
+            return AnswerStream(_told(self, question, history), self.llm, self.prompt, step)
 
     async def astream(self, question: str, history: Conversation | None = None) -> AnswerStream:
         """Answer a question piece by piece without blocking: `async for piece in await pipeline.astream(question)`.
@@ -665,7 +696,8 @@ class Pipeline(_Shown):
         question, history
             As in `stream`.
         """
-        return AnswerStream(await in_thread(_told, self, question, history), self.llm, self.prompt)
+        with traced("ask", self, QueryStartEvent, lasts=True, query=question) as step:
+            return AnswerStream(await in_thread(_told, self, question, history), self.llm, self.prompt, step)
 
     async def aask(self, question: str, history: Conversation | None = None) -> Answer:
         """Answer a question without blocking: search in a thread, then await the model.
@@ -674,8 +706,12 @@ class Pipeline(_Shown):
         question, history
             As in `ask`, with the same errors.
         """
-        answer = await in_thread(_told, self, question, history)
-        return await awritten(answer, self.llm, self.prompt, self.timeout)
+        with traced("ask", self, QueryStartEvent, query=question) as step:
+            answer = await in_thread(_told, self, question, history)
+            answer = await awritten(answer, self.llm, self.prompt, self.timeout)
+            if step:
+                step.event(QueryEndEvent, response=answer_response(answer))
+            return answer
 
     def answer(self, question: str, hits: Sequence[NodeWithScore | str], history: Conversation | None = None) -> Answer:
         """Answer from hits that you choose, without a search.
@@ -696,11 +732,16 @@ class Pipeline(_Shown):
         """
         nodes = self.expander.store.get_chunks(h for h in hits if isinstance(h, str)).all()
         chosen = Hits([NodeWithScore(node=nodes[h]) if isinstance(h, str) else h for h in hits])
-        with fallbacks() as texts, model_calls() as calls:
-            read = self.read(check_question(question), chosen, history)
-        read = replace(read, costs=tuple(step_costs(calls)))
-        read = _with_notes(read, [Note("model", text) for text in texts])
-        return written(for_window(read, self.llm, self.builder, self.prompt), self.llm, self.prompt, self.timeout)
+        with traced("answer", self, QueryStartEvent, query=question) as step:
+            with fallbacks() as texts, model_calls() as calls:
+                read = self.read(check_question(question), chosen, history)
+            read = replace(read, costs=tuple(step_costs(calls)))
+            read = _with_notes(read, [Note("model", text) for text in texts])
+            read = for_window(read, self.llm, self.builder, self.prompt)
+            answer = written(read, self.llm, self.prompt, self.timeout)
+            if step:
+                step.event(QueryEndEvent, response=answer_response(answer))
+            return answer
 
     def passages(self, question: str) -> list[Passage]:
         """Return the passages of the context, best first, without a model.
