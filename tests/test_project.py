@@ -7,6 +7,7 @@ import importlib
 import importlib.util
 import inspect
 import json
+import os
 import re
 import subprocess
 import sys
@@ -412,6 +413,13 @@ def test_public_names_have_one_home():
             if re.fullmatch(rf"{re.escape(module)}\.[A-Za-z]\w*", symbol):
                 homes.setdefault(symbol.rpartition(".")[2], set()).add(module)
     assert len(homes) > 200 and {n: m for n, m in homes.items() if len(m) > 1} == {}
+
+
+def test_make_lets_python_keep_compiled_modules() -> None:
+    """Where the environment forbids it, each of the hundreds of processes that tests start compiled all modules again: 5.2 CPU seconds instead of 1.9."""
+    done = subprocess.run(["make", "-s", "--eval", "shown: ; @env", "shown"], cwd=ROOT, env=os.environ | {"PYTHONDONTWRITEBYTECODE": "1"},
+                          capture_output=True, text=True, check=True)
+    assert "PYTHONDONTWRITEBYTECODE" not in done.stdout and "PYTHONUTF8=1" in done.stdout
 
 
 def test_chores_install_no_quarto_and_run_tests_that_exist() -> None:
