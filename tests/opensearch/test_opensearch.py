@@ -17,7 +17,7 @@ from strategies import examples
 
 from ragnb import IndexMismatchError, InputError, NgramEmbedding, ParentChildNodeParser, RagnbError, VectorRetriever
 from ragnb.documents.text import word_tokens
-from ragnb.opensearch.cluster_index import _cached, _keep, model_folder, embedding_name
+from ragnb.opensearch.cluster_index import _cached, _keep, embedding_name, model_folder
 from ragnb.opensearch.cluster_rows import ClusterRows, ClusterState
 from ragnb.opensearch.cluster_store import ClusterStore
 from ragnb.retrieval.sqlite_store import SqliteStore
