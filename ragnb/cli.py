@@ -1043,7 +1043,7 @@ class AskOptions(IndexOptions, EmbeddingOptions, ModelOptions, RetrievalOptions,
         "stops.")] = None
     history: HistoryFile = None
     other_words: Annotated[bool, Option("--other-words/--no-other-words", help="Whether --llm is also asked for other "
-        "words for the question when an answer is unlikely (one call).")] = False
+        "words for the question when an answer is unlikely (one call).")] = True
     html: Annotated[str | None, Option(metavar="FILE", help="Write the trace as a page.")] = None
     over: Annotated[str | None, Option(metavar="PLACE", help="Instead of --index: an index that another program made, "
         "chroma:FOLDER#COLLECTION, llama_index:FOLDER or opensearch://HOST:9200/INDEX; --embed names its embedding "

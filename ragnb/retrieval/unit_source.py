@@ -377,9 +377,10 @@ class UnitSource(ABC):
 
     def in_one_text(self, words: Sequence[str], allowed: np.ndarray | Passing | None = None) -> bool:
         "Check that a title or a heading holds words, in any order; `allowed` is as in `vocabulary`."
-        numbers = set(self.counts(words).numbers.values())
-        if len(numbers) < len(set(words)):
+        known, wanted = self.counts(words), set(words)
+        if not any(field.texts_with.keys() >= wanted for field in known.fields.values()):
             return False
+        numbers = {known.numbers[word] for word in wanted}
         every = [np.arange(n << SHIFT, (n << SHIFT) + size) for n, size in self.sizes.items()]
         keys = np.sort(np.concatenate([np.zeros(0, np.int64), *every])) if allowed is None else allowed
         units = self.read(np.stack([keys, keys + 1], axis=1), whole=False)
