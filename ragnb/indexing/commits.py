@@ -37,8 +37,8 @@ from ..retrieval.sqlite_store import SqliteStore
 from ..retrieval.sqlite_units import Database, SqliteUnits
 from ragnb.indexing.folder_index import (
     Asked, check_there, clear_tables, Contents, FILE, follow_file, Index, IndexedFolder, IndexWriter, made_anew,
-    Manifest, older, open_checked, open_for_writing, open_index, read_catalogue, read_folders, reading, SETTINGS_FILE, stored_manifest,
-    TABLES, write_error, write_folders, write_state
+    Manifest, older, open_checked, open_for_writing, open_index, read_catalogue, read_folders, reading,
+    SETTINGS_FILE, stored_manifest, TABLES, write_error, write_folders, write_state
 )
 
 # %% ../../nbs/70_indexing/03_commits.ipynb #d155b19a

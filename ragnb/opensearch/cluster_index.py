@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from llama_index.core.base.embeddings.base import BaseEmbedding
 
 # %% auto #0
-__all__ = ['Files', 'NOWHERE', 'PART', 'write_files', 'read_files', 'remove_others', 'Entry', 'read_entries', 'model_name',
+__all__ = ['Files', 'NOWHERE', 'PART', 'write_files', 'read_files', 'remove_others', 'Entry', 'read_entries', 'embedding_name',
            'model_folder', 'open_cluster', 'WriterLease', 'ClusterWriter', 'open_writer']
 
 # %% ../../nbs/89_opensearch/05_cluster_index.ipynb #e478cf20
@@ -138,7 +138,7 @@ def _manifest(state: ClusterState, store: ClusterStore) -> Manifest:
 _KEPT = 20      # Embeddings in the cache folder
 
 
-def model_name(
+def embedding_name(
     folder: Path,     # As from `save_embedding`
 ) -> str:             # Equal for equal files
     "Name an embedding by the fingerprint of its files."
@@ -173,7 +173,7 @@ def model_folder(
     "Yield the files of the embedding of an index: fetched once, then from the cache folder of the user."
     name = state.told["manifest"]["embedding_folder"]
     kept = _cached(name)
-    if kept.is_dir() and model_name(kept) == name:     # whole, and not tampered with
+    if kept.is_dir() and embedding_name(kept) == name:     # whole, and not tampered with
         os.utime(kept)
         yield kept
         return
@@ -412,7 +412,7 @@ class ClusterWriter(IndexWriter):
         self._moving = bool(self._held)     # until all rows are in the new index
         with tempfile.TemporaryDirectory() as folder:
             save_embedding(model, folder)
-            name = model_name(Path(folder))
+            name = embedding_name(Path(folder))
             with contextlib.suppress(OSError):
                 _keep(Path(folder), _cached(name))
             contents = {p.name: p.read_bytes() for p in Path(folder).iterdir()}

@@ -16,8 +16,8 @@ from dataclasses import dataclass, field, fields
 from typing import Any, NamedTuple
 
 # %% auto #0
-__all__ = ['DOCUMENT', 'NOTHING', 'StateMoved', 'ClusterState', 'ClusterDocument', 'Looked', 'rows_query', 'hits_of', 'lacking',
-           'View', 'States', 'Snapshots', 'Searches', 'ClusterRows']
+__all__ = ['DOCUMENT', 'NOTHING', 'StateMoved', 'StateLost', 'ClusterState', 'ClusterDocument', 'Looked', 'rows_query', 'hits_of',
+           'lacking', 'View', 'States', 'Snapshots', 'Searches', 'ClusterRows']
 
 # %% ../../nbs/89_opensearch/02_cluster_rows.ipynb #01cbaeea
 from ..machinery.markup import one_line
@@ -30,6 +30,10 @@ from ..storage.store import T
 # %% ../../nbs/89_opensearch/02_cluster_rows.ipynb #2460acb1
 class StateMoved(RagnbError):
     "The state of an index is another one by now than the one that was taken for granted."
+
+
+class StateLost(ServerError):
+    "The rows of a state cannot be read any more: it was replaced, and its point in time is gone."
 
 
 @dataclass(frozen=True)
@@ -327,11 +331,14 @@ class Snapshots(States):
     ) -> T:
         "Call a function whose questions are answered from one state."
         if getattr(self._own, "view", None) is None and self._view.pit:
-            with suppress(StateMoved), self.snapshot(sure=False) as view:
+            with suppress(StateMoved, StateLost), self.snapshot(sure=False) as view:
                 done = do()
                 if not self._own.sure and self.read_state() != view.state:
                     raise StateMoved
                 return done
+        for _ in range(3):
+            with suppress(StateLost), self.snapshot():
+                return do()
         with self.snapshot():
             return do()
 
@@ -416,7 +423,7 @@ class Searches(Snapshots):
             if not view.pit:
                 view.pit = self._open(view.state, stalled)
                 if self.read_state() != view.state:    # a new point in time is the same while the state is in force
-                    raise ServerError(f"the index at {self.where} was changed while it was read: ask again")
+                    raise StateLost(f"the index at {self.where} was changed while it was read: ask again")
             asked = () if self._own.sure else (state,)
             at = json.dumps({"pit": {"id": view.pit, "keep_alive": _KEEP}})[1:]
             self.requests += 1

@@ -17,7 +17,7 @@ from strategies import examples
 
 from ragnb import IndexMismatchError, InputError, NgramEmbedding, ParentChildNodeParser, RagnbError, VectorRetriever
 from ragnb.documents.text import word_tokens
-from ragnb.opensearch.cluster_index import _cached, _keep, model_folder, model_name
+from ragnb.opensearch.cluster_index import _cached, _keep, embedding_name, model_folder
 from ragnb.opensearch.cluster_rows import ClusterRows, ClusterState
 from ragnb.opensearch.cluster_store import ClusterStore
 from ragnb.retrieval.sqlite_store import SqliteStore
@@ -120,7 +120,7 @@ def test_an_embedding_is_fetched_once_and_checked(tmp_path, monkeypatch):
     fetched, own = [], tmp_path / "own"
     own.mkdir()
     (own / "axes").write_bytes(b"123")
-    name = model_name(own)
+    name = embedding_name(own)
 
     def read_files(rows, group, files, folder):
         fetched.append(group)
@@ -135,7 +135,7 @@ def test_an_embedding_is_fetched_once_and_checked(tmp_path, monkeypatch):
     assert fetched == [name] * 2
     for n in range(25):
         (own / "axes").write_text(str(n))
-        _keep(own, _cached(model_name(own)))
+        _keep(own, _cached(embedding_name(own)))
     assert len(list((tmp_path / "cache/ragnb").iterdir())) == 20
 
 
@@ -218,6 +218,16 @@ def test_a_point_in_time_that_is_lost_is_opened_again_while_its_state_is_in_forc
     opened.clear()
     opened += ["", ""]
     assert rows.ask({"n": 4})[0]["pit"] == "pit3" and rows.look().state == state
+    calls = []
+
+    def question():
+        nonlocal state
+        if not calls:       # another writer commits, and the point in time is lost
+            state = ClusterState(3, "n-rows-1", 5)
+            rows.close()
+        calls.append(1)
+        return rows.ask({"n": 5})[0]["pit"]
+    assert rows.in_one_state(question) == f"pit{len(opened)}" and len(calls) == 2 and rows.look().state == state
 
 
 @pytest.mark.parametrize("url, error, message", [
