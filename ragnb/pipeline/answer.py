@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 # %% auto #0
 __all__ = ['STRONG', 'UNFINISHED', 'best_sentence', 'with_focus', 'Answer', 'strong_offsets', 'numbered_passages',
-           'sentence_facts', 'listed_sources', 'ModelError', 'with_text', 'answer_response', 'written', 'awritten',
-           'AnswerStream']
+           'sentence_facts', 'with_section', 'listed_sources', 'ModelError', 'with_text', 'answer_response', 'written',
+           'awritten', 'AnswerStream']
 
 # %% ../../nbs/80_pipeline/02_answer.ipynb #3a9de00b
 from ..machinery.arguments import checked
@@ -289,6 +289,15 @@ def sentence_facts(answer: Answer) -> list[dict[str, Any]]:   # start, end, numb
             for s in answer.sentences]
 
 
+def with_section(
+    label: str,
+    section: str,    # Headings, outermost first, between " > "
+) -> str:
+    "Add the innermost heading to the label of a source, unless it is there."
+    heading = section.rpartition(" > ")[2]
+    return f"{label} › {heading}" if heading and heading not in label else label
+
+
 def listed_sources(
     answer: Answer,
     numbers: Collection[int] | None = None,   # Only these; all when None
@@ -298,10 +307,8 @@ def listed_sources(
     for source in answer.sources():
         if numbers is not None and source["number"] not in numbers:
             continue
-        heading = source["section"].rpartition(" > ")[2]
-        section = f" › {heading}" if heading and heading not in source["label"] else ""
         guess = f" ({say('a guess: the answer does not name it')})" if source["use"] == "guessed" else ""
-        lines.append(f"[{source['number']}] {source['label']}{section}{guess}")
+        lines.append(f"[{source['number']}] {with_section(source['label'], source['section'])}{guess}")
         if source["quote"]:
             lines.append(f"    “{shorten(source['quote']['text'], 200)}”")
     return lines
