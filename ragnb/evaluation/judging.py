@@ -295,9 +295,9 @@ def check_answer(
     said, *wanted = (set(tokens) for tokens in word_tokens_batch([text, *gold]))
     recall = max((len(words & said) / len(words) for words in wanted if words), default=0.0)
     letters, *golden = ("".join(filter(str.isalnum, plain_text(part).casefold())) for part in (text, *gold))
-    named = [mark for mark in read_marks(text, context) if mark.passage]
-    right = any(mark.passage.doc_id == e.doc_id and any(span.overlap(e.span) for span in mark.spans)
-                for mark in named for e in question.evidence)
+    named = [(mark.passage.doc_id, mark.spans) for mark in read_marks(text, context) if mark.passage]
+    right = any(doc_id == e.doc_id and any(span.overlap(e.span) for span in spans)
+                for doc_id, spans in named for e in question.evidence)
     return AnswerCheck(question.query_id, recall, any(part and part in letters for part in golden), bool(named), right,
                        repeats_prompt(text, prompt))
 

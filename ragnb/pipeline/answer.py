@@ -33,7 +33,7 @@ from ..machinery.markup import card, counted, one_line, short
 from ..machinery.messages import say, translated
 from ..documents.span import check_fields, Passage, RagnbError, Span, try_address, union
 from ..documents.text import sentence_spans, tokenizer, word_tokens_batch
-from ..models.instrumentation import NOT_TRACED, traced, TracedStep
+from ..models.instrumentation import NOT_TRACED, trace_step, TracedStep
 from ..models.limits import ModelCall, step_costs, StepCost
 from ..models.llm import awithin, prompt_template, shorten, strip_thinking, ThoughtFilter, within
 from ..storage.store import ChunkReader
@@ -390,7 +390,7 @@ def written(
     template = prompt_template(prompt)
     try:
         ask = partial(llm.predict, template, context_str=answer.context.text, query_str=answer.asked)
-        with traced("synthesize", answer, SynthesizeStartEvent, query=answer.asked) as step:
+        with trace_step("synthesize", answer, SynthesizeStartEvent, query=answer.asked) as step:
             with ModelCall() as call:
                 text = within(timeout, ask)
             if step:
@@ -411,7 +411,7 @@ async def awritten(
         return answer
     template = prompt_template(prompt)
     try:
-        with traced("synthesize", answer, SynthesizeStartEvent, query=answer.asked) as step:
+        with trace_step("synthesize", answer, SynthesizeStartEvent, query=answer.asked) as step:
             with ModelCall() as call:
                 ask = llm.apredict(template, context_str=answer.context.text, query_str=answer.asked)
                 text = await awithin(timeout, ask)

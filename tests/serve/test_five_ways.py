@@ -55,7 +55,7 @@ class Told:
     """What one way tells a reader of an answer."""
 
     def __init__(self, world: Path, server: OpenAIServer, capsys: Any) -> None:
-        self.index, self.world, self.server, self.capsys = str(world / "index"), world, server, capsys
+        self.index, self.world, self.server, self.capsys, self.question = str(world / "index"), world, server, capsys, ""
         self.llm = resolve_llm("openai-like:chat", server.url, answer_tokens=300)
 
     def run(self, *more: str) -> str:
