@@ -191,7 +191,7 @@ def bm25s_kiwi(job: Job, size: int = 500) -> Ask:
     k = job.enough([len(text) for _, _, text in rows])
 
     def ask(question: str) -> list[Hit]:
-        scores = index.get_scores([word for word in kiwi_words(question) if word in index.vocab_dict])
+        scores = index.get_scores(known) if (known := [word for word in kiwi_words(question) if word in index.vocab_dict]) else np.zeros(len(rows))
         return [Hit(rows[i][0], rows[i][2], rows[i][1], float(scores[i])) for i in np.argsort(-scores, kind="stable")[:k]]
     return ask
 

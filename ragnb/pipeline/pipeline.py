@@ -38,14 +38,14 @@ from ..documents.span import check_fields, InputError, Passage, Why
 from ..documents.text import article_tokens, tokenizer as tokenizer_of
 from ..models.instrumentation import traced, TRACED_NODES
 from ..models.limits import model_calls, step_costs
-from ..models.llm import fallbacks, prompt_template, QA_PROMPT, resolve_llm
+from ..models.llm import fallbacks, ModelEvent, prompt_template, QA_PROMPT, resolve_llm
 from ..models.threads import in_thread
 from ..storage.filtered import filtered_store, FilteredStore, located, warned
 from ..storage.filters import Where
 from ..storage.store import ChunkReader
-from ..retrieval.missing_words import content_words, index_words, missing_words, Note
-from ..retrieval.hybrid import check_question, find_hits, Hits, question_bundle
-from ..retrieval.planning import MultiQueryRetriever
+from ..retrieval.missing_words import all_in_one, content_words, index_words, missing_words, Note
+from ..retrieval.hybrid import check_question, find_hits, Hits, LONGEST, question_bundle
+from ..retrieval.planning import MultiQueryRetriever, Plan
 from ..retrieval.repeats import asks_edition, edition_name, other_editions
 from ..expansion.expander import Expander, Expansion, ExpansionStats, passage_node
 from ..expansion.policy import no_expansion, Policy, policy_name
@@ -58,7 +58,7 @@ from ..context.conversation import Conversation, sole_passages
 from ..context.follow_ups import searched_question
 from ..indexing.folder_index import asked_skipped, Index, read_folders, TABLES
 from ragnb.pipeline.answer import (
-    answer_response, Answer, AnswerStream, awritten, numbered_passages, with_focus, written
+    answer_response, Answer, AnswerStream, awritten, model_error, numbered_passages, with_focus, written
 )
 from .chance import absent_notes, chance_of, LOW_CHANCE
 from ragnb.pipeline.engines import (
@@ -249,11 +249,16 @@ def noted(
     filtered = own or any(isinstance(s, FilteredStore) for s in getattr(store, "stores", {}).values())
     held = index_words(retriever, store.matching() if own else None)
     notes = []
+    if len(answer.asked) > LONGEST:
+        told = say("the question has {n:,} characters: only its first and last {half:,} were searched",
+                   n=len(answer.asked), half=LONGEST // 2)
+        notes.append(Note("long", told))
     if answer.searched:
         notes.append(Note("searched", say("searched with the topic before: {text}", text=answer.searched)))
     ids, lost = [f"{p.doc_id} {' '.join(_ID_PARTS.findall(p.doc_id))}" for p in answer.passages], []
     texts = [f"{p.metadata.get('title', '')} {i} {p.prefix} {p.shown}" for i, p in zip(ids, answer.passages)]
-    cited = catalogue.missing(answer.question, store.doc_ids() if filtered else None) if catalogue else []
+    question = check_question(answer.question)
+    cited = catalogue.missing(question, store.doc_ids() if filtered else None) if catalogue else []
     for x in cited:     # addenda may be read as one text, a bare number in a text that is not a statute
         tokens = article_tokens(x.text) if x.kind == "article" and held else []
         is_known = bool(tokens) and all(t in held.counts for t in tokens)
@@ -264,10 +269,11 @@ def noted(
     unlikely = absent_notes(answer.chance)
     if held:
         by_name = bool(lost) or any(why.is_by_name for p in answer.passages for why in p.why.values())
-        words = missing_words(answer.question, held, texts, by_name or not texts, filtered)
+        words = missing_words(question, held, texts, by_name or not texts, filtered)
         notes += words.notes
         by_meaning = getattr(retriever, "scale", None) is not None     # Such vectors find an answer in other words
         unlikely = unlikely if words.asked and not (by_meaning and words.is_all_missing) else []
+        unlikely = [] if unlikely and all_in_one(words.asked, texts) else unlikely
     notes += unlikely + _file_notes(answer.question, answer.passages, store, filtered)
     return _with_notes(answer, notes)
 
@@ -321,40 +327,58 @@ def _given(**settings: object) -> dict[str, Any]:
 
 # %% ../../nbs/80_pipeline/03_pipeline.ipynb #81f974a7
 def _in_other_words(pipeline: Pipeline, question: str, found: Hits,
-                    write: Callable[[str], Sequence[str]]) -> tuple[Hits, list[Note]]:
-    "Search again with a model's words where an answer is unlikely; the ranking with the better chance stays."
+                    plan_of: Callable[[str], Plan]) -> tuple[Hits, list[Note]]:
+    "Search again with a model's words where an answer is unlikely; that ranking stays if its chance is clearly better."
     chance = None if found.places else chance_of(found.signs)
     if chance is None or chance >= LOW_CHANCE:
         return found, []
-    if not (texts := write(question)):
-        return found, []
-    again, listed = pipeline.find(" ".join([question, *texts])), " / ".join(texts)
-    if (chance_of(again.signs) or 0.0) <= chance:
+    plan = plan_of(question)
+    if not plan.texts:
+        return found, [Note("model", plan.told)]
+    again, listed = pipeline.find(" ".join([question, *plan.texts])), " / ".join(plan.texts)
+    if (chance_of(again.signs) or 0.0) <= chance + _BETTER:
         return found, [Note("words", say("other words of the model found nothing better: {words}", words=listed))]
     return again, [Note("words", say("searched with other words of the model too: {words}", words=listed))]
 
 
+_BETTER = 0.1         # Of a chance: words that miss the point raise it a little, too
+_WORDS_SECONDS = 60   # For other words, at most: a search without them costs less than a long wait
+
+
 def _told(pipeline: Pipeline, question: str, history: Conversation | None) -> Answer:
-    "Prepare the answer up to the model from one state of the store, within the model's window."
-    store = pipeline.expander.store
+    """Prepare the answer up to the model from one state of the store, within the model's window.
+
+    If the connection to the model failed when it was asked for other words, it is not asked for the answer:
+    `ModelError`. A time-out is only noted, as a server may be loading the model.
+    """
+    store, lost = pipeline.expander.store, list[ModelEvent]()
 
     @cache     # a store may call `told` twice, the model is asked once
-    def write(asked: str) -> tuple[str, ...]:
-        return MultiQueryRetriever(pipeline.retriever, pipeline.llm, timeout=pipeline.timeout).plan(asked).texts
+    def plan_of(asked: str) -> Plan:
+        seconds = min(_WORDS_SECONDS, pipeline.timeout or _WORDS_SECONDS)
+        with fallbacks():     # told by a note, or by the error
+            plan = MultiQueryRetriever(pipeline.retriever, pipeline.llm, timeout=seconds).plan(asked)
+        lost.extend(() if plan.reached else plan.events[-1:])
+        return plan
 
     def told() -> Answer:
         with fallbacks() as texts, model_calls() as calls:
             searched = pipeline.searched(question, history) if history else ""
             found, notes = pipeline.find(searched or question), list[Note]()
             if pipeline.llm is not None and pipeline.other_words:
-                found, notes = _in_other_words(pipeline, searched or question, found, write)
+                found, notes = _in_other_words(pipeline, searched or question, found, plan_of)
             answer = warned(pipeline.read(question, found, history, searched), store)
         answer = replace(answer, costs=tuple(step_costs(calls)))
         notes += [Note("model", text) for text in texts]
         answer = _with_notes(noted(answer, pipeline.retriever, store, pipeline.catalogue), notes)
         return for_window(answer, pipeline.llm, pipeline.builder, pipeline.prompt) if pipeline.llm else answer
 
-    return store.in_one_state(told)
+    answer = store.in_one_state(told)
+    if lost and lost[-1].kind != "timeout":
+        notes = tuple(note for note in answer.context.notes if note.kind != "model")
+        answer = replace(answer, context=replace(answer.context, notes=notes))
+        raise model_error(pipeline.llm, lost[-1].detail, answer)
+    return answer
 
 
 def _check_values(pipeline: Pipeline) -> None:
@@ -433,7 +457,7 @@ class Pipeline(_Shown):
     timeout : float, optional
         Seconds that the model may take for an answer, 600 by default; None for no limit.
     other_words : bool
-        With a model: ask it for other words for a question whose `chance` is low, and search with them too.
+        With a model: ask it for other words for a question whose `chance` is low (one call), and search with them too.
     """
     retriever: BaseRetriever
     expander: Expander
@@ -446,7 +470,7 @@ class Pipeline(_Shown):
     catalogue: Catalogue | None = None
     document_share: float | None = None
     timeout: float | None = 600
-    other_words: bool = False
+    other_words: bool = True
 
     def __post_init__(self) -> None:
         check_fields(self)
