@@ -224,6 +224,14 @@ def test_a_notebook_has_its_place_in_the_room_in_its_name(name: str, said: str |
     assert found == [] if said is None else len(found) == 1 and said in found[0]
 
 
+def test_the_figures_count_what_there_is_to_hold(tmp_path: Path) -> None:
+    source = 'def _a():\n    "Twice."\n    x, y = 1, 2\n    return x\n\n\ndef b():\n    return _a()\n'
+    assert rooms.figures([source]) == ("1 modules, 8 lines, 2 functions, 1 private functions used once, 4.6 tokens a line, "
+                                       "16.7 % of statements assign a tuple")
+    write(tmp_path, {"p/a.py": "def f():\n    from .b import g\n", "p/b.py": "import json\nimport p.c\n", "p/c.py": "", "p/d.py": ""})
+    assert {path.stem for path in rooms.reached("p.a", tmp_path)} == {"a", "b", "c"}
+
+
 def test_notebooks_show_in_jupyter_as_on_the_site() -> None:
     quarto = [f"{name}: {line}" for name, cell in cells("markdown") for line in text(cell).splitlines() if re.match(r":::|`{3,}\{", line)]
     assert not quarto, "JupyterLab shows these as text: write ```mermaid, and `> **Note.** …` (Note, Tip, Important, Warning, Caution)"
