@@ -141,7 +141,9 @@ def highest_mean(
 COLUMNS: dict[str, str] = {   # What ragnb is compared with, and the head of its column
     "library": "best library, out of the box", "recipe": "recipe", "rival": "best rival, both tuned",
 }
-RULE_COLUMNS: dict[str, str] = {"rule": "the rule in 40 lines", "recipe": "recipe"}   # Of sets whose questions are made by rule
+RULE_COLUMNS: dict[str, str] = {   # The same of sets whose questions are made by rule
+    "rule": "the rule in 40 lines", "recipe": "recipe",
+}
 
 
 def _shown(compared: Mapping[str, Any] | None, at: str) -> str:
@@ -188,6 +190,6 @@ def evidence_summary(
     lines = []
     for verdict in ("behind", "undecided", "level", "ahead"):
         if sets := found.get(verdict):
-            told = "; ".join(f"`{name}` at {', '.join(budgets)}" for name, budgets in sets.items())
-            lines.append(f"- **{verdict}**: {told}")
+            places = "; ".join(f"`{name}` at {', '.join(budgets)}" for name, budgets in sets.items())
+            lines.append(f"- **{verdict}**: {places}")
     return "\n".join(lines)
