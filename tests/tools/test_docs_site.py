@@ -346,6 +346,23 @@ def test_vendored_files_are_what_the_list_says(tmp_path: Path) -> None:
         assets.verified(other)
 
 
+# --- the road of the lessons
+def test_lessons_lead_from_one_to_the_next(project: Path) -> None:
+    folder = project / "nbs/lessons"
+    folder.mkdir()
+    listed = [{"notebook": f"lessons/0{n}_x.ipynb", "question": f"Why {n}?", "korean": f"왜 {n}?", "minutes": 4 + n, "rooms": []} for n in (1, 2)]
+    (folder / "lessons.json").write_text(json.dumps(listed), encoding="utf-8")
+    for n in (1, 2):
+        (folder / f"0{n}_x.ipynb").write_text(json.dumps({"cells": [text(f"# Lesson {n}. Why {n}?\n\n> Because."), text("The end.")]}), encoding="utf-8")
+    docs.sources(project, project / "out", config.Host())
+    first, last, road = ((project / "out/lessons" / name).read_text(encoding="utf-8") for name in ("01_x.md", "02_x.md", "index.md"))
+    assert "[Lesson 1 of 2](index.md) · about 5 minutes" in first and "**Next: [Lesson 2. Why 2?](02_x.md)** · about 6 minutes" in first
+    assert "Next: [Lesson" not in last and "**Done.**" in last and "2 lessons, about 11 minutes" in road and "| 2 | [Why 2?](02_x.md) | 왜 2? | 6 |" in road
+    assert "Lesson 1 of" not in (project / "out/00_documents/span.md").read_text(encoding="utf-8")
+    nav = [next(iter(tab)) for tab in config.navigation(pages.Site(pages.notebooks(project / "nbs")))]
+    assert nav[:3] == ["Start", "Lessons", "Tutorials"]
+
+
 # --- this project's own pages
 def test_every_name_of_the_design_documents_is_on_its_page() -> None:
     cells = json.loads((ROOT / "nbs/studies/from_design.ipynb").read_text(encoding="utf-8"))["cells"]
