@@ -82,3 +82,9 @@ def test_the_picture_of_the_trace_page_is_of_todays_templates():
     from tools.figures import fingerprint, TRACE
     with Image.open(TRACE) as picture:
         assert picture.text["Description"] == fingerprint(), "draw it again: python tools/figures.py trace"
+
+
+def test_the_minutes_of_the_lessons_are_those_of_their_list():
+    minutes = sum(one["minutes"] for one in json.loads((ROOT / "nbs/lessons/lessons.json").read_text(encoding="utf-8")))
+    assert f"lessons, {minutes} minutes]" in (ROOT / "README.md").read_text(encoding="utf-8")
+    assert f"{minutes}분]" in (ROOT / "docs/ko.md").read_text(encoding="utf-8")
