@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import get_origin
 
 import pytest
+import yaml
 from conftest import syntax, write
 
 import ragnb
@@ -79,7 +80,10 @@ def declared(name: str, among: set[str]) -> bool:
 
 # --- settings and imports
 def test_version_is_the_one_of_settings() -> None:
-    assert ragnb.__version__ == settings()["version"]
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    newest = re.search(r"^## \[([^\]]+)\]", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), flags=re.M)
+    assert ragnb.__version__ == settings()["version"] == cited["version"] == newest[1]
+    assert cited["license"] in (ROOT / "setup.py").read_text(encoding="utf-8") and cited["authors"] == [{"name": settings()["author"]}]
 
 
 def test_every_requirement_is_used() -> None:

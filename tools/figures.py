@@ -1,9 +1,11 @@
-"""Draw what `make demo` prints as a picture for the README: `python tools/figures.py`. Needs Chromium.
+"""Draw what `make demo` prints (`python tools/figures.py`), and its page (`python tools/figures.py trace`).
 
-The picture stores the printed text as its description, so a test can compare it with what the demo prints today.
+Both need Chromium. A picture stores as its description what it was made from: the printed text, or a fingerprint of the
+templates of the page. So a test finds a picture that is older than the code.
 """
 from __future__ import annotations
 
+import hashlib
 import html
 import os
 import shutil
@@ -14,6 +16,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 FIGURE = ROOT / "nbs/figures/demo.png"
+TRACE = ROOT / "nbs/figures/trace.png"
+TRACE_SIZE = 760, 1120   # Width and height in pixels of the picture of the demo's page
+TEMPLATES = [ROOT / "ragnb/pipeline" / name for name in ("trace_page.html", "trace.html", "trace.css")]
 LINE, MARGIN, WIDTH = 21, 16, 792   # Height of a line, space around the text and width, in pixels
 PLAIN, STRONG, AROUND = "#e6e9ee", "#a3d28b", "#808a96"   # Colors of a line, of a strong match, of the text around it
 
@@ -61,29 +66,52 @@ def page(
     return f'<!doctype html><meta charset="utf-8"><body style="{style}">{"".join(lines)}</body>'
 
 
-def draw(
-    text: str,
-    figure: Path = FIGURE,
+def fingerprint() -> str:
+    "Hash the templates of the page of a trace."
+    return hashlib.sha256(b"".join(path.read_bytes() for path in TEMPLATES)).hexdigest()[:16]
+
+
+def shot(
+    source: str,              # A page as HTML
+    size: tuple[int, int],    # Width and height in pixels
+    figure: Path,
+    about: str,               # Description of the picture
 ) -> None:
-    "Write the picture, with its text as the description."
+    "Write a picture of a page, with a description."
     from PIL import Image, PngImagePlugin
     from playwright.sync_api import sync_playwright
 
     chromium = os.environ.get("RAGNB_CHROMIUM") or shutil.which("chromium")
     if not chromium:
         sys.exit("no Chromium: install it, or set RAGNB_CHROMIUM to one")
-    height = 2 * MARGIN + LINE * (len(text.splitlines()) + 1)
     with sync_playwright() as p, tempfile.TemporaryDirectory() as folder:
         browser = p.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
-        view = browser.new_page(viewport={"width": WIDTH, "height": height})
-        view.set_content(page(text))
+        view = browser.new_page(viewport={"width": size[0], "height": size[1]})
+        view.set_content(source)
         view.screenshot(path=f"{folder}/shot.png")
         browser.close()
-        about = PngImagePlugin.PngInfo()
-        about.add_itxt("Description", text)
-        with Image.open(f"{folder}/shot.png") as shot:
-            shot.convert("RGB").quantize(64).save(figure, pnginfo=about, optimize=True)
+        described = PngImagePlugin.PngInfo()
+        described.add_itxt("Description", about)
+        with Image.open(f"{folder}/shot.png") as picture:
+            picture.convert("RGB").quantize(64).save(figure, pnginfo=described, optimize=True)
+
+
+def draw(
+    text: str,
+    figure: Path = FIGURE,
+) -> None:
+    "Write the picture, with its text as the description."
+    shot(page(text), (WIDTH, 2 * MARGIN + LINE * (len(text.splitlines()) + 1)), figure, text)
+
+
+def draw_trace() -> None:
+    "Write the picture of the page that the demo writes."
+    with tempfile.TemporaryDirectory() as folder:
+        environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUTF8": "1"}
+        command = [sys.executable, "-m", "ragnb", "--lang", "en", "demo", "--json"]
+        subprocess.run(command, cwd=folder, env=environment, stdout=subprocess.DEVNULL, check=True)
+        shot((Path(folder) / "out/demo.html").read_text(encoding="utf-8"), TRACE_SIZE, TRACE, fingerprint())
 
 
 if __name__ == "__main__":
-    draw(printed())
+    draw_trace() if sys.argv[1:] == ["trace"] else draw(printed())

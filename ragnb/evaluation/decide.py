@@ -138,7 +138,8 @@ class Decision:
         said = (f"{said_count(len(d.documents), 'document')}, {said_count(len(d.questions), 'question')}, "
                 + say("embedding {name}", name=self.tuned.embed))
         short = say("{n} strategies were left out to save time; --minutes 0 measures them", n=self.omitted)
-        return [said, *self.tuned.notes, *([told_absent(self.left)] if self.left else []), *[short] * bool(self.omitted)]
+        absent = [told_absent(self.left)] if self.left else []
+        return [said, *self.tuned.notes, *absent, *[short] * bool(self.omitted)]
 
     @property
     def budgets(self) -> tuple[int, ...]:

@@ -16,7 +16,7 @@ from conftest import ROOT, write
 from hypothesis import given, settings, strategies as st
 
 import ragnb
-from tools.docs import __main__ as docs, assets, card, check, config, pages, prose, reference, rooms, signatures, words
+from tools.docs import __main__ as docs, assets, card, check, config, lessons, pages, prose, reference, rooms, signatures, words
 from tools.readme import joined
 
 PIXEL = base64.b64encode(b"\x89PNG picture").decode()
@@ -344,6 +344,24 @@ def test_vendored_files_are_what_the_list_says(tmp_path: Path) -> None:
     (other / "a.js").write_text("2")
     with pytest.raises(SystemExit, match="a.js"):
         assets.verified(other)
+
+
+# --- the road of the lessons
+def test_lessons_lead_from_one_to_the_next(project: Path) -> None:
+    folder = project / "nbs/lessons"
+    folder.mkdir()
+    listed = [{"notebook": f"lessons/0{n}_x.ipynb", "question": f"Why {n}?", "korean": f"왜 {n}?", "minutes": 4 + n, "rooms": []} for n in (1, 2)]
+    (folder / "lessons.json").write_text(json.dumps(listed), encoding="utf-8")
+    for n in (1, 2):
+        (folder / f"0{n}_x.ipynb").write_text(json.dumps({"cells": [text(f"# Lesson {n}. Why {n}?\n\n> Because."), text("The end.")]}), encoding="utf-8")
+    site = pages.Site(pages.notebooks(project / "nbs"), lessons=lessons.read(project / "nbs"))
+    made = {page: text_ for page, text_, *_ in docs.of_notebooks(site, project / "out")}
+    first, last, road = (made[f"lessons/{name}"] for name in ("01_x.md", "02_x.md", "index.md"))
+    assert "[Lesson 1 of 2](index.md) · about 5 minutes" in first and "**Next: [Lesson 2. Why 2?](02_x.md)** · about 6 minutes" in first
+    assert "Next: [Lesson" not in last and "**Done.**" in last and "2 lessons, about 11 minutes" in road and "| 2 | [Why 2?](02_x.md) | 왜 2? | 6 |" in road
+    assert "Lesson 1 of" not in made["00_documents/span.md"]
+    nav = [next(iter(tab)) for tab in config.navigation(site)]
+    assert nav[:3] == ["Start", "Lessons", "Tutorials"]
 
 
 # --- this project's own pages

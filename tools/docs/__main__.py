@@ -12,7 +12,7 @@ from configparser import ConfigParser
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-from . import assets, card, check, config, pages, prose, reference, rooms, words
+from . import assets, card, check, config, lessons, pages, prose, reference, rooms, words
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 
@@ -25,7 +25,7 @@ def sources(
     "Write the Markdown of every page, with pictures and vendored files."
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir(parents=True)
-    site = pages.Site(pages.notebooks(root / "nbs"), blob=host.blob)
+    site = pages.Site(pages.notebooks(root / "nbs"), blob=host.blob, lessons=lessons.read(root / "nbs"))
     for page, text, told, source in of_notebooks(site, out) + of_files(site, root):
         write(out / page, pages.headed(text, told, source, host.blob))
     for notebook in site.notebooks:
@@ -57,7 +57,8 @@ def of_notebooks(
             told = f"Reference of {site.package}.{notebook.module}: {notebook.gain}"
             made.append((notebook.api, pages.api_page(notebook, site), told, module))
     for folder, stops in rooms.rooms(site).items():
-        text = rooms.room_page(folder, stops)
+        is_road = folder == lessons.FOLDER and site.lessons
+        text = lessons.road_page(site.lessons) if is_road else rooms.room_page(folder, stops)
         made.append((f"{folder}/index.md", text, rooms.gain(stops, folder), f"{site.folder}/{folder}"))
     return made
 

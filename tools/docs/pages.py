@@ -15,6 +15,7 @@ from pathlib import Path
 import yaml
 
 from ..readme import bare, directives, joined, outside
+from .lessons import Lesson, steps
 from .prose import Link, fenced, indented, linker, markdown
 from .signatures import Symbol, symbols
 
@@ -105,6 +106,7 @@ class Site:
     package: str = "ragnb"
     blob: str = ""              # `https://github.com/OWNER/NAME/blob/BRANCH`, or "" when there is no host
     folder: str = "nbs"         # Folder of the notebooks in the repository
+    lessons: list[Lesson] = field(default_factory=list)   # In the order of learning
     places: dict[str, str] = field(default_factory=dict)  # Public name -> `api/MODULE.md#NAME`
 
     def __post_init__(self) -> None:
@@ -246,7 +248,7 @@ def notebook_page(
             parts.append(markdown(joined(cell["source"]), link, known))
         elif cell["cell_type"] == "code":
             parts += code_cell(cell, (notebook, number), (link, known), folder)
-    body = "\n\n".join(p for p in parts if p.strip())
+    body = "\n\n".join(p for p in [*parts, steps(site.lessons, notebook.path)[1]] if p.strip())
     return with_source(body, notebook, site) + "\n"
 
 
@@ -259,7 +261,7 @@ def with_source(body: str, notebook: Notebook, site: Site) -> str:
              f"open in JupyterLab: `make lab NB={notebook.path}`"]
     if notebook.module:
         links.append(f"[reference of `{site.package}.{notebook.module}`]({posixpath.join(up, notebook.api)})")
-    line = " · ".join(links)
+    line = " · ".join(filter(None, [steps(site.lessons, notebook.path)[0], *links]))
     return re.sub(r"\A(# .+\n)", lambda m: f"{m[1]}\n{line}\n{{ .origin }}\n", body + "\n", count=1).rstrip("\n")
 
 

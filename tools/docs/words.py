@@ -26,6 +26,7 @@ MOST = 500    # Characters of a section that are searched
 WHOLE = ("studies/from_design.html", "glossary.html", "ko.html")   # Pages of names, which are searched to their end
 # Page, without its ending -> what a Korean reader looks for it by, the usual word first
 TERMS = {
+    "lessons/index": "수업, 배우기, 강의",
     "20_chunking/index": "청킹, 문서 자르기, 청크",
     "20_chunking/04_parent_child": "부모-자식 청크, 부모 청크, 자식 청크",
     "20_chunking/03_sentence_window": "문장 윈도, 문장 창",
