@@ -76,6 +76,7 @@ docs-serve: docs  ## build the site and show it on this machine (another port: m
 
 evidence: export OMP_NUM_THREADS := 1
 evidence: $(VENV)/.dev  ## ragnb beside the best library and the tuned recipe, on all sets: some hours, goes on where it was interrupted
+	$(BIN)/python benchmarks/rivals.py install out/evidence/venvs
 	$(BIN)/python benchmarks/evidence.py
 
 evidence-quick: export OMP_NUM_THREADS := 1

@@ -29,13 +29,11 @@ import inspect
 import json
 import platform
 import re
-import resource
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
@@ -45,7 +43,7 @@ from unittest.mock import patch
 import numpy as np
 
 import rivals
-from common import alone, arguments, lines, MINILM, ROOT, store
+from common import arguments, DATA, lines, MINILM, ROOT, store
 from kept_vectors import KeptVectors, PASSAGE, QUERY, share_vectors
 from ragnb import __version__, read_documents
 from ragnb.chunking.units import UnitNodeParser
@@ -166,7 +164,7 @@ class Running:
     work: Path = ROOT / "out" / "evidence"
     vectors: KeptVectors | None = None
     version: str = ""
-    cost: Mapping[str, Any] = ()    # Of the last one
+    cost: Mapping[str, Any] = field(default_factory=dict)    # Of the last one
 
 
 RUNNING = Running()
@@ -195,8 +193,7 @@ def hits_of(name: str, settings: dict[str, Any], corpus: Any) -> dict[str, Any]:
     tag = "" if model is None else model.model_name if hasattr(model, "_plain") else f"ngram-{RUNNING.version}"
     job = {"system": name, "settings": settings, "texts": corpus.texts, "titles": {i: corpus.titles.get(i, "") for i in corpus.texts}, "questions": list(RUNNING.questions),
            "fill": corpus.fill, "model": tag, "vectors": str(RUNNING.vectors.path)}
-    source = "".join(inspect.getsource(part) for part in (rivals.SYSTEMS[name][1], rivals.cut, rivals.pack, rivals.kiwi_words, rivals.Job))
-    decides = json.dumps({key: job[key] for key in job if key != "vectors"}, sort_keys=True) + source
+    decides = json.dumps({key: job[key] for key in job if key != "vectors"}, sort_keys=True) + source_of(name)
     out = RUNNING.work / "hits" / f"{name}-{hashlib.sha256(decides.encode()).hexdigest()[:16]}.json"
     if not out.is_file():
         out.parent.mkdir(parents=True, exist_ok=True)
@@ -211,7 +208,7 @@ def hits_of(name: str, settings: dict[str, Any], corpus: Any) -> dict[str, Any]:
                 RUNNING.vectors.through(tag, kind, texts, each)
         if model is not None and name not in ("bm25s-kiwi", RULE):
             embed(QUERY, list(RUNNING.questions))
-        while status := subprocess.run([str(python), str(Path(rivals.__file__)), "run", str(job_file), str(new)]).returncode:
+        while status := subprocess.run([str(python), "-W", "ignore", str(Path(rivals.__file__)), "run", str(job_file), str(new)]).returncode:
             if status != 3:
                 raise InputError(f"{name} ended with {status}")
             missing = json.loads(new.read_text(encoding="utf-8"))
@@ -326,7 +323,7 @@ ROWS = {row.name: row for row in (
     Row("sample", "documents of this repository", lambda: load_dataset(ROOT / "data")),
 )}
 QUICK = "sample"
-MEAN = ("tydiqa_ko", "korquad", "typed", "laws", "squad2", "tatqa", "covidqa")   # Once each; not the rule-made ones, nor tables with wrong figures
+MEAN = ("tydiqa_ko", "korquad", "typed", "squad2", "tatqa", "covidqa")   # Once each; not the rule-made ones, tables with wrong figures, nor laws, where words find nothing
 
 
 # Runs
@@ -358,9 +355,15 @@ def is_peer(system: str) -> bool:
     return system != "ragnb"
 
 
+def source_of(name: str) -> str:
+    """The functions that make a system in another environment."""
+    return "".join(inspect.getsource(part) for part in (rivals.SYSTEMS[name][1], rivals.cut, rivals.pack, rivals.kiwi_words, rivals.Job))
+
+
 def plan_of(row: Row, dataset: Dataset, system: str, work: Path) -> RunPlan:
     """Where a system's runs are kept: apart for each version of the code that makes them."""
     code = f"peers-{code_of('evaluation/peers.py', 'evaluation/recipe.py', 'context')}" if is_peer(system) else f"ragnb-{code_of(*ANSWERS)}"
+    code += f"-{hashlib.sha256(source_of(system).encode()).hexdigest()[:8]}" if system in rivals.SYSTEMS else ""
     return RunPlan(dataset, BUDGETS, row.embed, work / "cache" / code, work / "runs" / (is_peer(system) and row.shares or row.name) / code)
 
 
@@ -376,7 +379,7 @@ def grids(row: Row, args: Any) -> dict[str, list[Strategy]]:
     found = {"ragnb": our_grid(row.base)[:None if args.wide else NARROW], "recipe": recipe_grid()[:None if args.wide else NARROW], **libraries}
     if row.name.startswith("ko_statutes"):
         found[RULE] = resolve_strategies(f"peer:{RULE}:look_up={'off' if row.base is NO_LOOKUP else 'on'}")
-    return {system: grid[:1] if args.first else grid for system, grid in found.items()}
+    return {system: grid[:1] if args.first else grid for system, grid in found.items() if is_peer(system) or not args.peers}
 
 
 def run_system(plan: RunPlan, grid: Sequence[Strategy]) -> list[Run]:
@@ -396,8 +399,14 @@ def run_system(plan: RunPlan, grid: Sequence[Strategy]) -> list[Run]:
         vectors, RUNNING.cost = RUNNING.vectors, {}
         if vectors is not None:
             vectors.start()
-        with patch.object(comparison, "build_system", timed):
-            runs += run_strategies(plan, [strategy], show_progress=False)
+        try:
+            with patch.object(comparison, "build_system", timed):
+                runs += run_strategies(plan, [strategy], show_progress=False)
+        except InputError as error:
+            print(f"{plan.dataset.name}: {strategy.name} does not run: {error}", flush=True)
+            if not runs:     # without its defaults a system is not in the table
+                return []
+            continue
         if not known:
             spent = time.process_time() - started - cost["index_cpu"]
             cost["index_cpu"] -= vectors.spent if vectors is not None else 0.0
@@ -422,11 +431,7 @@ def run_row(row: Row, args: Any) -> dict[str, Any] | None:
         started, missing = time.perf_counter(), [s for s in grid if not kept(plan, s)]
         if args.kept:
             grid = [s for s in grid if s not in missing] if grid[0] not in missing else []
-        try:
-            runs[system] = run_system(plan, grid) if grid else []
-        except InputError as error:
-            print(f"{row.name}: {system} does not run: {error}", flush=True)
-            continue
+        runs[system] = run_system(plan, grid) if grid else []
         if runs[system] and cost_file(plan, grid[0]).is_file():
             costs[system] = json.loads(cost_file(plan, grid[0]).read_text(encoding="utf-8"))
         if missing:
@@ -464,7 +469,7 @@ def compared(row: Row, dataset: Dataset, runs: dict[str, list[Run]]) -> dict[str
     default = values(runs["ragnb"][0].evaluation)
     libraries = {name: found[0].evaluation for name, found in runs.items() if name in LIBRARIES and found}
     facts: dict[str, Any] = {"set": row.name, "about": row.about, "version": dataset.version, "n": len(dataset.questions), "n_documents": len(dataset.documents),
-                             "embed": "minilm" if row.embed == MINILM else row.embed, "default": {str(b): v.mean() for b, v in default.items()},
+                             "embed": "minilm" if row.embed == MINILM else row.embed, "code": {"ragnb": code_of(*ANSWERS)}, "default": {str(b): v.mean() for b, v in default.items()},
                              "could_win": {str(b): could_win(v) for b, v in default.items()}}
     if libraries:
         best = max(libraries, key=lambda name: over_budgets(libraries[name]))
@@ -473,7 +478,7 @@ def compared(row: Row, dataset: Dataset, runs: dict[str, list[Run]]) -> dict[str
     facts["recipe"] = {"name": "recipe", "cells": differences(default, values(runs["recipe"][0].evaluation))}
     if runs.get(RULE):
         facts["rule"] = {"name": RULE, "cells": differences(default, values(runs[RULE][0].evaluation))}
-    if min(len(runs["ragnb"]), len(runs["recipe"])) > 1:
+    if len(runs["ragnb"]) > 1 and any(len(found) > 1 for system, found in runs.items() if is_peer(system)):
         tried = [run for system, found in runs.items() if is_peer(system) and system != RULE for run in found]
         ours, rival = choose_by_halves(runs["ragnb"], highest_mean), choose_by_halves(tried, highest_mean)
         facts["rival"] = {"name": "best tuned rival", "tried": {"ragnb": len(runs["ragnb"]), "rivals": len(tried)},
@@ -524,22 +529,28 @@ def before(rows: Iterable[Row], args: Any) -> None:
 
 def elsewhere(rows: Sequence[dict[str, Any]]) -> dict[str, str]:
     """Versions of the packages in other environments."""
-    return {name: found for row in rows for cost in row["costs"].values() for name, found in cost.get("packages", {}).items()}
+    return {name: found for row in rows for cost in row.get("costs", {}).values() for name, found in cost.get("packages", {}).items()}
 
 
-def write_table(rows: Sequence[dict[str, Any]], commands: Sequence[str], out: Path, args: Any) -> None:
-    """Write the results file."""
-    commit = subprocess.run(["git", "-C", str(ROOT), "rev-parse", "--short=8", "HEAD"], capture_output=True, text=True).stdout.strip()
+def write_table(new: Sequence[dict[str, Any]], commands: Sequence[str], out: Path, args: Any) -> None:
+    """Write the results file; rows of other sets that it has stay, each with its commit and date."""
+    commit, date = subprocess.run(["git", "-C", str(ROOT), "rev-parse", "--short=8", "HEAD"], capture_output=True, text=True).stdout.strip(), time.strftime("%Y-%m-%d")
+    before = json.loads(out.read_text(encoding="utf-8")) if out.is_file() else {"rows": [], "commands": []}
+    known = {row["set"]: {"commit": before.get("commit"), "date": before.get("date")} | row for row in before["rows"]}
+    known |= {row["set"]: row | {"commit": commit, "date": date} for row in new}
+    rows = [known[name] for name in ROWS if name in known]
+    commands = list(dict.fromkeys([*before["commands"], *commands]))
     versions = {"ragnb": __version__, "python": platform.python_version()} | {name: version(name) for name in PACKAGES}
     whole = [row for row in rows if row["set"] in MEAN]
-    store(out, {"commit": commit, "date": time.strftime("%Y-%m-%d"), "commands": commands, "limit": args.limit, "versions": versions,
-                "libraries": elsewhere(rows), "budgets": BUDGETS, "rows": list(rows), "mean": {column: mean_cells(whole, column) for column in COLUMNS}})
+    store(out, {"commit": commit, "date": date, "commands": commands, "limit": args.limit, "versions": versions,
+                "libraries": elsewhere(rows), "budgets": BUDGETS, "rows": rows, "mean": {column: mean_cells(whole, column) for column in COLUMNS}})
 
 
 def main() -> None:
     args = arguments(__doc__, sets=(",".join(name for name in ROWS if name != QUICK), "separated by commas"), limit=(400, "questions a set, at most"),
                      work=ROOT / "out" / "evidence", kept=(False, "run nothing: the table of what is finished in --work"),
                      wide=(False, "seven settings of each tuned system instead of four: also other sizes of units"), first=(False, "each system out of the box, without its other settings"),
+                     peers=(False, "only the peers, which a change of ragnb does not touch: their runs are kept for the table"),
                      libraries=(str, f"only these, separated by commas: {', '.join(LIBRARIES)}"), quick=(False, "a set of this repository alone"), out=(Path, "where the JSON goes; evidence.json in --work by default"))
     names = [QUICK] if args.quick else args.sets.split(",")
     args.work = args.work.resolve()

@@ -11,7 +11,7 @@ from pathlib import Path
 RUN = """
 import json, os, sys, tempfile, traceback
 answers = os.fdopen(os.dup(1), "w")
-import ragnb.cli, ragnb.indexing.update, ragnb.pipeline.pipeline
+import kiwipiepy, ragnb.cli, ragnb.indexing.update, ragnb.pipeline.pipeline, scipy.sparse
 
 def call(words):
     if words[:1] == ["-c"]:

@@ -135,7 +135,7 @@ class EvalOptions(MeasureOptions, ModelOptions, RetrievalOptions):
     orders: Annotated[bool, Option("--orders", help="Instead of a run, lay out the same passages in several orders, "
         "and print where the evidence is. With --llm, the model answers each order.")] = False
     judge: Annotated[str | None, Option(metavar="MODEL", help="With --prompts or --orders: the model that judges the "
-        "answers (default: --llm).")] = None
+        "answers (default: --llm; none: only the scores without a judge).")] = None
     compare: Annotated[tuple[str, str] | None, Option(metavar="A B", help="Instead of a run: say which differences "
         "between two strategies are significant. A and B are folders of results, FOLDER::STRATEGY, or strategies of "
         "the results in --out.")] = None
@@ -258,12 +258,10 @@ def _compare_answers(args: EvalOptions) -> None:
         prompts = {file: Path(file).read_text(encoding="utf-8") for file in args.prompts or ()}
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(say("prompts cannot be read: {why}", why=error)) from error
-    if len(prompts) == 1:
-        raise InputError(say("--prompts compares prompts: name two files or more, got {given!r}", given=[*prompts][0]))
     if prompts and (args.orders or not args.llm):
         raise InputError(say("--prompts needs --llm, a model that answers, and goes without --orders"))
     llm = resolve_model(args.llm, args)
-    judge = resolve_model(args.judge, args) or llm
+    judge = None if args.judge == "none" else resolve_model(args.judge, args) or llm
     frozen = _frozen_contexts(args, _load_eval(args), llm)
     builder, tables = judging.SimpleContextBuilder(), {}
     if args.orders:
@@ -277,7 +275,9 @@ def _compare_answers(args: EvalOptions) -> None:
         path = Path(args.out) / "answers.jsonl"
         check_own(path, "a file of answers", starts_with_keys("variant", "query_id", "judged"))
         compared = judging.compare_answers(frozen, variants, llm, judge, builder=builder)
-        tables["answers"] = compared.table()
+        tables["scores"] = compared.scores()
+        if judged := compared.table() if judge is not None else []:
+            tables["answers"] = judged
         lines = [json.dumps(record, ensure_ascii=False) + "\n" for record in compared.records()]
         path.parent.mkdir(parents=True, exist_ok=True)
         write_atomically(path, "".join(lines))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -16,16 +16,21 @@ if TYPE_CHECKING:
 # %% auto #0
 __all__ = ['Order', 'ORDERS', 'EVALUATORS', 'FrozenContext', 'lay_out', 'freeze_contexts', 'evidence_positions',
            'position_summary', 'Answered', 'make_evaluators', 'Judgement', 'JudgeReport', 'judge_answers',
-           'AnswerComparison', 'compare_answers']
+           'AnswerCheck', 'check_answer', 'AnswerComparison', 'compare_answers']
 
 # %% ../../nbs/90_evaluation/14_judging.ipynb #409aa499
+from ..documents.forms import plain_text
+from ..machinery.messages import for_question
 from ..documents.span import InputError, Passage
+from ..documents.text import word_tokens_batch
 from ..models.limits import ModelCall, TEXT_TOKENS
 from ragnb.models.llm import (
     prompt_template, QA_PROMPT, read_score, read_verdict, resolve_llm, shorten, strip_thinking
 )
 from ..context.builders import Context, ContextBuilder, reorder_for_attention, SimpleContextBuilder
+from ..context.source_marks import read_marks
 from ..pipeline.answer import Answer
+from ..pipeline.answer_sources import repeats_prompt
 from ..pipeline.pipeline import Pipeline
 from .comparison import paired_test
 from .datasets import Question
@@ -267,11 +272,51 @@ def judge_answers(
             if not a.error and (a.reference or name != "correctness")]
     return JudgeReport(answers, [_judge(*job) for job in tqdm(todo, desc="judge", disable=not show_progress)])
 
+# %% ../../nbs/90_evaluation/14_judging.ipynb #40219f62
+@dataclass(frozen=True)
+class AnswerCheck:
+    "What an answer has, without a judge."
+    query_id: str
+    recall: float        # Share of the words of the gold answer in the text, in [0, 1]; the best of several
+    has_gold: bool       # The gold answer is in the text, but for case and signs
+    cites: bool          # Names a source of the context
+    cites_right: bool    # One of those has evidence
+    repeats: bool        # Has a sentence of its prompt
+
+
+def check_answer(
+    text: str,             # Of a model, without thoughts
+    question: Question,
+    context: Context,      # That the model was given
+    prompt: str,           # In the language of the question, with its fields
+) -> AnswerCheck:
+    "Check an answer against the gold answer, or the evidence where there is none, and its sources."
+    gold = [question.answer] if question.answer else [e.text for e in question.evidence]
+    said, *wanted = (set(tokens) for tokens in word_tokens_batch([text, *gold]))
+    recall = max((len(words & said) / len(words) for words in wanted if words), default=0.0)
+    letters, *golden = ("".join(filter(str.isalnum, plain_text(part).casefold())) for part in (text, *gold))
+    named = [(mark.passage.doc_id, mark.spans) for mark in read_marks(text, context) if mark.passage]
+    right = any(doc_id == e.doc_id and any(span.overlap(e.span) for span in spans)
+                for doc_id, spans in named for e in question.evidence)
+    return AnswerCheck(question.query_id, recall, any(part and part in letters for part in golden), bool(named), right,
+                       repeats_prompt(text, prompt))
+
 # %% ../../nbs/90_evaluation/14_judging.ipynb #d36c9d33
 @dataclass(frozen=True)
 class AnswerComparison:
     "Reports of variants that answered the same questions."
     reports: dict[str, JudgeReport]  # The first is the baseline
+    checks: dict[str, list[AnswerCheck]] = field(default_factory=dict)   # Variant -> one for each answer
+
+    def scores(self) -> list[dict[str, Any]]:
+        "What can be measured without a judge, one row for each variant: shares of all questions, in [0, 1]."
+        rows = []
+        for variant, checks in self.checks.items():
+            failed, n = sum(bool(a.error) for a in self.reports[variant].answers), len(checks) or 1
+            shares = {name: round(sum(getattr(c, name) for c in checks) / n, 3)
+                      for name in ("recall", "has_gold", "cites", "cites_right", "repeats")}
+            rows.append({"variant": variant, "n": len(checks), "failed": failed} | shares)
+        return rows
 
     def differences(
         self,
@@ -315,11 +360,13 @@ class AnswerComparison:
         for variant, report in self.reports.items():
             for answer in report.answers:
                 own = [j for j in report.judgements if j.query_id == answer.query_id]
+                check = next((c for c in self.checks.get(variant, ()) if c.query_id == answer.query_id), None)
                 judged = {j.evaluator: {"score": j.score, "passing": j.passing, "reason": j.feedback, "error": j.error}
                           for j in own}
                 rows.append({"variant": variant, "query_id": answer.query_id, "query": answer.query,
                              "answer": answer.text, "error": answer.error, "reference": answer.reference,
-                             "judged": judged, "context": answer.context})
+                             "checked": asdict(check) if check else None, "judged": judged,
+                             "context": answer.context})
         return rows
 
 # %% ../../nbs/90_evaluation/14_judging.ipynb #2f337e4e
@@ -327,7 +374,7 @@ def compare_answers(
     frozen: Sequence[FrozenContext],
     variants: Mapping[str, str | Order],  # Name -> prompt with {context_str} and {query_str}, or order as in `ORDERS`
     llm: str | Any,                       # Answers, see `resolve_llm`; temperature 0 if it can
-    judge: str | Any,                     # Judges
+    judge: str | Any,                     # Judges; None: nobody
     evaluators: Sequence[str] | Mapping[str, Any] = EVALUATORS,  # As in `judge_answers`
     builder: ContextBuilder | None = None,   # Headers of an order; its budget is not applied again
     show_progress: bool = False,          # Show bars
@@ -340,16 +387,21 @@ def compare_answers(
         raise InputError(f"compare_answers needs variants and contexts, got {got}")
     prompts = {name: prompt_template(v if isinstance(v, str) else QA_PROMPT) for name, v in variants.items()}
     builder = replace(builder or SimpleContextBuilder(), budget=None, passage_size=None)
-    llm, reports = resolve_llm(llm), {}
+    llm, reports, checks = resolve_llm(llm), {}, {}
     for name, variant in variants.items():
-        answers = []
+        answers, checks[name] = [], []
+        prompt = variant if isinstance(variant, str) else QA_PROMPT
         for f in tqdm(frozen, desc="answer", disable=not show_progress):
-            context = f.context.text if isinstance(variant, str) else lay_out(f.passages, variant, builder).text
+            context = f.context if isinstance(variant, str) else lay_out(f.passages, variant, builder)
             said, error = "", ""
             try:
-                said = llm.predict(prompts[name], context_str=context, query_str=f.question.query)
+                said = llm.predict(prompts[name], context_str=context.text, query_str=f.question.query)
             except Exception as failed:
                 error = f"{type(failed).__name__}: {failed}"
-            answers.append(_answered(f.question, said, context, error))
-        reports[name] = judge_answers(answers, [f.question for f in frozen], judge, evaluators, show_progress)
-    return AnswerComparison(reports)
+            answers.append(_answered(f.question, said, context.text, error))
+            own = for_question(prompt, f.question.query)
+            checks[name].append(check_answer(answers[-1].text, f.question, context, own))
+        asked = [f.question for f in frozen]
+        reports[name] = (judge_answers(answers, asked, judge, evaluators, show_progress) if judge is not None
+                         else JudgeReport(answers, []))
+    return AnswerComparison(reports, checks)

@@ -19,7 +19,7 @@ __all__ = ['Field', 'Want', 'IndexRow', 'ForeignIndex', 'search_rows', 'row_node
 from ..documents.span import InputError, Outline, RagnbError, try_address
 from ..storage.store import Found
 from .own_nodes import NodeStore
-from .raw_hits import FIELDS, whole_number
+from .raw_hits import FIELDS, renamed_fields, whole_number
 
 # %% ../../nbs/50_expansion/10_foreign.ipynb #b435ad02
 # Names that the field of each value may have
@@ -75,7 +75,7 @@ class Want(NamedTuple):
     high: int = 0             # Last chunk number
 
 
-def _joined(wants: Iterable[Want]) -> list[Want]:
+def _joined_ranges(wants: Iterable[Want]) -> list[Want]:
     "Ranges without overlap; adjacent ones are one."
     out: list[Want] = []
     for want in sorted(wants, key=lambda w: (str(w.doc_id), w.low)):
@@ -109,7 +109,7 @@ def _query(want: Want, fields: Mapping[str, Field]) -> dict[str, Any]:
 
 def _searches(wants: Sequence[Want], fields: Mapping[str, Field]) -> list[dict[str, Any]]:
     "The searches for some wants: all ranges of chunks together, every document alone."
-    ranges, out = _joined(w for w in wants if w.low is not None), []
+    ranges, out = _joined_ranges(w for w in wants if w.low is not None), []
     step = _CLAUSES // max(len(field.asked) for field in fields.values())
     for part in (ranges[at:at + step] for at in range(0, len(ranges), step)):
         any_of = {"bool": {"should": [_query(w, fields) for w in part], "minimum_should_match": 1}}
@@ -159,10 +159,12 @@ class ForeignIndex:
         fields: Mapping[str, str] | None = None,    # doc_id, index, page, doc_type, text -> what it is called there
         exclude: Sequence[str] = ("embedding",),    # Fields that rows come without
     ) -> None:
-        self.client, self.index_name, self.given = client, index_name, dict(fields or {})
-        self.exclude, self.requests, self.sleep = list(exclude), 0, time.sleep
-        if unknown := sorted(set(self.given) - set(_USUAL)):
-            raise InputError(f"fields may name {', '.join(_USUAL)}, got {unknown[0]!r}")
+        self.client = client
+        self.index_name = index_name
+        self.given = renamed_fields(fields)
+        self.exclude = list(exclude)
+        self.requests = 0
+        self.sleep = time.sleep
         self._names = {value: [self.given[value]] if value in self.given else [*_USUAL[value]] for value in _USUAL}
         self._shown = {v: Field(name, (name,), v in ("index", "page")) for v, name in self.given.items()}
         self._caps: Mapping[str, Any] | None = None   # None: not asked for, or the client cannot tell

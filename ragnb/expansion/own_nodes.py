@@ -22,7 +22,7 @@ from ..chunking.base import KnownSpanNodeParser
 from ..documents.span import Address, InputError, Outline, Span
 from ..storage.store import ChunkReader, Found
 from ..storage.filters import Where
-from .raw_hits import field_of, laid_out, whole_number
+from .raw_hits import field_of, laid_out, renamed_fields, whole_number
 
 # %% ../../nbs/50_expansion/09_own_nodes.ipynb #690b8564
 def _offsets(nodes: Sequence[BaseNode], document: Document | None) -> list[Span] | None:
@@ -125,7 +125,8 @@ class NodeStore(ChunkReader):
     Raises
     ------
     InputError
-        When there is no node with text, two nodes have one id, or the vector store does not give its nodes.
+        When there is no node with text, two nodes have one id, the vector store does not give its nodes, or `fields`
+        has another key.
     """
 
     def __init__(
@@ -147,7 +148,7 @@ class NodeStore(ChunkReader):
 
     def _clear(self, fields: Mapping[str, str] | None = None) -> None:
         "Start without documents."
-        self.fields = dict(fields or {})
+        self.fields = renamed_fields(fields)
         self._outlines: dict[str, Outline] = {}
         self._chunks: dict[str, TextNode] = {}
         self._known: dict[str, str] = {}                        # Id of a node -> its address here

@@ -9,11 +9,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 # %% auto #0
-__all__ = ['FIELDS', 'field_of', 'RawHit', 'whole_number', 'value_of', 'raw_hit', 'like_hit', 'overlap', 'laid_out',
-           'dict_passages']
+__all__ = ['FIELDS', 'field_of', 'renamed_fields', 'RawHit', 'whole_number', 'value_of', 'raw_hit', 'like_hit', 'overlap',
+           'laid_out', 'dict_passages']
 
 # %% ../../nbs/50_expansion/07_raw_hits.ipynb #abdf703d
-from ..documents.span import Passage, Span, Why
+from ..documents.span import InputError, Passage, Span, Why
 
 # %% ../../nbs/50_expansion/07_raw_hits.ipynb #b668aebf
 FIELDS: dict[str, list[str]] = {  # Value -> names of the field that may hold it, in the order they are tried
@@ -35,6 +35,17 @@ def field_of(
     "Get a value under whichever of its names it is there."
     held = (record.get(name) for name in FIELDS[value])
     return next((v for v in held if v is not None and v != ""), default)
+
+# %% ../../nbs/50_expansion/07_raw_hits.ipynb #f192101b
+def renamed_fields(
+    fields: Mapping[str, str] | None,   # doc_id, index, page, text, doc_type -> its name in an index
+) -> dict[str, str]:
+    "Check the names that an index has for its values."
+    known = ("doc_id", "index", "page", "text", "doc_type")
+    unknown = sorted(set(fields or ()) - {*known})
+    if unknown:
+        raise InputError(f"fields may name {', '.join(known)}, got {unknown[0]!r}")
+    return dict(fields or {})
 
 # %% ../../nbs/50_expansion/07_raw_hits.ipynb #f23d0923
 def _levels(hit: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], Mapping[str, Any]]]:

@@ -223,6 +223,11 @@ class WordReader:
             elif name == "checkBox":
                 checked = child(inner, "checked")
                 text.append("☑" if _is_on(child(inner, "default") if checked is None else checked) else "☐")
+            elif name == "ddList":
+                stated = child(inner, "default") if child(inner, "result") is None else child(inner, "result")
+                entries = [attribute(entry, "val") or "" for entry in inner if tag(entry) == "listEntry"]
+                at = 0 if stated is None else number(stated, "val")
+                text.append(entries[at] if 0 <= at < len(entries) else "")
             elif name == "txbxContent":
                 behind += self.body(inner)
             elif name == "chart":

@@ -135,6 +135,16 @@ def _span(element: Any, name: str) -> int:
     return int(found[1]) if found else 1
 
 
+def _choices(element: Any) -> str:
+    "The options of a list: the chosen one first, with a mark; without a mark where none is stated."
+    options = [(option, on_one_line(option.text_content())) for option in element.iter("option")]
+    chosen = [text for option, text in options if option.get("selected") is not None and text]
+    others = [text for option, text in options if option.get("selected") is None and text]
+    if not chosen:
+        return ", ".join(others)
+    return " ".join([f"☑ {text}" for text in chosen] + [f"☐ {text}" for text in others])
+
+
 def _shown(element: Any) -> str | None:
     "What a browser shows for an element; None for what is inside it."
     name = element.tag
@@ -149,8 +159,7 @@ def _shown(element: Any) -> str | None:
             return " ☑ " if element.get("checked") is not None else " ☐ "
         return f" {element.get('value') or ''} " if kind in _FIELDS else ""
     if name == "select":
-        options = [on_one_line(option.text_content()) for option in element.iter("option")]
-        return f" {', '.join(filter(None, options))} "
+        return f" {_choices(element)} "
     if name == "sup":
         text = on_one_line(element.text_content())
         if element.find(".//a") is not None:

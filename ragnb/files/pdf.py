@@ -27,7 +27,7 @@ from ..documents.span import InputError
 from .grid import Block, Grid, on_one_line, Paragraph, to_markdown
 from .pdf_layout import mark_headings, page_runs, printed_numbers, reading_order, running_heads
 from .pdf_tables import region_blocks, Rules, ruled_tables, ruling_lines, PageTable
-from .pdf_text import Glyphs, Joiner, Line, OpenParagraph, page_glyphs, Segment, text_lines
+from .pdf_text import Glyphs, Joiner, Line, OpenParagraph, page_glyphs, Segment, text_lines, whole_textpage
 
 # %% ../../nbs/88_files/23_pdf.ipynb #1a201360
 def _field_value(raw: Any, form: Any, widget: Any) -> str:
@@ -135,7 +135,7 @@ def read_sheet(
 ) -> Sheet:
     "Read a page as lines and ruling lines."
     from pypdfium2.raw import FPDF_PAGEOBJ_IMAGE
-    textpage = page.get_textpage()
+    textpage = whole_textpage(page)
     try:
         n_chars = textpage.count_chars()
         if n_chars > min(room, MOST_ON_PAGE):

@@ -5,7 +5,6 @@
 # %% ../../nbs/88_files/22_pdf_tables.ipynb #9e5c7e66
 from __future__ import annotations
 
-import ctypes
 import math
 import re
 from bisect import bisect_left, bisect_right
@@ -26,7 +25,7 @@ __all__ = ['MOST_PATHS', 'Box', 'MOST_CROSSINGS', 'MOST_BOXES', 'MOST_IN_CELL', 
 from ..documents.markdown import is_value
 from .grid import Block, Cell, read_cells
 from .pdf_layout import column_edges, column_of
-from .pdf_text import Bar, Joiner, Line, line_text, paragraphs, Segment
+from .pdf_text import Bar, Joiner, Line, line_text, page_objects, paragraphs, Segment
 
 # %% ../../nbs/88_files/22_pdf_tables.ipynb #c362e4f6
 MOST_PATHS: int = 4_000   # Of a page
@@ -49,24 +48,14 @@ def _moved(box: Box, matrix: Any) -> Box:
     return min(xs), min(ys), max(xs), max(ys)
 
 
-def _path_boxes(owner: Any, forms: Sequence[Any] = ()) -> Iterator[Box]:
-    "The boxes of the paths of a page, or of a form inside the forms with these matrices."
-    import pypdfium2.raw as raw
-    count = (raw.FPDFFormObj_CountObjects if forms else raw.FPDFPage_CountObjects)(owner)
-    get = raw.FPDFFormObj_GetObject if forms else raw.FPDFPage_GetObject
-    edges = [ctypes.c_float() for _ in range(4)]
-    for index in range(min(count, MOST_PATHS)):
-        item = get(owner, index)
-        kind = raw.FPDFPageObj_GetType(item)
-        if kind == raw.FPDF_PAGEOBJ_PATH and raw.FPDFPageObj_GetBounds(item, *edges):
-            box = tuple(edge.value for edge in edges)
+def _path_boxes(page: Any) -> Iterator[Box]:
+    "The boxes of the paths of a page."
+    from pypdfium2.raw import FPDF_PAGEOBJ_PATH
+    for _, boxes, forms in page_objects(page, FPDF_PAGEOBJ_PATH, MOST_PATHS):
+        for box in boxes.tolist():
             for matrix in reversed(forms):
                 box = _moved(box, matrix)
             yield box
-        elif kind == raw.FPDF_PAGEOBJ_FORM and len(forms) < 3:
-            matrix = raw.FS_MATRIX()
-            raw.FPDFPageObj_GetMatrix(item, matrix)
-            yield from _path_boxes(item, [*forms, matrix])
 
 # %% ../../nbs/88_files/22_pdf_tables.ipynb #142020bd
 def ruling_lines(

@@ -10,7 +10,7 @@ import math
 import re
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from functools import cache
 from itertools import chain, repeat
@@ -20,12 +20,105 @@ from typing import Any, NamedTuple
 import numpy as np
 
 # %% auto #0
-__all__ = ['Line', 'Bar', 'EVIDENCE', 'SAMPLE', 'Glyphs', 'PageGlyphs', 'page_glyphs', 'Segment', 'line_text', 'text_lines',
-           'Joiner', 'OpenParagraph', 'paragraphs']
+__all__ = ['Objects', 'MOST_TEXTS', 'Line', 'Bar', 'EVIDENCE', 'SAMPLE', 'page_objects', 'whole_textpage', 'Glyphs', 'PageGlyphs',
+           'page_glyphs', 'Segment', 'line_text', 'text_lines', 'Joiner', 'OpenParagraph', 'paragraphs']
 
 # %% ../../nbs/88_files/20_pdf_text.ipynb #230dc011
 from ..documents.text import load_kiwi
 from .grid import Block, Paragraph, Title
+
+# %% ../../nbs/88_files/20_pdf_text.ipynb #bdeae417
+@cache
+def _call(name: str, result: Any, *arguments: Any) -> Any:
+    "A function of PDFium that takes plain numbers."
+    import pypdfium2.raw as raw
+    place = ctypes.cast(getattr(raw, name), ctypes.c_void_p).value
+    return ctypes.PYFUNCTYPE(result, ctypes.c_void_p, *arguments)(place)
+
+
+def _handle(part: Any) -> int:
+    "The address of a part of pypdfium2."
+    return ctypes.cast(part.raw, ctypes.c_void_p).value
+
+
+Objects = tuple[list[int], np.ndarray, Sequence[Any]]   # Addresses; left, bottom, right, top; matrices of the forms around
+
+
+def _objects(owner: int, kind: int, most: int, forms: Sequence[Any]) -> Iterator[Objects]:
+    "The objects of one kind of a page, or of a form inside the forms with these matrices."
+    import pypdfium2.raw as raw
+    name = "FPDFFormObj" if forms else "FPDFPage"
+    count = _call(f"{name}_CountObjects", ctypes.c_int)(owner)
+    get = _call(f"{name}_GetObject", ctypes.c_void_p, ctypes.c_ulong if forms else ctypes.c_int)
+    objects = [*map(get, repeat(owner), range(min(count, most)))]
+    kinds = [*map(_call("FPDFPageObj_GetType", ctypes.c_int), objects)]
+    found = [item for item, other in zip(objects, kinds) if other == kind]
+    boxes = np.zeros((len(found), 4), np.float32)
+    begin = boxes.ctypes.data
+    edges = [range(begin + 4 * edge, begin + boxes.nbytes + 4 * edge, 16) for edge in range(4)]
+    done = [*map(_call("FPDFPageObj_GetBounds", ctypes.c_int, *[ctypes.c_void_p] * 4), found, *edges)]
+    yield [item for item, is_done in zip(found, done) if is_done], boxes[np.array(done, bool)], forms
+    for item in [item for item, other in zip(objects, kinds) if other == raw.FPDF_PAGEOBJ_FORM and len(forms) < 3]:
+        matrix = raw.FS_MATRIX()
+        _call("FPDFPageObj_GetMatrix", ctypes.c_int, ctypes.c_void_p)(item, ctypes.addressof(matrix))
+        yield from _objects(item, kind, most, [*forms, matrix])
+
+
+def page_objects(
+    page: Any,    # pypdfium2's `PdfPage`
+    kind: int,    # A constant of PDFium, such as FPDF_PAGEOBJ_PATH
+    most: int,    # Objects of the page, and of each form in it, that are looked at
+) -> Iterator[Objects]:
+    "Find the objects of a page, and of the forms in it, which are drawings inside the page."
+    return _objects(_handle(page), kind, most, [])
+
+
+MOST_TEXTS: int = 20_000   # Of a page or a form that are looked at
+
+
+def _thin_texts(page: Any) -> list[int]:
+    "Texts of a page that have no width and a font that is not in the file."
+    import pypdfium2.raw as raw
+    texts: list[int] = []
+    for found, boxes, _ in page_objects(page, raw.FPDF_PAGEOBJ_TEXT, MOST_TEXTS):
+        texts += [found[at] for at in np.flatnonzero(boxes[:, 2] - boxes[:, 0] < 0.01).tolist()]
+    font_of = _call("FPDFTextObj_GetFont", ctypes.c_void_p)
+    is_embedded = _call("FPDFFont_GetIsEmbedded", ctypes.c_int)
+    return [text for text in texts if (font := font_of(text)) and not is_embedded(font)]
+
+
+def _outline(text: int, mode: int) -> None:
+    "Draw a text in a mode; with an outline it is as wide as the outline."
+    _call("FPDFTextObj_SetTextRenderMode", ctypes.c_int, ctypes.c_int)(text, mode)
+    _call("FPDFPageObj_SetStrokeWidth", ctypes.c_int, ctypes.c_float)(text, 0.1)
+    _call("FPDFPageObj_Transform", None, *[ctypes.c_double] * 6)(text, 1, 0, 0, 1, 0, 0)
+
+
+def _is_blank(textpage: Any, text: int) -> bool:
+    "True for a text in which PDFium finds no letter."
+    buffer = ctypes.create_string_buffer(64)
+    get = _call("FPDFTextObj_GetText", ctypes.c_ulong, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_ulong)
+    n_bytes = get(text, _handle(textpage), ctypes.addressof(buffer), len(buffer))
+    return n_bytes <= len(buffer) and not buffer.raw[:n_bytes].decode("utf-16-le", "replace").strip("\0 \xa0\u3000")
+
+
+def whole_textpage(
+    page: Any,   # pypdfium2's `PdfPage`
+) -> Any:        # Its `PdfTextPage`; to be closed
+    "List the characters of a page, also of texts whose font is neither in the file nor on the machine."
+    import pypdfium2.raw as raw
+    mode_of = _call("FPDFTextObj_GetTextRenderMode", ctypes.c_int)
+    modes = {text: mode_of(text) for text in _thin_texts(page)}
+    for text in modes:
+        _outline(text, raw.FPDF_TEXTRENDERMODE_STROKE)
+    textpage = page.get_textpage()
+    blanks = [text for text in modes if _is_blank(textpage, text)]
+    if blanks:
+        textpage.close()
+        for text in blanks:
+            _outline(text, modes[text])
+        textpage = page.get_textpage()
+    return textpage
 
 # %% ../../nbs/88_files/20_pdf_text.ipynb #466feb56
 @dataclass
@@ -71,25 +164,17 @@ class PageGlyphs:
     slanted: int               # Characters of watermarks
 
 # %% ../../nbs/88_files/20_pdf_text.ipynb #9a5008eb
-@cache
-def _call(name: str, result: Any, *arguments: Any) -> Any:
-    "A function of PDFium that takes plain numbers."
-    import pypdfium2.raw as raw
-    place = ctypes.cast(getattr(raw, name), ctypes.c_void_p).value
-    return ctypes.PYFUNCTYPE(result, ctypes.c_void_p, ctypes.c_int, *arguments)(place)
-
-
 class _TextPage:
     "Values of many characters of a page at once."
 
     def __init__(self, textpage: Any) -> None:
-        self.handle = ctypes.cast(textpage.raw, ctypes.c_void_p).value
+        self.handle = _handle(textpage)
         self.n_chars = textpage.count_chars()
 
     def codes(self) -> np.ndarray:
         "The code of each character: from the text of the page, if that has a code for each."
         buffer = ctypes.create_string_buffer(2 * self.n_chars + 2)
-        n_written = _call("FPDFText_GetText", ctypes.c_int, ctypes.c_int, ctypes.c_void_p)(
+        n_written = _call("FPDFText_GetText", ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_void_p)(
             self.handle, 0, self.n_chars, ctypes.addressof(buffer))
         if n_written == self.n_chars + 1:
             return np.frombuffer(buffer, "<u2", self.n_chars).astype(int)
@@ -97,14 +182,14 @@ class _TextPage:
 
     def values(self, name: str, result: Any, places: Sequence[int]) -> np.ndarray:
         "What a function returns for each character."
-        return np.array([*map(_call(name, result), repeat(self.handle), places)])
+        return np.array([*map(_call(name, result, ctypes.c_int), repeat(self.handle), places)])
 
     def records(self, name: str, places: Sequence[int], width: int) -> tuple[np.ndarray, np.ndarray]:
         "The numbers that a function writes for each character, and whether it did."
         out = np.zeros((len(places), width), np.float32)
         begin = out.ctypes.data
         targets = range(begin, begin + out.nbytes, 4 * width)
-        function = _call(name, ctypes.c_int, ctypes.c_void_p)
+        function = _call(name, ctypes.c_int, ctypes.c_int, ctypes.c_void_p)
         done = [*map(function, repeat(self.handle), places, targets)]
         return out.astype(float), np.array(done, bool)
 

@@ -17,7 +17,7 @@ from llama_index.core.instrumentation.events import BaseEvent
 from llama_index.core.instrumentation.span import active_span_id
 
 # %% auto #0
-__all__ = ['dispatcher', 'TRACED_NODES', 'NOT_TRACED', 'TracedStep', 'traced']
+__all__ = ['dispatcher', 'TRACED_NODES', 'NOT_TRACED', 'TracedStep', 'trace_step']
 
 # %% ../../nbs/10_models/14_instrumentation.ipynb #b759a1be
 from ..machinery.halves import replace_halves_in
@@ -27,7 +27,7 @@ dispatcher = get_dispatcher("ragnb")
 
 
 class TracedStep:
-    "A step of a question as a span of LlamaIndex's instrumentation; inside `with`, events and other steps belong to it."
+    "A step of a question as a span for tracing tools; inside `with`, events and other steps belong to it."
 
     def __init__(
         self,
@@ -98,7 +98,7 @@ NOT_TRACED: nullcontext[None] = nullcontext()
 _SILENT: tuple[type, ...] = (NullEventHandler, NullSpanHandler)
 
 
-def traced(
+def trace_step(
     name: str,                            # Of the step
     instance: Any,                        # Does the step
     start: type[BaseEvent] | None = None,

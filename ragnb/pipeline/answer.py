@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 # %% auto #0
 __all__ = ['STRONG', 'UNFINISHED', 'best_sentence', 'with_focus', 'Answer', 'strong_offsets', 'numbered_passages',
-           'sentence_facts', 'listed_sources', 'ModelError', 'model_error', 'with_text', 'answer_response', 'written',
-           'awritten', 'AnswerStream']
+           'sentence_facts', 'with_section', 'listed_sources', 'ModelError', 'model_error', 'with_text',
+           'answer_response', 'written', 'awritten', 'AnswerStream']
 
 # %% ../../nbs/80_pipeline/02_answer.ipynb #3a9de00b
 from ..machinery.arguments import checked
@@ -33,7 +33,7 @@ from ..machinery.markup import card, counted, one_line, short
 from ..machinery.messages import say, translated
 from ..documents.span import check_fields, Passage, RagnbError, Span, try_address, union
 from ..documents.text import sentence_spans, tokenizer, word_tokens_batch
-from ..models.instrumentation import NOT_TRACED, traced, TracedStep
+from ..models.instrumentation import NOT_TRACED, trace_step, TracedStep
 from ..models.limits import ModelCall, step_costs, StepCost
 from ..models.llm import awithin, prompt_template, shorten, strip_thinking, ThoughtFilter, within
 from ..storage.store import ChunkReader
@@ -289,6 +289,15 @@ def sentence_facts(answer: Answer) -> list[dict[str, Any]]:   # start, end, numb
             for s in answer.sentences]
 
 
+def with_section(
+    label: str,
+    section: str,    # Headings, outermost first, between " > "
+) -> str:
+    "Add the innermost heading to the label of a source, unless it is there."
+    heading = section.rpartition(" > ")[2]
+    return f"{label} › {heading}" if heading and heading not in label else label
+
+
 def listed_sources(
     answer: Answer,
     numbers: Collection[int] | None = None,   # Only these; all when None
@@ -298,10 +307,8 @@ def listed_sources(
     for source in answer.sources():
         if numbers is not None and source["number"] not in numbers:
             continue
-        heading = source["section"].rpartition(" > ")[2]
-        section = f" › {heading}" if heading and heading not in source["label"] else ""
         guess = f" ({say('a guess: the answer does not name it')})" if source["use"] == "guessed" else ""
-        lines.append(f"[{source['number']}] {source['label']}{section}{guess}")
+        lines.append(f"[{source['number']}] {with_section(source['label'], source['section'])}{guess}")
         if source["quote"]:
             lines.append(f"    “{shorten(source['quote']['text'], 200)}”")
     return lines
@@ -387,7 +394,7 @@ def written(
     template = prompt_template(prompt)
     try:
         ask = partial(llm.predict, template, context_str=answer.context.text, query_str=answer.asked)
-        with traced("synthesize", answer, SynthesizeStartEvent, query=answer.asked) as step:
+        with trace_step("synthesize", answer, SynthesizeStartEvent, query=answer.asked) as step:
             with ModelCall() as call:
                 text = within(timeout, ask)
             if step:
@@ -408,7 +415,7 @@ async def awritten(
         return answer
     template = prompt_template(prompt)
     try:
-        with traced("synthesize", answer, SynthesizeStartEvent, query=answer.asked) as step:
+        with trace_step("synthesize", answer, SynthesizeStartEvent, query=answer.asked) as step:
             with ModelCall() as call:
                 ask = llm.apredict(template, context_str=answer.context.text, query_str=answer.asked)
                 text = await awithin(timeout, ask)

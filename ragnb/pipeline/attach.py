@@ -35,6 +35,7 @@ from ..retrieval.rerank import resolve_reranker
 from ..expansion.expander import Expander
 from ..expansion.foreign import ForeignIndex, ForeignStore, row_node, search_rows
 from ..expansion.own_nodes import all_nodes, NodeStore
+from ..expansion.raw_hits import renamed_fields
 from ..expansion.policy import Policy, resolve_policy
 from ..context.builders import ContextBuilder, resolve_builder
 from ..context.compress import Compressor, resolve_compressor
@@ -155,14 +156,6 @@ def _adapted(given: Any, kind: str) -> Any:
     return given if adapter is None else getattr(adapter, kind)(given)
 
 
-def _check(top_k: int, fields: Mapping[str, str] | None) -> None:
-    "Refuse settings that cannot be used."
-    check_counts(top_k=top_k)
-    known = ("doc_id", "index", "page", "text", "doc_type")
-    if unknown := sorted(set(fields or ()) - {*known}):
-        raise InputError(f"fields may name {', '.join(known)}, got {unknown[0]!r}")
-
-
 def _of_nodes(made: Any, embed_model: BaseEmbedding | None, nodes: Any, documents: Iterable[Document],
               fields: Mapping[str, str] | None, kind: str, top_k: int) -> tuple[BaseRetriever, ChunkReader]:
     "Create retriever and store for an index with nodes."
@@ -235,15 +228,16 @@ def attach(
     InputError
         For a missing index, an embedding of another length, or an invalid setting.
     """
-    _check(top_k, fields)
+    check_counts(top_k=top_k)
+    names = renamed_fields(fields)
     embed = _embedding(embed_model)
     if isinstance(made, str) and made.startswith(("opensearch://", "opensearchs://")):
-        made = opener(made).foreign(made, fields, (vector,))
+        made = opener(made).foreign(made, names, (vector,))
     if isinstance(made, ForeignIndex):
         own, store = embed and ForeignRetriever(made, top_k, embed, vector), ForeignStore(made, documents)
         found = _chosen(retriever, own, lambda: ForeignRetriever(made, top_k), top_k)
     else:
-        found, store = _of_nodes(made, embed, nodes, documents, fields, retriever, top_k)
+        found, store = _of_nodes(made, embed, nodes, documents, names, retriever, top_k)
     model = resolve_llm(llm)
     expander = Expander(store, resolve_policy(policy, llm=model), expand_top_k, max_chunks)
     return Pipeline(found, expander, resolve_builder(builder, **{"budget": 4_000} | layout), model,

@@ -23,6 +23,8 @@ from ..machinery.markup import one_line
 from ..machinery.registry import find_part, make_part, register, split_name, told_plugins, usages
 from ..documents.span import Address, InputError, Span, stitch
 from ..models.llm import resolve_llm
+from ..chunking.parsers import CONTEXTS
+from ..chunking.summaries import summarise_sections
 from ..storage.filters import Where
 from ..retrieval.arguments import filtered_retriever
 from ..retrieval.by_name import asked_documents, ByNameRetriever
@@ -100,12 +102,17 @@ def _multiscale(index: Index, top_k: int, cut: float | None = None, lookup: bool
                                scale=index.manifest.cosine_scale)
 
 # %% ../../nbs/80_pipeline/01_specs.ipynb #8ca5b6f4
-def _hierarchical(kind: str, index: Index, top_k: int) -> HierarchicalRetriever:
-    "Create a hierarchical retriever; reads all units now. In a tree, sections have summaries."
-    if not index.has_units or index.embed_model is None or not index.store.doc_ids():
-        raise InputError(f"{kind} retrieval needs an index of units with their vectors: make it with `--split units`")
+def _hierarchical(kind: str, index: Index, top_k: int, model: str = "") -> HierarchicalRetriever:
+    "Create a hierarchical retriever; reads all units now. In a tree, sections have summaries, over children too."
     outlines, documents = index.store.get_outlines(index.store.doc_ids()).all(), []
-    ids = [str(Address(d, "u", i)) for d, o in outlines.items() for i in range(len(o.levels.get("u", ())))]
+    has_parents = kind == "tree" and any({"c", "p"} <= o.levels.keys() for o in outlines.values())
+    level = "u" if index.has_units else "c"
+    if not (index.has_units or has_parents) or index.embed_model is None or not outlines:
+        if kind == "tree":
+            raise InputError("tree retrieval needs an index of units, or of parents and children, with vectors: make "
+                             "it with `--split units` or `--split parent-child`")
+        raise InputError(f"{kind} retrieval needs an index of units with their vectors: make it with `--split units`")
+    ids = [str(Address(d, level, i)) for d, o in outlines.items() for i in range(len(o.levels.get(level, ())))]
     nodes = index.store.get_chunks(ids).all()
     units = [nodes[i] for i in ids]
     own: dict[str, list[tuple[Span, str]]] = {}
@@ -117,8 +124,11 @@ def _hierarchical(kind: str, index: Index, top_k: int) -> HierarchicalRetriever:
         documents.append(Document(text=text, id_=doc_id, metadata=dict(outlines[doc_id].metadata)))
     held = index.store.get_vectors(ids)
     vectors = np.array([held[i] for i in ids], np.float32)
-    search = "entry" if kind == "tree" else "text"
-    tree = build_tree(documents, index.embed_model, units=units, vectors=vectors, search=search)
+    search, sections = "entry" if kind == "tree" else "text", None
+    if model:     # kept in the index, as contexts are: each section is paid for once
+        sizes = {"section_size": 2_000, "tokenizer": "cl100k_base"}
+        sections, _ = summarise_sections(documents, resolve_llm(model), index.folder / CONTEXTS, **sizes)
+    tree = build_tree(documents, index.embed_model, sections, units=units, vectors=vectors, search=search)
     return HierarchicalRetriever(tree, index.embed_model, top_k, named=WordRetriever(index.store))
 
 # %% ../../nbs/80_pipeline/01_specs.ipynb #a1c0de03
@@ -156,11 +166,11 @@ def _layers(index: Index, top_k: int) -> BaseRetriever:
     return _hierarchical("hierarchical", index, top_k)
 
 
-@register("retriever", "tree", help="sections by their summaries, then units", korean="절의 요약, 그다음 단위",
-          needs=("units",))
-def _tree(index: Index, top_k: int) -> BaseRetriever:
+@register("retriever", "tree", "[:MODEL]", help="sections by their summaries, written by MODEL if you name one, then "
+          "units or children", korean="절의 요약(MODEL을 주면 모델이 씀), 그다음 단위나 자식", needs=("units",))
+def _tree(model: str = "", *, index: Index, top_k: int) -> BaseRetriever:
     "Make the retriever over summaries of sections."
-    return _hierarchical("tree", index, top_k)
+    return _hierarchical("tree", index, top_k, model)
 
 # %% ../../nbs/80_pipeline/01_specs.ipynb #8bf5a88a
 def _by_name(retriever: BaseRetriever, index: Index) -> BaseRetriever:

@@ -247,6 +247,7 @@ class UnitSource(ABC):
     dims: int = 0                         # Numbers of a vector; 0 without an embedding
     scales: tuple[int, ...] = SCALES      # Units of a window, odd
     looks_ahead: bool = False             # `foresee` and `fill` are called
+    best_cosine: Callable[[np.ndarray, tuple[int, int]], float | None] | None = None    # Of a server, see `_cosine`
     tokenizer: Callable[[Iterable[str]], Iterable[Sequence[str]]]     # Of questions
     sizes: Mapping[int, int]              # Number of a document -> how many units it has
     ids: Mapping[int, str]                # Number of a document -> its id

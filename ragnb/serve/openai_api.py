@@ -18,7 +18,7 @@ from urllib.parse import urlencode
 from pydantic import Field
 
 from ..machinery.messages import say
-from ..documents.span import InputError
+from ..documents.span import InputError, Span
 from ..models.limits import estimate_tokens
 from ..models.llm import shorten
 from ..context.source_marks import mark_spans
@@ -190,17 +190,26 @@ def annotations(
     text: str,                 # The answer as it is sent
     link: str,                 # Address of `/api/passage`
     start: int = 0,            # Of the answer in what is sent
-) -> list[dict[str, Any]]:     # In the order of the text; marks without a source are left out
-    "Point from each mark of an answer to its source."
+) -> list[dict[str, Any]]:     # The nth link is that of source n; marks without a source are left out
+    "Point from each mark of an answer to its source, the first mark of every source first."
     sources = {source["number"]: source for source in reversed(turn["sources"])}
-    out = []
+    places: dict[int, list[Span]] = {}
     for span, numbers in mark_spans(text):
-        for source in [sources[n] for n in numbers if n in sources]:
-            place = source["quote"] or source
-            query = urlencode({"doc_id": source["doc_id"], "start": place["start"], "end": place["end"]})
-            cited = {"start_index": start + span.start, "end_index": start + span.end, "title": source["label"],
-                     "url": f"{link}?{query}"}
-            out.append({"type": "url_citation", "url_citation": cited})
+        for number in numbers:
+            places.setdefault(number, []).append(span)
+    listed = [source["number"] for source in turn["sources"] if source["use"]] if turn["written"] else []
+    last = max((n for n in (*places, *listed) if n in sources), default=0)
+    none = [Span(len(text), len(text))]
+    first = [(n, places.get(n, none)[0]) for n in range(1, last + 1) if n in sources]
+    more = [(n, span) for n, spans in places.items() if n in sources for span in spans[1:]]
+    out = []
+    for number, span in [*first, *sorted(more, key=lambda mark: mark[1])]:
+        source = sources[number]
+        place = source["quote"] or source
+        query = urlencode({"doc_id": source["doc_id"], "start": place["start"], "end": place["end"]})
+        cited = {"start_index": start + span.start, "end_index": start + span.end, "title": source["label"],
+                 "url": f"{link}?{query}"}
+        out.append({"type": "url_citation", "url_citation": cited})
     return out
 
 # %% ../../nbs/87_serve/06_openai_api.ipynb #c87714f9

@@ -20,7 +20,7 @@ from ..storage.store import ChunkReader
 from ..context.blocks import text_blocks
 from ..context.labels import place_label
 from ..context.sources import DisplayDoc
-from ..pipeline.answer import Answer, sentence_facts, strong_offsets
+from ..pipeline.answer import Answer, sentence_facts, strong_offsets, with_section
 from ..pipeline.chance import chance_facts
 from ..pipeline.trace_data import trace
 from ..agent.state import AgentState, WholeText
@@ -83,7 +83,8 @@ def _source_view(answer: Answer, source: dict[str, Any]) -> dict[str, Any]:
     shown, outline = Span(source["start"], source["end"]), answer.expansion.outlines.get(source["doc_id"])
     held = [s for spans in outline.levels.values() if spans for s in (spans[0], spans[-1])] if outline else []
     cut = [any(s.start < shown.start for s in held), any(s.end > shown.end for s in held)]
-    return source | {"label": place_label(named), "strong": strong_offsets(answer, passage, shown), "cut": cut,
+    label = with_section(place_label(named), source["section"])
+    return source | {"label": label, "strong": strong_offsets(answer, passage, shown), "cut": cut,
                      "blocks": text_blocks(source["text"])}
 
 

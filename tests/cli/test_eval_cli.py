@@ -270,11 +270,27 @@ def test_prompts_keep_every_answer_and_an_unreadable_judge_is_no_zero(run, files
         model = ("--llm", "ollama:chat", "--base-url", server.url, "--budgets", "200", "--limit", "2", "--out", "out/prompts")
         code, out, err = run("corpus.jsonl", "questions.jsonl", "--prompts", "a.txt", "b.txt", *model)
         rows = json.loads(run("corpus.jsonl", "questions.jsonl", "--prompts", "a.txt", "b.txt", *model, "--json")[1])["answers"]
-        asked = len(server.asked("/api/chat"))
-        code_of_one, _, told = run("corpus.jsonl", "questions.jsonl", "--prompts", "a.txt", *model)
-    assert code == 0 and "0.000" not in out and "| – |" in out and "neither YES nor NO" in out
+    scores, judged = out.split("\n\n")
+    assert code == 0 and "0.000" not in judged and "| – |" in judged and "neither YES nor NO" in judged
+    assert scores.startswith("| variant |") and scores.count("\n") == 3
     assert all((row["n"], row["mean_a"], row["p"]) == (0, None, None) and row["dropped"] == 2 and row["why"] for row in rows)
     records = [json.loads(line) for line in (files / "out/prompts/answers.jsonl").read_text(encoding="utf-8").splitlines()]
     assert [record["variant"] for record in records] == ["a.txt", "a.txt", "b.txt", "b.txt"] and {record["answer"] for record in records} == {"15일입니다 [1]."}
     assert all(record["judged"]["faithfulness"]["score"] is None and "neither YES nor NO" in record["judged"]["faithfulness"]["error"] for record in records)
-    assert code_of_one == 2 and "name two files or more" in told and len(server.asked("/api/chat")) == asked
+    assert all(record["checked"]["cites"] and not record["checked"]["repeats"] for record in records)
+
+
+def test_one_prompt_has_scores_without_a_judge(run, files):
+    (files / "a.txt").write_text("Answer briefly from these.\n{context_str}\n{query_str}", encoding="utf-8")
+    with OllamaServer(models=("chat",)) as server:
+        server.said = lambda messages: "15일. 첫 출근일에 한꺼번에 부여한다. [1]" if "첫" in messages[-1]["content"] else "Answer briefly from these. 모릅니다."
+        code, out, _ = run("corpus.jsonl", "questions.jsonl", "--prompts", "a.txt", "--judge", "none", "--llm", "ollama:chat", "--base-url", server.url,
+                           "--budgets", "500", "--limit", "2", "--json", "--out", "out/one")
+        asked = len(server.asked("/api/chat"))
+    tables = json.loads(out)
+    assert code == 0 and list(tables) == ["scores"] and asked == 2
+    records = [json.loads(line) for line in (files / "out/one/answers.jsonl").read_text(encoding="utf-8").splitlines()]
+    [row] = tables["scores"]
+    for name in ("recall", "has_gold", "cites", "cites_right", "repeats"):
+        assert row[name] == pytest.approx(sum(record["checked"][name] for record in records) / 2, abs=.001)
+    assert row["cites"] + row["repeats"] == 1 and row["n"] == 2 and row["failed"] == 0

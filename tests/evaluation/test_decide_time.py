@@ -26,10 +26,11 @@ def folder(tmp_path, monkeypatch):
     """50 documents on a machine as fast as that of the measurements, without E5."""
     monkeypatch.setattr("ragnb.evaluation.decide._slowness", lambda: 1.0)
     monkeypatch.setattr("ragnb.evaluation.decide.trained_grid", lambda embed: [])
+    (tmp_path / "docs").mkdir()
     for n in range(50):
-        (tmp_path / f"d{n}.md").write_text("\n\n".join(f"## {n}.{i} 규정 {i}\n\n설비 {n}-{i}의 점검 주기는 {i + 2}개월이고 담당은 {n}팀이다."
+        (tmp_path / f"docs/d{n}.md").write_text("\n\n".join(f"## {n}.{i} 규정 {i}\n\n설비 {n}-{i}의 점검 주기는 {i + 2}개월이고 담당은 {n}팀이다."
                                                        for i in range(8)), encoding="utf-8")
-    return tmp_path
+    return tmp_path / "docs"
 
 
 def test_what_tells_least_goes_first(folder):
@@ -61,8 +62,8 @@ def test_the_command_tells_before_it_starts(run, folder, monkeypatch):
 
 
 def test_a_short_run_is_a_whole_table(run, folder, monkeypatch):
-    monkeypatch.chdir(folder)
-    code, out, err = run("decide", "d0.md", "--peers", "none", "--minutes", "0.001", "--n", "4", "--budgets", "60", "--json")
+    monkeypatch.chdir(folder.parent)
+    code, out, err = run("decide", "docs", "--peers", "none", "--minutes", "0.001", "--n", "4", "--budgets", "60", "--json")
     told = json.loads(out)
     assert code == 0 and [line["line"] for line in told["lines"]][0] == "ragnb" and "about 1 min" in err
     assert any("9 strategies were left out" in note for note in told["notes"])

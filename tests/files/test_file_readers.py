@@ -299,3 +299,19 @@ def test_an_empty_file_is_told_and_what_office_keeps_beside_an_open_file_is_left
     assert list(read_documents(tmp_path, problems)) == []
     assert [p.where for p in problems] == [f"빈{ending}"]
     assert "empty" in str(problems[0]) or "no text" in str(problems[0]), problems[0]
+
+
+def test_a_list_of_choices_shows_the_chosen_one_as_chosen(tmp_path: Path):
+    from docx import Document
+    from docx.oxml import parse_xml
+    from docx.oxml.ns import nsdecls
+
+    document = Document()
+    field = '<w:r {}><w:fldChar w:fldCharType="begin"><w:ffData><w:ddList>{}<w:listEntry w:val="택배"/><w:listEntry w:val="직접 수령"/></w:ddList></w:ffData></w:fldChar></w:r>'
+    for label, stated in (("배송 방법: ", '<w:result w:val="1"/>'), ("반품 방법: ", '<w:default w:val="0"/>'), ("교환 방법: ", "")):
+        document.add_paragraph(label)._p.append(parse_xml(field.format(nsdecls("w"), stated)))
+    document.save(tmp_path / "form.docx")
+    (tmp_path / "form.html").write_text("<p>지역 <select><option>강릉<option selected>속초<option>동해</select> 조 <select><option>가<option>나</select>", encoding="utf-8")
+    found = {d.id_: d.text for d in read_documents(tmp_path, [])}
+    assert found["form.docx"].split("\n\n") == ["배송 방법: 직접 수령", "반품 방법: 택배", "교환 방법: 택배"]
+    assert found["form.html"] == "지역 ☑ 속초 ☐ 강릉 ☐ 동해 조 가, 나"

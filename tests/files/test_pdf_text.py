@@ -6,13 +6,14 @@ import unicodedata
 from collections import Counter
 from pathlib import Path
 
+import pypdfium2
 import pytest
 from drawn_pdf import column, drawn
 from hypothesis import given, settings, strategies as st
 
 from ragnb import read_documents
 from ragnb.files.pdf import read_pdf
-from ragnb.files.pdf_text import Joiner
+from ragnb.files.pdf_text import Joiner, whole_textpage
 
 WORDS = st.lists(st.text("가나다라마바사아자차카타파하abcdefgh0123456789", min_size=1, max_size=9), min_size=1, max_size=6).map(" ".join)
 
@@ -167,3 +168,32 @@ def test_the_gap_of_a_program_in_cells_is_no_blank(tmp_path: Path):
     cells = [piece for n in range(3, 9) for piece in ((50, 700 - 18 * n, f"창고-{n}"), (200, 700 - 18 * n, f"{n}"), (207.2, 700 - 18 * n, "동 좌측"))]
     texts = [(50, 740, "빈 창고 목록"), (50, 664, "이름"), (200, 664, "놓인 곳"), *cells]
     assert "| 창고-5 | 5동 좌측 |" in text_of(drawn(tmp_path / "a.pdf", texts))
+
+
+def page_of_missing_font(folder: Path, *texts: tuple[int, int, str]) -> Path:
+    """A PDF whose font is not in the file, with codes for which no font of a machine has a letter: as all letters are on a machine without fonts."""
+    codes = {letter: 65_000 + n for n, letter in enumerate(dict.fromkeys("".join(text for _, _, text in texts)))}
+    names = "\n".join(f"<{code:04x}> <{ord(letter):04x}>" for letter, code in codes.items())
+    shown = "\n".join(f"BT /F 10 Tf {x} {y} Td <{''.join(f'{codes[letter]:04x}' for letter in text)}> Tj ET" for x, y, text in texts)
+    unicode = f"/CIDInit/ProcSet findresource begin 12 dict begin begincmap /CMapName/N def\n1 begincodespacerange\n<0000> <ffff>\nendcodespacerange\n{len(codes)} beginbfchar\n{names}\nendbfchar\nendcmap end end"
+    parts = ["<</Type/Catalog/Pages 2 0 R>>", "<</Type/Pages/Kids[3 0 R]/Count 1>>",
+             "<</Type/Page/Parent 2 0 R/MediaBox[0 0 600 800]/Resources<</Font<</F 4 0 R>>>>/Contents 7 0 R>>",
+             "<</Type/Font/Subtype/Type0/BaseFont/Nowhere/Encoding/Identity-H/DescendantFonts[5 0 R]/ToUnicode 8 0 R>>",
+             "<</Type/Font/Subtype/CIDFontType2/BaseFont/Nowhere/CIDSystemInfo<</Registry(Adobe)/Ordering(Identity)/Supplement 0>>/FontDescriptor 6 0 R/DW 1000>>",
+             "<</Type/FontDescriptor/FontName/Nowhere/Flags 4/FontBBox[0 -200 1000 800]/Ascent 800/Descent -200/ItalicAngle 0/StemV 80>>",
+             *(f"<</Length {len(stream)}>>stream\n{stream}\nendstream" for stream in (shown, unicode))]
+    path = folder / "missing.pdf"
+    path.write_text("%PDF-1.4\n" + "".join(f"{n} 0 obj {part}\nendobj\n" for n, part in enumerate(parts, 1)) + "trailer<</Root 1 0 R>>")
+    return path
+
+
+def test_a_letter_alone_in_a_font_that_is_nowhere_is_read(tmp_path: Path):
+    path = page_of_missing_font(tmp_path, (50, 700, "연차"), (200, 700, "가"), (50, 670, "일"), (60, 670, "수"), (200, 670, "나"), (300, 670, " "))
+    assert read_pdf(path)["pages"][0].split() == ["연차", "가", "일수", "나"]
+    assert pypdfium2.PdfDocument(path)[0].get_textpage().get_text_bounded().split() == ["연차"]     # PDFium by itself
+
+
+def test_a_blank_alone_in_a_font_that_is_nowhere_is_left_out_as_by_pdfium(tmp_path: Path):
+    path = page_of_missing_font(tmp_path, (50, 700, "연차"), (200, 700, "가"), (240, 700, " "))
+    textpage = whole_textpage(pypdfium2.PdfDocument(path)[0])
+    assert not [n for n in range(textpage.count_chars()) if textpage.get_text_range(n, 1) == " " and not pypdfium2.raw.FPDFText_IsGenerated(textpage, n)]

@@ -174,6 +174,28 @@ def test_search_finds(base: str, opened: object) -> None:
     assert page.wrong == []
 
 
+RIGHT_PAGES = {   # What a Korean reader types -> where the first result leads
+    "재정렬": "40_retrieval/04_rerank.html", "청킹": "20_chunking/index.html", "부모-자식 청크": "20_chunking/04_parent_child.html",
+    "하이브리드 검색": "40_retrieval/02_hybrid.html", "임베딩": "10_models/01_embedding.html", "대법원 판례": "84_laws/04_rulings.html",
+    "별표": "tutorials/03_laws.html", "평가": "90_evaluation/index.html", "예산": "60_context/03_budgets.html",
+    "클러스터": "tutorials/08_opensearch.html"}
+
+
+def test_a_korean_term_leads_to_its_page(site: Path, base: str, opened: object) -> None:
+    assert (site / "search.json").stat().st_size <= 1_500_000
+    page, found = opened(), {}
+    page.goto(base + "ko.html")
+    page.wait_for_function(DRAWN)
+    box, results = open_search(page, "검색"), page.get_by_role("option")
+    for words, wanted in RIGHT_PAGES.items():
+        box.fill(words)
+        with suppress(Exception):
+            page.wait_for_function(f"[...document.body.children].some(n => n.shadowRoot?.querySelector('[role=option]')"
+                                   f"?.closest('a, [href]')?.getAttribute('href')?.includes('{wanted}'))", timeout=8_000)
+        found[words] = results.first.get_attribute("href")
+    assert {w: h for w, h in found.items() if RIGHT_PAGES[w] not in (h or "")} == {}
+
+
 def test_a_particle_hides_no_korean_page(base: str, opened: object) -> None:
     """On the Korean page a word with its particle finds what the bare word finds, and a Korean heading among the first."""
     page, counts = opened(), {}
