@@ -36,7 +36,7 @@ from ..machinery.messages import for_question, say, translated
 from ..machinery.registry import adapter_named
 from ..documents.span import check_fields, InputError, Passage, Why
 from ..documents.text import article_tokens, tokenizer as tokenizer_of
-from ..models.instrumentation import traced, TRACED_NODES
+from ..models.instrumentation import trace_step, TRACED_NODES
 from ..models.limits import model_calls, step_costs
 from ..models.llm import fallbacks, ModelEvent, prompt_template, QA_PROMPT, resolve_llm
 from ..models.threads import in_thread
@@ -82,7 +82,7 @@ def read_hits(
     builder: ContextBuilder,   # Its budget limits the spans
 ) -> Expansion:
     "Read hits: spans until the context is full, single hits with the text that the policy adds."
-    with traced("expand", expander, RetrievalStartEvent, str_or_query_bundle=question) as step:
+    with trace_step("expand", expander, RetrievalStartEvent, str_or_query_bundle=question) as step:
         if fills(expander, found):
             reader = found.reader
             before = reader.reads  # the store's count may include other questions
@@ -583,12 +583,12 @@ class Pipeline(_Shown):
             spans at any budget and reads the hits on first access.
         """
         bundle = question_bundle(question)
-        with traced("retrieve", self.retriever, RetrievalStartEvent, str_or_query_bundle=bundle.query_str) as step:
+        with trace_step("retrieve", self.retriever, RetrievalStartEvent, str_or_query_bundle=bundle.query_str) as step:
             found = find_hits(self.retriever, bundle)
             if step:
                 step.event(RetrievalEndEvent, nodes=found.hits[:TRACED_NODES])
         if self.reranker is not None:
-            with traced("rerank", self.reranker) as step:
+            with trace_step("rerank", self.reranker) as step:
                 hits = found.hits
                 if step:
                     step.event(ReRankStartEvent, query=bundle.query_str, nodes=hits[:TRACED_NODES // 2],
@@ -656,7 +656,7 @@ class Pipeline(_Shown):
         if earlier:
             passages = with_earlier(passages, earlier, builder, self.history_share)
         if self.compressor:
-            with traced("compress", self.compressor, RetrievalStartEvent, str_or_query_bundle=asked) as step:
+            with trace_step("compress", self.compressor, RetrievalStartEvent, str_or_query_bundle=asked) as step:
                 compression = self.compressor(passages, asked, expansion.outlines)
                 passages = compression.passages
                 if step:
@@ -664,7 +664,7 @@ class Pipeline(_Shown):
         if self.document_share:
             passages = within_share(passages, builder, self.document_share, asked)
         kept = passages if expansion.fitted else with_focus(asked, passages, builder)
-        with traced("build", builder, question=asked, budget=builder.budget) as step:
+        with trace_step("build", builder, question=asked, budget=builder.budget) as step:
             context = builder.build(kept, asked)
             if step:
                 step.result = context.text
@@ -687,7 +687,7 @@ class Pipeline(_Shown):
         ModelError
             If the model does not answer; the error contains the answer up to that point.
         """
-        with traced("ask", self, QueryStartEvent, query=question) as step:
+        with trace_step("ask", self, QueryStartEvent, query=question) as step:
             answer = _told(self, question, history)
             if self.llm is not None:
                 answer = written(answer, self.llm, self.prompt, self.timeout)
@@ -708,7 +708,7 @@ class Pipeline(_Shown):
         AnswerStream
             Iterate over it; afterwards its `answer` equals that of `ask`.
         """
-        with traced("ask", self, QueryStartEvent, lasts=True, query=question) as step:
+        with trace_step("ask", self, QueryStartEvent, lasts=True, query=question) as step:
             return AnswerStream(_told(self, question, history), self.llm, self.prompt, step)
 
     async def astream(self, question: str, history: Conversation | None = None) -> AnswerStream:
@@ -719,7 +719,7 @@ class Pipeline(_Shown):
         question, history
             As in `stream`.
         """
-        with traced("ask", self, QueryStartEvent, lasts=True, query=question) as step:
+        with trace_step("ask", self, QueryStartEvent, lasts=True, query=question) as step:
             return AnswerStream(await in_thread(_told, self, question, history), self.llm, self.prompt, step)
 
     async def aask(self, question: str, history: Conversation | None = None) -> Answer:
@@ -729,7 +729,7 @@ class Pipeline(_Shown):
         question, history
             As in `ask`, with the same errors.
         """
-        with traced("ask", self, QueryStartEvent, query=question) as step:
+        with trace_step("ask", self, QueryStartEvent, query=question) as step:
             answer = await in_thread(_told, self, question, history)
             answer = await awritten(answer, self.llm, self.prompt, self.timeout)
             if step:
@@ -755,7 +755,7 @@ class Pipeline(_Shown):
         """
         nodes = self.expander.store.get_chunks(h for h in hits if isinstance(h, str)).all()
         chosen = Hits([NodeWithScore(node=nodes[h]) if isinstance(h, str) else h for h in hits])
-        with traced("answer", self, QueryStartEvent, query=question) as step:
+        with trace_step("answer", self, QueryStartEvent, query=question) as step:
             with fallbacks() as texts, model_calls() as calls:
                 read = self.read(check_question(question), chosen, history)
             read = replace(read, costs=tuple(step_costs(calls)))
