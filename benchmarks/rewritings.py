@@ -7,7 +7,8 @@
 Delivered recall at 500, 1,000 and 4,000 characters. `questions/lay_rewritten.jsonl` has three wordings and one made-up passage for each question. They were written from the questions,
 and committed before anything was measured; the writer had seen beginnings of the evidence of the open half, so only the held-out half is a clean test. They replace what a model would
 write: a real one can do better or worse. `multi-query` and `hyde` are the retrievers of the package over a scripted model; they read 20 units with their neighbors, like the line
-`neighbors:1`, which asks without a model. Each `question + …` line asks the default strategy with words added to the question.
+`neighbors:1`, which asks without a model. Each `question + …` line asks the default strategy with words added to the question. `low ones only` adds them as `ask` does with a
+model: where the chance of the question is low, and that of both is clearly better. With the file's wordings it is an upper bound; with unrelated words nothing may be lost.
 Kiwi: for every word of content that the passages of 1,000 characters lack, the words of the documents with a cosine of at least --near, --most of them at most.
 """
 from __future__ import annotations
@@ -30,8 +31,10 @@ from ragnb.evaluation.strategy import build_system, parse_strategy, System
 from ragnb.indexing.update import fit_pieces
 from ragnb.models.embedding import NgramEmbedding
 from ragnb.models.scripted import ScriptedLLM
+from ragnb.pipeline.chance import BETTER_BY, chance_of, LOW_CHANCE
 
 CONTENT = ("NNG", "VV", "VA", "XR")
+UNRELATED = "경제성장률과 환율의 변동 고대 로마의 수도교 건축 the aqueducts of ancient Rome 광합성과 엽록소의 관계"
 Asked = Callable[[str], str]
 
 
@@ -85,6 +88,13 @@ def measure(system: System, dataset: Dataset, asked: Asked) -> np.ndarray:
     return np.transpose([found.values("delivered_recall", b) for b in BUDGETS])
 
 
+def as_asked(system: System, question: str, words: str) -> str:
+    """A question with other words where `ask` would use those of a model."""
+    pipeline, both = system.pipeline(BUDGETS[-1]), f"{question} {words}"
+    before, after = (chance_of(pipeline.find(asked).signs) or 0.0 for asked in (question, both))
+    return both if before < LOW_CHANCE and after > before + BETTER_BY else question
+
+
 def lines(dataset: Dataset, cache: GivenIndexes, args: argparse.Namespace, is_lay: bool) -> dict[str, tuple[System, Asked]]:
     """What is measured: name -> system, and what it is asked."""
     def system(line: str, llm: Any = None) -> System:
@@ -92,11 +102,12 @@ def lines(dataset: Dataset, cache: GivenIndexes, args: argparse.Namespace, is_la
     plain, near = system("default"), Near(dataset, args.near, args.most)
     def kiwi(question: str) -> str:
         return near.added(question, plain.deliver(question, 1_000, {})[0].text)
-    out = {"default": (plain, str), "question + Kiwi's neighbours": (plain, kiwi)}
+    out = {"default": (plain, str), "question + Kiwi's neighbours": (plain, kiwi), "question + unrelated words, low ones only": (plain, lambda q: as_asked(plain, q, UNRELATED))}
     if is_lay:
         known = rewritten()
         out["question + the documents' words"] = plain, lambda q: f"{q} {known[q]['queries'][0]}"
         out["question + three wordings"] = plain, lambda q: " ".join([q, *known[q]["queries"]])
+        out["question + three wordings, low ones only"] = plain, lambda q: as_asked(plain, q, " ".join(known[q]["queries"]))
         out["the documents' words alone"] = plain, lambda q: known[q]["queries"][0]
         out["question + passage"] = plain, lambda q: f"{q} {known[q]['passage']}"
         out["neighbors:1"] = system("multi-scale policy=neighbors:1"), str

@@ -60,7 +60,7 @@ from ..indexing.folder_index import asked_skipped, Index, read_folders, TABLES
 from ragnb.pipeline.answer import (
     answer_response, Answer, AnswerStream, awritten, model_error, numbered_passages, with_focus, written
 )
-from .chance import absent_notes, chance_of, LOW_CHANCE
+from .chance import absent_notes, BETTER_BY, chance_of, LOW_CHANCE
 from ragnb.pipeline.engines import (
     CHAT_SETTINGS, check_engine_settings, ContextRetriever, JoinContextPostprocessor
 )
@@ -336,12 +336,11 @@ def _in_other_words(pipeline: Pipeline, question: str, found: Hits,
     if not plan.texts:
         return found, [Note("model", plan.told)]
     again, listed = pipeline.find(" ".join([question, *plan.texts])), " / ".join(plan.texts)
-    if (chance_of(again.signs) or 0.0) <= chance + _BETTER:
+    if (chance_of(again.signs) or 0.0) <= chance + BETTER_BY:
         return found, [Note("words", say("other words of the model found nothing better: {words}", words=listed))]
     return again, [Note("words", say("searched with other words of the model too: {words}", words=listed))]
 
 
-_BETTER = 0.1         # Of a chance: words that miss the point raise it a little, too
 _WORDS_SECONDS = 60   # For other words, at most: a search without them costs less than a long wait
 
 
