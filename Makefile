@@ -12,6 +12,7 @@ export PIP_NO_INPUT := 1
 export PIP_COMPILE := 0# a module is compiled when it is imported; most never are
 export UV_LINK_MODE := copy# a file linked to uv's cache is refused by nltk, which some parsers of LlamaIndex read their stopwords with
 export PYTHONUTF8 := 1
+unexport PYTHONDONTWRITEBYTECODE# where it is set, every process compiles all modules again: seconds for each of the hundreds that tests start
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test test-heavy test-slow test-cluster test-browser opensearch opensearch-stop lab export notebooks readme docs docs-serve check clean evidence evidence-quick
@@ -75,6 +76,7 @@ docs-serve: docs  ## build the site and show it on this machine (another port: m
 
 evidence: export OMP_NUM_THREADS := 1
 evidence: $(VENV)/.dev  ## ragnb beside the best library and the tuned recipe, on all sets: some hours, goes on where it was interrupted
+	$(BIN)/python benchmarks/rivals.py install out/evidence/venvs
 	$(BIN)/python benchmarks/evidence.py
 
 evidence-quick: export OMP_NUM_THREADS := 1
@@ -85,11 +87,9 @@ check: $(VENV)/.dev  ## modules exported, notebooks clean, README up to date, im
 	@before=$$(mktemp) && after=$$(mktemp) && trap 'rm -f $$before $$after' EXIT && $(SUMS) > $$before \
 	&& $(BIN)/nbdev_export && $(BIN)/nbdev_clean && $(SUMS) > $$after \
 	&& { diff $$before $$after || { echo "the files above were not exported or not clean; they are now: look at them and commit" >&2; exit 1; }; }
-	@$(BIN)/python tools/readme.py --check
-	@$(BIN)/python tools/rooms.py
-	@$(BIN)/python -m tools.plain_words > /dev/null
-	@$(BIN)/python benchmarks/ask_functions.py
-	@$(BIN)/python benchmarks/golden.py compare --quick --jobs $(WORKERS)
+	@$(BIN)/python benchmarks/golden.py compare --quick --jobs $(WORKERS) & golden=$$!; \
+	$(BIN)/python tools/readme.py --check && $(BIN)/python tools/rooms.py && $(BIN)/python -m tools.plain_words > /dev/null \
+	&& $(BIN)/python benchmarks/ask_functions.py; code=$$?; wait $$golden && exit $$code
 	@echo "modules, notebooks, rooms, README and golden file agree"
 
 clean:  ## remove .venv, indexes and everything else that can be made again

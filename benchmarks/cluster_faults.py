@@ -26,7 +26,7 @@ from typing import Any
 from cluster_kill import cluster, tool
 from common import arguments, ROOT
 
-sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests" / "indexing")]
+sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests" / "opensearch")]
 
 from test_cluster_readers import Busy, lost, N, write   # noqa: E402
 

@@ -47,8 +47,8 @@ DIMS, PER, STATIC = 32, 20, 40       # Numbers of a vector; chunks of a document
 
 
 @contextmanager
-def cluster(heap: str) -> Iterator[tuple[str, list[Path], Callable[[Path], Any]]]:
-    """Hosts of three nodes, their folders, and what starts one again."""
+def cluster(heap: str, n: int = 3) -> Iterator[tuple[str, list[Path], Callable[[Path], Any]]]:
+    """Hosts of the nodes, their folders, and what starts one again."""
     unpacked = tool.default_folder()
     server, home = tool.unpacked(unpacked)
     with tempfile.TemporaryDirectory(prefix="ragnb-kill-", ignore_cleanup_errors=True) as place:
@@ -57,9 +57,9 @@ def cluster(heap: str) -> Iterator[tuple[str, list[Path], Callable[[Path], Any]]
         (folder / server.name).symlink_to(server)
         if home.is_relative_to(unpacked):
             (folder / home.name).symlink_to(home)
-        url = tool.start(folder, 3, heap)
+        url = tool.start(folder, n, heap)
         try:
-            nodes = [tool.run_folder(folder) / f"node-{n}" for n in (1, 2, 3)]
+            nodes = [tool.run_folder(folder) / f"node-{i + 1}" for i in range(n)]
             yield (",".join(h.partition("://")[2] for h in url.split(",")), nodes, lambda node: tool.start_node(node, server, home, heap))
         finally:
             tool.stop(folder)

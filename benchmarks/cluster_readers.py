@@ -21,7 +21,7 @@ from pathlib import Path
 
 from common import arguments, keep_row, ROOT
 
-sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests" / "indexing")]
+sys.path[:0] = [str(ROOT / "tests"), str(ROOT / "tests" / "opensearch")]
 
 from test_cluster_readers import N, lost, readers, write   # noqa: E402
 

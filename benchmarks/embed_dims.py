@@ -12,8 +12,7 @@ from __future__ import annotations
 from unittest.mock import patch
 
 import numpy as np
-from score_rules import BUDGETS, recalls, SETS
-from scored_set import drawn
+from scored_set import BUDGETS, drawn, recalls, SETS
 
 from common import arguments
 from ragnb.chunking.units import UnitNodeParser

@@ -18,13 +18,15 @@ from ragnb.documents.span import n_characters, shared, Span
 from ragnb.evaluation.datasets import Dataset, Question
 from ragnb.indexing.update import fit_pieces
 from ragnb.models.embedding import describe_embedding, resolve_embedding
+from ragnb.retrieval.multiscale import pieces_by_score, take_units, with_headers
 from ragnb.retrieval.scoring import question_vector, score_units, UnitScores
 from ragnb.retrieval.sqlite_store import SqliteStore
 from ragnb.retrieval.sqlite_units import SqliteUnits
-from ragnb.retrieval.unit_source import SCALES
+from ragnb.retrieval.unit_source import SCALES, SHIFT
 
 KOREAN = ("korquad", "tydiqa_ko", "ko_statutes")
-FIVE = (1, 3, 7, 15, 31)   # One scale more than the default
+SETS = ("korquad", "tydiqa_ko", "ko_statutes", "squad2", "covidqa", "chroma_chunking", "tatqa")
+BUDGETS = (250, 500, 1_000, 2_000, 4_000)
 
 
 def drawn(dataset: Dataset, limit: int | None) -> list[Question]:
@@ -86,3 +88,15 @@ def build(dataset: Dataset, spec: str, keep: Path, parser: UnitNodeParser | None
     store = SqliteStore(SqliteUnits(scales=scales))
     store.put(nodes, outlines)
     return ScoredSet(store, questions)
+
+
+def recalls(scores: UnitScores, question: Question) -> list[float]:
+    """Share of the evidence in the best units, at every budget."""
+    units, out = scores.units, []
+    pieces = with_headers(units, pieces_by_score(scores)[:400])
+    for budget in BUDGETS:
+        context: dict[str, list] = {}
+        for key, span in take_units(units, pieces, budget).items():
+            context.setdefault(units.ids[key >> SHIFT], []).append(span)
+        out.append(recall(question, context))
+    return out

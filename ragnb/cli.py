@@ -29,6 +29,7 @@ from typer.main import get_command
 
 if TYPE_CHECKING:
     from llama_index.core.llms import LLM
+    from ragnb.indexing.folder_index import Contents
     from ragnb.context.conversation import Conversation
     from ragnb.documents.files import Problem
     from ragnb.documents.span import Passage
@@ -42,8 +43,8 @@ __all__ = ['JsonFlag', 'QuietFlag', 'WhereOption', 'HistoryFile', 'one_row', 'pr
            'main', 'PlaceOptions', 'IndexOptions', 'PluginOptions', 'SettingsOptions', 'WaitOptions', 'settings_place',
            'open_indexes', 'ServerOptions', 'EmbeddingOptions', 'ModelOptions', 'resolve_model', 'embedding_options',
            'embedding_url', 'typed_command', 'problem_line', 'print_problems', 'SourceOptions', 'InfoOptions',
-           'RemoveOptions', 'RetrievalOptions', 'LayoutOptions', 'AskOptions', 'retrieval_arguments', 'answer_facts',
-           'load_conversation']
+           'RemoveOptions', 'DropOptions', 'RetrievalOptions', 'LayoutOptions', 'AskOptions', 'retrieval_arguments',
+           'answer_facts', 'load_conversation']
 
 # %% ../nbs/99_cli/01_cli.ipynb #0e915b38
 from .machinery.atomic import check_page
@@ -884,7 +885,7 @@ def _info(args: InfoOptions) -> None:
     "Describe an index, or each collection of a folder."
     if args.skipped:
         return _list_skipped(args)
-    from ragnb.indexing.folder_index import Index
+    from ragnb.indexing.folder_index import Index, on_cluster
     from ragnb.indexing.collections import collection_statistics, index_statistics
     from ragnb.pipeline.settings import load_settings
     if _collections_in(args.index):
@@ -892,6 +893,7 @@ def _info(args: InfoOptions) -> None:
         return print_json(statistics) if args.json else _print_collections(statistics, load_settings(args.index))
     index = Index.open(args.index)
     facts = {"index": args.index, **index_statistics(index), "unfinished": len(index.unfinished),
+             **({"health": index.store.health()} if on_cluster(args.index) else {}),
              "embedding": index.manifest.embedding, "splitter": index.manifest.parser,
              "settings": load_settings(args.index)}
     if args.json:
@@ -948,6 +950,36 @@ def _remove(args: RemoveOptions) -> None:
     print_text(say("The files stay. If you index their folder again, they come back, unless --exclude leaves "
                    "them out."),
          err=True)
+
+# %% ../nbs/99_cli/01_cli.ipynb #2ac54758
+class DropOptions(IndexOptions, WaitOptions):
+    "Which index to delete, and whether you are asked."
+    yes: Annotated[bool, Option("--yes", help="Delete without asking.")] = False
+
+@register("command", "drop", example="ragnb drop --index old-index",
+          help="Delete an index, or an alias of one, after asking; your documents stay.",
+          korean="색인이나 그 별칭을 물어본 뒤 지웁니다. 원래 문서는 그대로 둡니다.")
+def _drop(args: DropOptions) -> None:
+    "Delete an index, or an alias of one, after asking; your documents stay."
+    from ragnb.indexing.folder_index import drop_index
+    if collections := [path.name for path in _collections_in(args.index)]:
+        raise InputError(say("{place} has the collections {names}: name one of them", place=args.index,
+                             names=", ".join(collections)))
+    answers = []
+
+    def sure(contents: Contents) -> bool:
+        n = "?" if contents.documents is None else f"{contents.documents:,}"
+        size, names = f"{contents.bytes / 2**20:,.1f}", ", ".join(contents.names)
+        print_text(say("{place}: {n} documents, {size} MiB in {names}", place=args.index, n=n, size=size, names=names)
+                   if contents.bytes else say("{place}: an alias; its index stays", place=args.index), err=True)
+        if not args.yes:
+            print_text(say("Delete this? y or n: "), end="", err=True, flush=True)
+        answers.append(args.yes or sys.stdin.readline().strip().lower() in ("y", "yes", "예", "네"))
+        return answers[0]
+    contents = drop_index(args.index, sure=sure, wait=args.wait)
+    if args.json:
+        return print_json({"index": args.index, "deleted": contents.names if answers[0] else []})
+    print_text(say("{place} is deleted", place=args.index) if answers[0] else say("nothing was deleted"))
 
 # %% ../nbs/99_cli/01_cli.ipynb #2a84bd0a
 class RetrievalOptions(SettingsOptions):
@@ -1011,7 +1043,7 @@ class AskOptions(IndexOptions, EmbeddingOptions, ModelOptions, RetrievalOptions,
         "stops.")] = None
     history: HistoryFile = None
     other_words: Annotated[bool, Option("--other-words/--no-other-words", help="Whether --llm is also asked for other "
-        "words for the question when an answer is unlikely (one call).")] = False
+        "words for the question when an answer is unlikely (one call).")] = True
     html: Annotated[str | None, Option(metavar="FILE", help="Write the trace as a page.")] = None
     over: Annotated[str | None, Option(metavar="PLACE", help="Instead of --index: an index that another program made, "
         "chroma:FOLDER#COLLECTION, llama_index:FOLDER or opensearch://HOST:9200/INDEX; --embed names its embedding "

@@ -12,6 +12,7 @@ import socket
 import ssl
 import sys
 from functools import cache
+from itertools import combinations
 from pathlib import Path
 
 import pytest
@@ -30,11 +31,16 @@ sys.path += [str(ROOT), str(ROOT / "benchmarks")]   # some tests are of a tool o
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """With `-m heavy` or another single mark, do not import the files that do not write that mark."""
-    mark = config.getoption("markexpr")
-    if not mark.isidentifier() or not collection_path.name.startswith("test_") or collection_path.suffix != ".py":
+    """Do not import a file when no test with some of the marks that it writes fits `-m`."""
+    wanted = config.getoption("markexpr")
+    if not re.fullmatch(r"[\w\s()]+", wanted) or not collection_path.name.startswith("test_") or collection_path.suffix != ".py":
         return None
-    return mark not in collection_path.read_text(encoding="utf-8") or None
+    names = set(re.findall(r"\w+", wanted)) - {"and", "or", "not"}
+    text = collection_path.read_text(encoding="utf-8")
+    written = sorted(name for name in names if name in text)
+    fits = compile(" ".join(wanted.split()), "-m", "eval")
+    sets = (dict.fromkeys(names, False) | dict.fromkeys(some, True) for n in range(len(written) + 1) for some in combinations(written, n))
+    return None if any(eval(fits, {}, marks) for marks in sets) else True
 
 
 @pytest.fixture(autouse=True)
@@ -60,10 +66,15 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     gc.freeze()
 
 
+LONGEST = {"test_every_page_on_a_narrow_screen", "test_the_tests_of_the_house_pass_without_any_shed", "test_no_damage_changes_an_answer_silently",
+           "test_the_korean_page_shows_what_the_demo_prints", "test_the_picture_shows_what_the_demo_prints",
+           "test_the_site_of_a_hosted_repository_has_no_broken_link"}
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Files with long tests come first: at the end the workers share short ones."""
+    """The longest tests come first, then files with long ones: at the end the workers share short tests."""
     long = {item.path for item in items if item.get_closest_marker("heavy") or item.get_closest_marker("browser")}
-    items.sort(key=lambda item: item.path not in long)
+    items.sort(key=lambda item: (getattr(item, "originalname", "") not in LONGEST, item.path not in long))
 
 
 @pytest.hookimpl(wrapper=True)

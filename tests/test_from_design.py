@@ -114,12 +114,12 @@ def test_the_tables_are_read() -> None:
 
 @pytest.mark.parametrize(("before", "code"), LINES + AFTER, ids=lambda part: part[-60:])
 def test_every_line_of_the_tables_runs(before: str, code: str, world: dict[str, Any]) -> None:
-    """`tree` with `auto-merge` and the policy `sentence-window` were in a table, and neither runs."""
+    """The policy `sentence-window` was in a table, and does not run."""
     run(code, before, world)
 
 
 def test_a_line_that_does_not_run_is_found(world: dict[str, Any]) -> None:
-    for before, code in (("policy ", "sentence-window"), ("", "Pipeline.from_index(index, retriever='tree', policy='auto-merge')"), ("", "ragnb index --colour"),
+    for before, code in (("policy ", "sentence-window"), ("", "Pipeline.from_index(index, retriever='hierarchical', policy='auto-merge')"), ("", "ragnb index --colour"),
                          ("", "splitter = colour"), ("", "Expander(store, expand_top=5)"), ("", "state.selected_devices")):
         with pytest.raises((Exception, AssertionError)):
             run(code, before, world)

@@ -202,11 +202,11 @@ def test_notebooks_and_modules_belong_together() -> None:
     for name, page in pages().items():
         module = module_of(page)
         if module is None:
-            apart = Path(name).stem in ("index", "guide") or re.search("tutorial|stud", name)
+            apart = Path(name).stem in ("index", "guide") or re.search("lesson|tutorial|stud", name)
         else:
             apart = re.search(rf"\.\./nbs/{re.escape(name)}\b", MODULES[module].read_text(encoding="utf-8"))
         wrong += [] if apart else [f"{name}: {module}"]
-    assert not wrong, "writes no module (and is no index, guide, tutorial or study), or another notebook's"
+    assert not wrong, "writes no module (and is no index, guide, lesson, tutorial or study), or another notebook's"
 
 
 def test_modules_have_their_notebooks() -> None:

@@ -59,6 +59,15 @@ def test_the_guide_maps_every_notebook():
     assert there - linked == {"index.ipynb", "guide.ipynb"}
 
 
+def test_the_walks_name_what_is_in_the_package():
+    """A renamed function leaves no name behind in CONTRIBUTING's walks."""
+    from ragnb._modidx import d
+    known = {name for symbols in d["syms"].values() for symbol in symbols for name in symbol.split(".")}
+    walks = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").partition("## The walks")[2].partition("## Five usual changes")[0]
+    named = {name for code in re.findall(r"`([^`]+)`", walks) for name in re.findall(r"(?:^|\.)([A-Za-z_]+)(?=$|\(|\.)", code)}
+    assert len(named) > 25 and named - known <= {"QueryBundle", "Document", "builder", "leads"}
+
+
 def test_models_are_named_alike_and_can_be_fetched():
     """One chat model and one embedding in everything a newcomer reads; where they are introduced, so is how to get them."""
     from ragnb.models.embedding import DEFAULT_OLLAMA_MODEL

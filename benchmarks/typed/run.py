@@ -267,7 +267,7 @@ def main() -> None:
         return
     results: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as folder:
-        checkouts = {commit: unpack(commit, Path(folder, commit)) for commit in (args.before, args.now) if commit}
+        checkouts = {commit: unpack(commit, Path(folder, commit)) for commit in dict.fromkeys((args.before, args.now)) if commit}
         if not args.now:
             checkouts["now"] = ROOT
         for system in systems:

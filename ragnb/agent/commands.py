@@ -63,7 +63,7 @@ def agent_settings(args: AgentOptions) -> dict[str, Any]:
 # %% ../../nbs/85_agent/08_commands.ipynb #2598e1c8
 class ChatOptions(AgentOptions):
     "A conversation with the agent."
-    first = "index where budget policy llm step history no_choice json"
+    first = "index where budget policy llm history no_choice json"
     history: HistoryFile = None
     json: Annotated[bool, Option("--json", help="Print one JSON object for each question, one a line; never "
         "ask back.")] = False
@@ -102,6 +102,7 @@ def _chat(args: ChatOptions) -> None:
 # %% ../../nbs/85_agent/08_commands.ipynb #01c94f9f
 class McpOptions(PlaceOptions, ModelOptions, RetrievalOptions):
     "What is served, and how much of it."
+    first = "index budget where policy retrieve llm settings imported"
     budget: Annotated[int, count_option("Characters read for one question.")] = 20_000
 
 

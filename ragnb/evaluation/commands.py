@@ -22,7 +22,7 @@ from ..machinery.messages import say, translated
 from ..machinery.registry import register
 from ..documents.span import InputError, install_command
 from ragnb.cli import (
-    answer_facts, cost_since, count_option, embedding_options, embedding_url, EmbeddingOptions, is_colored, JsonFlag,
+    amount_option, answer_facts, cost_since, count_option, embedding_options, embedding_url, EmbeddingOptions, is_colored, JsonFlag,
     ModelOptions, Options, PluginOptions, print_json, print_problems, print_stage, print_text, QuietFlag,
     resolve_model, RetrievalOptions, settings_place, shows_bars, typed_command
 )
@@ -30,13 +30,14 @@ from ragnb.cli import (
 if TYPE_CHECKING:
     from llama_index.core.llms import LLM
     from ragnb.evaluation.datasets import Dataset
+    from ragnb.evaluation.decide import Effort
     from ragnb.evaluation.tune import Tuned
     from ragnb.indexing.folder_index import Index
     from ragnb.pipeline.pipeline import Pipeline
 
 # %% auto #0
 __all__ = ['DEMO_QUESTION', 'DEMO_EVIDENCE', 'QUESTION_LINE', 'DemoOptions', 'MeasureOptions', 'EvalOptions', 'TuneOptions',
-           'DecideOptions', 'QuestionOptions', 'CheckOptions', 'strategy_values']
+           'DecideOptions', 'CompareOptions', 'QuestionOptions', 'CheckOptions', 'strategy_values']
 
 # %% ../../nbs/90_evaluation/15_commands.ipynb #e89ef3c6
 DEMO_QUESTION: str = "입사 1년차 직원의 연차는 며칠인가요?"
@@ -482,10 +483,26 @@ def _tune(args: TuneOptions) -> None:
         print_text(say("settings: {values}", values=settings))
         _print_set(tuned)
 
+# %% ../../nbs/90_evaluation/15_commands.ipynb #8e2dd3ee
+def _print_effort(chosen: Effort, full: Effort) -> None:
+    "Print how much is measured and about how long, before the first index is built, and what changes that."
+    told = say("{n} questions × {strategies} strategies: about {minutes} min", n=chosen.n_questions,
+               strategies=chosen.n_strategies, minutes=chosen.minutes)
+    ways = [] if chosen.n_questions <= 10 else [say("--n 10 is shorter")]
+    if (full.n_questions, full.n_strategies) != (chosen.n_questions, chosen.n_strategies):
+        ways.append(say("--minutes 0 measures all, {n} × {strategies}, in about {minutes} min", n=full.n_questions,
+                        strategies=full.n_strategies, minutes=full.minutes))
+    print_text("; ".join([told, *ways]), err=True, flush=True)
+
 # %% ../../nbs/90_evaluation/15_commands.ipynb #c11dec01
 class DecideOptions(TuneOptions):
     "What is compared with ragnb."
-    first = "peers budgets embed n as_documented save out json"
+    first = "peers budgets n minutes as_documented save out json"
+    n: Annotated[int | None, count_option("Questions to make, if you give none (default: 30, or fewer if --minutes is "
+        "short).")] = None
+    minutes: Annotated[float, amount_option("Leave out what tells least if the run would take longer than this: tuned "
+        "lines of other libraries, settings of ragnb that are near others, questions. 0: measure all.", "MINUTES", 0,
+        1e6)] = 3
     peers: Annotated[str | None, Option(metavar="NAME,NAME", help="Other libraries to compare with (see peer:NAME of "
         "ragnb eval), or none (default: llamaindex-fusion, llamaindex-sentence-window and llamaindex-auto-merging, "
         "if the extra peers is installed).")] = None
@@ -506,7 +523,10 @@ def _decide(args: DecideOptions) -> None:
     names = [name.strip() for name in args.peers.split(",") if args.peers != "none"] if args.peers else None
     if names is None and (absent := absent_peers(args.as_documented)):
         print_text(say("note: {text}", text=told_absent(absent)), err=True, flush=True)
-    found = _measured(args, decide, own=args.strategy or [], peers=names, as_documented=args.as_documented)
+    has_n = args.n is not None
+    args.n = args.n if has_n else TuneOptions.n
+    found = _measured(args, decide, own=args.strategy or [], peers=names, as_documented=args.as_documented,
+                      minutes=args.minutes, keeps_n=has_n, on_start=None if args.quiet else _print_effort)
     tuned, traces, settings = _write_tuned(args, found.tuned, found.runs)
     found = replace(found, tuned=tuned)
     page = found.write(Path(args.out) / "decide.html")
@@ -528,6 +548,64 @@ def _decide(args: DecideOptions) -> None:
              say("settings: {place}  (ask, chat, serve and mcp read this file with --settings FILE; decide --save "
                  "writes it into the folder of the index, where they find it)", place=settings))
         _print_set(tuned)
+
+# %% ../../nbs/90_evaluation/15_commands.ipynb #89481fc1
+class CompareOptions(EmbeddingOptions, PluginOptions):
+    "What is asked, in which ways, and where the page goes."
+    first = "strategy budget embed out json"
+    folder: Annotated[str | None, Argument(help="Folder or file of documents (default: the sample data).")] = None
+    questions: Annotated[list[str] | None, Argument(help="Your questions, each in quotes (default: the four of the "
+        "plan of the chunking redesign).")] = None
+    strategy: Annotated[list[str] | None, Option(metavar="SPEC", help="A way to compare, a column each: a preset or "
+        "settings such as 'retrieve=bm25 policy=neighbors:2'. Repeatable (default: articles-before, articles-after and "
+        "multi-scale).")] = None
+    budget: Annotated[int, count_option("Size of every context in characters, labels included.", 1)] = 4000
+    embed: Annotated[str, Option(help="<embeddings>.")] = "ngram"
+    cache: Annotated[str, Option(metavar="DIR", help="Folder of the indexes, kept for the next run.")] = ".ragnb-cache"
+    out: Annotated[str, Option(metavar="FILE", help="The page.")] = "out/compare.html"
+    json: JsonFlag = False
+    quiet: QuietFlag = False
+
+
+def _compared_set(args: CompareOptions) -> Dataset:
+    "Read the documents, and ask the questions of the command, else the four named ones."
+    from ragnb.documents.files import read_documents
+    from ragnb.evaluation.datasets import Dataset, Question
+    from ragnb.evaluation.side_by_side import NAMED_QUESTIONS, sample_questions
+    place = Path(args.folder) if args.folder else _sample_data(None) / "corpus"
+    problems: list[Any] = []
+    patterns = _patterns(args.folder, quiet=args.quiet) if args.folder else {}
+    documents = {d.id_: d for d in read_documents(place, problems, once=True, **patterns) if d.text.strip()}
+    print_problems(problems, 20)
+    if not documents:
+        raise InputError(f"no document in {str(place)!r} has text")
+    if args.folder is None and not args.questions:
+        return Dataset(say("sample documents"), documents,
+                       sample_questions({i: d.text for i, d in documents.items()}))
+    asked = [Question(query, query, ()) for query in dict.fromkeys(args.questions or NAMED_QUESTIONS)]
+    return Dataset(place.resolve().name, documents, asked)
+
+
+@register("command", "compare", example="ragnb compare my-folder",
+          help="Show what several settings read for the same questions, side by side.",
+          korean="같은 질문에 설정마다 무엇을 읽는지 나란히 보여 줍니다.")
+def _compare(args: CompareOptions) -> None:
+    "Show what several settings read for the same questions, side by side."
+    from shutil import get_terminal_size
+    from ragnb.evaluation.side_by_side import DEFAULT_WAYS, side_by_side
+    from ragnb.evaluation.strategy import IndexCache
+    from ragnb.machinery.atomic import check_page
+    check_page(Path(args.out))
+    dataset = _compared_set(args)
+    print_stage(say("index the documents and ask"), args.quiet)
+    cache = IndexCache(args.cache, embedding_url(args), embed_options=embedding_options(args))
+    found = side_by_side(dataset, args.strategy or DEFAULT_WAYS, args.budget, cache, args.embed)
+    page = found.write(args.out).resolve()
+    if args.json:
+        return print_json(found.to_dict() | {"page": str(page)})
+    print_text("\n".join(found.lines(max(60, get_terminal_size((100, 24)).columns))))
+    print_text(say("page: {page}", page=page))
+
 
 # %% ../../nbs/90_evaluation/15_commands.ipynb #f74432d1
 class QuestionOptions(Options):
@@ -571,6 +649,7 @@ def _questions(args: QuestionOptions) -> None:
 # %% ../../nbs/90_evaluation/15_commands.ipynb #8b78399b
 class CheckOptions(ModelOptions, EmbeddingOptions):
     "Which models to try."
+    first = "llm embed pull base_url embed_base_url num_ctx timeout json"
     llm: Annotated[str | None, Option(metavar="SPEC", help="Chat model to try: ollama:MODEL or "
         "openai-like:MODEL.")] = None
     embed: Annotated[str | None, Option(metavar="SPEC", help="Embedding to try: ollama:MODEL, openai-like:MODEL, e5, "

@@ -5,13 +5,18 @@
 # %% ../../nbs/90_evaluation/10_decide.ipynb #dec10004
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import ceil
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
+import numpy as np
+
 # %% auto #0
-__all__ = ['DESIGNS', 'USUAL_PEERS', 'absent_peers', 'told_absent', 'DecisionLine', 'Decision', 'decide']
+__all__ = ['DESIGNS', 'USUAL_PEERS', 'absent_peers', 'told_absent', 'DecisionLine', 'Decision', 'decide', 'Effort', 'estimate',
+           'shortest_first']
 
 # %% ../../nbs/90_evaluation/10_decide.ipynb #dec10005
 from ..machinery.atomic import write_page
@@ -108,6 +113,7 @@ class Decision:
     lines: list[DecisionLine]
     left: tuple[str, ...] = ()    # Peers that are not installed
     runs: Sequence[Run] = ()      # All that was measured: the settings that were tried, the designs, the peers
+    omitted: int = 0              # Strategies that would have taken too long
 
     @property
     def headline(self) -> str:
@@ -131,7 +137,8 @@ class Decision:
         d = self.tuned.dataset
         said = (f"{said_count(len(d.documents), 'document')}, {said_count(len(d.questions), 'question')}, "
                 + say("embedding {name}", name=self.tuned.embed))
-        return [said, *self.tuned.notes, *([told_absent(self.left)] if self.left else [])]
+        short = say("{n} strategies were left out to save time; --minutes 0 measures them", n=self.omitted)
+        return [said, *self.tuned.notes, *([told_absent(self.left)] if self.left else []), *[short] * bool(self.omitted)]
 
     @property
     def budgets(self) -> tuple[int, ...]:
@@ -223,6 +230,9 @@ def decide(
     designs: Sequence[str] = tuple(DESIGNS),      # Presets
     peers: Sequence[str] | None = None,           # Names of `PEERS`; None: the usual ones that are installed
     as_documented: bool = False,                  # Do not tune the peers: a quarter of the time
+    minutes: float = 0,                           # Measure less if it would take longer; 0: all
+    keeps_n: bool = False,                        # Whether `minutes` never changes the number of questions
+    on_start: Callable[[Effort, Effort], Any] | None = None,   # Gets what is measured, and what all would be
     **settings: Any,                              # Of `tune`: `n`, `seed`, `workers`, `budgets`, `embed`, `keep`, …
 ) -> Decision:                                    # `InputError` when nothing can be read or asked
     "Compare ragnb, the designs and other libraries on a folder, and choose."
@@ -233,11 +243,86 @@ def decide(
     grids = {name: peer_grid(name, as_documented) for name in named}
     given = [PRESETS[name] for name in designs if PRESETS[name].name not in {s.name for s in mine}]
     others = [s for grid in grids.values() for s in grid]
-    tuned = tune(source, questions, strategies=[*mine, *trained, *given, *others], **settings)
+    first = [grid[0] for grid in grids.values()]
+    near = mine if own else [mine[0], *[s for s in mine if s.policy == "neighbors:1" and s.retrieve == "hybrid"]]
+    levels = [[*mine, *trained, *given, *others], [*mine, *trained, *given, *first], [*near, *given, *first]]
+
+    def shorten(dataset: Dataset, _: list[Strategy]) -> tuple[int, list[Strategy]]:
+        "Fit into the time, and tell what is measured."
+        characters, n, slowness = sum(map(len, dataset.texts.values())), len(dataset.questions), _slowness()
+        chosen = n, levels[0]
+        if minutes:
+            least = n if keeps_n or questions is not None else 10
+            chosen = shortest_first(levels, characters, n, 60 * minutes, least, slowness)
+        if on_start:
+            on_start(*[estimate(level, characters, asked, slowness) for asked, level in (chosen, (n, levels[0]))])
+        return chosen[0], list(chosen[1])
+    tuned = tune(source, questions, strategies=levels[0], shorten=shorten, **settings)
     if not tuned.winner.evaluation.budgets:
         raise InputError("decide needs questions with evidence: this set ranks whole documents, use ragnb eval")
     measured = tuned.runs
     runs = {run.strategy.name: run for run in measured}
+    mine, trained = ([s for s in some if s.name in runs] for some in (mine, trained))
+    grids = {name: [s for s in grid if s.name in runs] for name, grid in grids.items()}
     chosen = [runs[s.name] for s in [*mine, *trained]]
     tuned = replace(tuned, runs=chosen, choice=choose(chosen))
-    return Decision(tuned, _lines(runs, mine, trained, designs, grids), tuple(left), measured)
+    omitted = len({s.name for s in levels[0]} - runs.keys())
+    return Decision(tuned, _lines(runs, mine, trained, designs, grids), tuple(left), measured, omitted)
+
+# %% ../../nbs/90_evaluation/10_decide.ipynb #a79f732e
+_PER_CHARACTER, _PER_QUESTION = 24e-6, 0.06   # Seconds: to index for one splitter or library; to ask one strategy
+_TRAINED = 8                                  # Times the cost of an index with n-grams; measured with E5
+_CALCULATION = 0.032                          # Seconds that `_slowness` took where the two were measured
+
+
+def _slowness() -> float:
+    "How many times slower than the machine of the measurements this one is now; the best of three."
+    def seconds() -> float:
+        started = perf_counter()
+        numbers = np.arange(300_000, dtype=np.float64)
+        float(np.sort(np.sin(numbers)).sum())
+        len({str(i) for i in range(60_000)})
+        return perf_counter() - started
+    return min(seconds() for _ in range(3)) / _CALCULATION
+
+# %% ../../nbs/90_evaluation/10_decide.ipynb #1749731e
+@dataclass(frozen=True)
+class Effort:
+    "How much is measured, and about how long that takes."
+    n_questions: int
+    n_strategies: int
+    seconds: float          # Estimated
+
+    @property
+    def minutes(self) -> int:
+        "At least one."
+        return max(1, ceil(self.seconds / 60))
+
+
+def estimate(
+    strategies: Sequence[Strategy],
+    characters: int,         # Of all documents
+    n_questions: int,
+    slowness: float = 1.0,   # Compared with the machine on which the costs were measured
+) -> Effort:                 # Without what an earlier run has kept
+    "Estimate what strategies cost."
+    embeds = [embed for _, _, embed in {(s.peer, s.split, s.embed) for s in strategies}]
+    indexed = _PER_CHARACTER * characters * sum(1 if embed in ("", "ngram") else _TRAINED for embed in embeds)
+    asked = _PER_QUESTION * n_questions * len(strategies)
+    return Effort(n_questions, len(strategies), slowness * (indexed + asked))
+
+# %% ../../nbs/90_evaluation/10_decide.ipynb #2617fd95
+def shortest_first(
+    levels: Sequence[Sequence[Strategy]],   # The longest first; each is a part of the one before
+    characters: int,                        # Of all documents
+    n_questions: int,
+    seconds: float,                         # There are
+    least: int = 10,                        # Questions that are asked at least
+    slowness: float = 1.0,
+) -> tuple[int, Sequence[Strategy]]:        # Questions and strategies
+    "Choose the most that fits into a time: strategies go before questions, down to the last level."
+    few = min(n_questions, least)
+    fewer = [n for n in (n_questions, 20, few) if few <= n <= n_questions]
+    tries = [(n_questions, level) for level in levels[:-1]] + [(n, levels[-1]) for n in fewer]
+    fitting = (t for t in tries if estimate(t[1], characters, t[0], slowness).seconds <= seconds)
+    return next(fitting, tries[-1])

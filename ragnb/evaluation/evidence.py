@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from types import MappingProxyType
 from typing import Any, TYPE_CHECKING
 
 import numpy as np
@@ -16,8 +17,8 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 # %% auto #0
-__all__ = ['MARGIN', 'MEAN_MARGIN', 'COLUMNS', 'equivalence', 'power', 'could_win', 'Difference', 'judged', 'highest_mean',
-           'evidence_table']
+__all__ = ['MARGIN', 'MEAN_MARGIN', 'COLUMNS', 'RULE_COLUMNS', 'equivalence', 'power', 'could_win', 'Difference', 'judged',
+           'highest_mean', 'evidence_table', 'evidence_summary']
 
 # %% ../../nbs/90_evaluation/17_evidence.ipynb #8be72f1b
 from ..documents.span import InputError
@@ -137,7 +138,10 @@ def highest_mean(
     return max(means, key=means.__getitem__)
 
 # %% ../../nbs/90_evaluation/17_evidence.ipynb #1f70f941
-COLUMNS: tuple[str, ...] = ("library", "recipe", "rival")   # What ragnb is compared with
+COLUMNS: dict[str, str] = {   # What ragnb is compared with, and the head of its column
+    "library": "best library, out of the box", "recipe": "recipe", "rival": "best rival, both tuned",
+}
+RULE_COLUMNS: dict[str, str] = {"rule": "the rule in 40 lines", "recipe": "recipe"}   # Of sets whose questions are made by rule
 
 
 def _shown(compared: Mapping[str, Any] | None, at: str) -> str:
@@ -154,16 +158,36 @@ def evidence_table(
     results: Mapping[str, Any],   # As `benchmarks/evidence.py` writes them
     budget: int = 1_000,          # Characters, one of the results
     only: Sequence[str] = (),     # Sets; all, and their mean, when empty
+    columns: Mapping[str, str] = MappingProxyType(COLUMNS),   # What is compared, and its head
 ) -> str:                         # Markdown
     "Write the table of the verdicts."
     at = str(budget)
-    heads = ["set", "questions", "ragnb", "best library, out of the box", "recipe", "recipe, both tuned"]
+    heads = ["set", "questions", "ragnb", *columns.values()]
     rows = [heads, ["---"] * len(heads)]
     for row in results["rows"]:
         if not only or row["set"] in only:
-            compared = [_shown(row.get(column), at) for column in COLUMNS]
+            compared = [_shown(row.get(column), at) for column in columns]
             rows.append([f"`{row['set']}`: {row['about']}", str(row["n"]), f"{row['default'][at]:.2f}", *compared])
     if not only:
-        means = [_shown({"cells": results["mean"][column]}, at) for column in COLUMNS]
+        means = [_shown({"cells": results["mean"][column]}, at) for column in columns]
         rows.append(["mean", "", "", *means])
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+# %% ../../nbs/90_evaluation/17_evidence.ipynb #131869aa
+def evidence_summary(
+    results: Mapping[str, Any],   # As `benchmarks/evidence.py` writes them
+    column: str = "recipe",       # Of `COLUMNS` or `RULE_COLUMNS`
+    only: Sequence[str] = (),     # Sets; all when empty
+) -> str:                         # Markdown, a line a verdict
+    "Write which sets have which verdict, and at which budgets."
+    found: dict[str, dict[str, list[str]]] = {}
+    for row in results["rows"]:
+        if column in row and (not only or row["set"] in only):
+            for budget, cell in row[column]["cells"].items():
+                found.setdefault(cell["verdict"], {}).setdefault(row["set"], []).append(f"{int(budget):,}")
+    lines = []
+    for verdict in ("behind", "undecided", "level", "ahead"):
+        if sets := found.get(verdict):
+            told = "; ".join(f"`{name}` at {', '.join(budgets)}" for name, budgets in sets.items())
+            lines.append(f"- **{verdict}**: {told}")
+    return "\n".join(lines)

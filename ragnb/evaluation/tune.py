@@ -18,9 +18,9 @@ import numpy as np
 from tqdm.auto import tqdm
 
 # %% auto #0
-__all__ = ['MADE_NOTE', 'INDEX_FOLDER', 'tuning_grid', 'trained_grid', 'peer_grid', 'load_tuning_set', 'question_values',
-           'TunedChoice', 'choose', 'HalvedChoice', 'choose_by_halves', 'fitting_budgets', 'enough_budget',
-           'told_misses', 'strategy_settings', 'as_commands', 'Tuned', 'tune']
+__all__ = ['MADE_NOTE', 'INDEX_FOLDER', 'Shorten', 'tuning_grid', 'trained_grid', 'peer_grid', 'load_tuning_set',
+           'question_values', 'TunedChoice', 'choose', 'HalvedChoice', 'choose_by_halves', 'fitting_budgets',
+           'enough_budget', 'told_misses', 'strategy_settings', 'as_commands', 'Tuned', 'tune']
 
 # %% ../../nbs/90_evaluation/09_tune.ipynb #469d13c9
 from ..documents.files import n_skipped, Problem, read_documents
@@ -467,6 +467,9 @@ class Tuned:
                 + (f"\n  {self.choice.otherwise}" if self.choice.otherwise else ""))
 
 # %% ../../nbs/90_evaluation/09_tune.ipynb #5df5b6dd
+Shorten = Callable[[Dataset, list[Strategy]], tuple[int, list[Strategy]]]   # Returns questions and strategies to use
+
+
 def tune(
     source: str | Path | Dataset,                # A folder or file of documents, or a data set
     questions: str | Path | None = None,         # A `.jsonl` file, or a folder of them; made when None
@@ -478,6 +481,7 @@ def tune(
     show_progress: bool = True,
     problems: list[Problem] | None = None,       # Files that cannot be read are added here
     patterns: Mapping[str, Sequence[str]] | None = None,   # `include` and `exclude` of a folder
+    shorten: Shorten | None = None,              # Chooses what is measured, once the documents are read
     **plan: Any,                                 # Other fields of `RunPlan`: `budgets`, `embed`, `cache`, `keep`, …
 ) -> Tuned:                                      # `InputError` when nothing can be read or asked
     "Choose retrieval, chunk size and policy for documents."
@@ -486,6 +490,9 @@ def tune(
     hidden = None if show_progress else True     # In a log, an error about the input is the only line
     with tqdm(total=1, desc=stage, disable=hidden, bar_format="{desc} [{elapsed}]", leave=False):
         dataset, made = load_tuning_set(source, questions, n, seed, problems, patterns)
+    if shorten is not None:
+        n_asked, grid = shorten(dataset, grid)
+        dataset = dataset.limit(n_asked)
     by_documents = bool(dataset.qrels) and not any(q.evidence for q in dataset.questions)
     planned = RunPlan(dataset, by_documents=by_documents, **plan)
     kept, note = ((), "") if by_documents else fitting_budgets(dataset, planned.budgets)

@@ -25,19 +25,19 @@ if TYPE_CHECKING:
 __all__ = ['LOCK', 'FileWriter', 'IndexFolder', 'open_or_create']
 
 # %% ../../nbs/70_indexing/03_commits.ipynb #04dd2612
-from ..machinery.atomic import new_file, PRIVATE, WriteLock
+from ..machinery.atomic import new_file, PRIVATE, WriteError, WriteLock
 from ..documents.kinds import Catalogue
 from ..documents.files import Problem
 from ..machinery.registry import register
-from ..documents.span import IndexMismatchError, InputError
+from ..documents.span import IndexMismatchError, InputError, RagnbError
 from ..models.embedding import save_embedding
 from ..models.llm import check_model
 from ..chunking.parsers import CONTEXTS, describe_parser
 from ..retrieval.sqlite_store import SqliteStore
 from ..retrieval.sqlite_units import Database, SqliteUnits
 from ragnb.indexing.folder_index import (
-    Asked, clear_tables, FILE, follow_file, Index, IndexedFolder, IndexWriter, made_anew, Manifest, older,
-    open_checked, open_for_writing, open_index, read_catalogue, read_folders, reading, SETTINGS_FILE, stored_manifest,
+    Asked, check_there, clear_tables, Contents, FILE, follow_file, Index, IndexedFolder, IndexWriter, made_anew,
+    Manifest, older, open_checked, open_for_writing, open_index, read_catalogue, read_folders, reading, SETTINGS_FILE, stored_manifest,
     TABLES, write_error, write_folders, write_state
 )
 
@@ -239,6 +239,39 @@ class IndexFolder:
             raise
         writer.lock, writer.made = lock, made
         return writer
+
+    @staticmethod
+    def contents(
+        folder: Path,
+    ) -> Contents:     # `InputError` for a folder without an index
+        "Find the files of an index; all others in the folder stay."
+        check_there(folder)
+        if not (folder / LOCK).exists():    # written with the first file of each index
+            raise InputError(f"{str(folder / FILE)!r} has no {LOCK} of ragnb beside it: it is not deleted")
+        kinds = _OWN, _LEFT, _OLDER
+        found = [p for p in sorted(folder.iterdir()) if p.name == CONTEXTS or any(k.fullmatch(p.name) for k in kinds)]
+        documents = None
+        with contextlib.suppress(RagnbError), contextlib.closing(open_checked(folder)) as database:   # or it is damaged
+            manifest = stored_manifest(database)
+            documents = len(manifest.documents) if manifest is not None else 0
+        sizes = [f.stat().st_size for p in found for f in (p, *p.rglob("*")) if f.is_file()]
+        return Contents([p.name for p in found], documents, sum(sizes))
+
+    @staticmethod
+    def drop(
+        folder: Path,
+        contents: Contents,     # From `contents`
+        wait: float,            # Seconds to wait for another writer
+    ) -> None:                  # `WriteError` if a file cannot be deleted
+        "Delete an index, and the folder if nothing else is in it."
+        _, lock = _claim(folder, wait=wait)
+        for name in contents.names:
+            if name != LOCK:
+                _discard(folder / name)
+        lock.release()
+        if left := [name for name in contents.names if name != LOCK and (folder / name).exists()]:
+            raise WriteError(f"{left[0]!r} in {str(folder)!r} cannot be deleted")
+        _leave(folder, [folder])
 
 # %% ../../nbs/70_indexing/03_commits.ipynb #08b96f80
 def open_or_create(

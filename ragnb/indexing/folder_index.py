@@ -34,7 +34,7 @@ __all__ = ['FORMAT', 'FILE', 'IN_A_FOLDER', 'SETTINGS_FILE', 'TABLES', 'Manifest
            'write_state', 'clear_tables', 'model_files', 'on_cluster', 'Asked', 'open_parser', 'needs_fit',
            'open_embedding', 'Index', 'older', 'check_there', 'open_checked', 'open_file', 'open_index',
            'read_patterns', 'rescued_patterns', 'made_anew', 'follow', 'follow_file', 'write_error', 'IndexWriter',
-           'open_for_writing', 'remove_documents']
+           'open_for_writing', 'remove_documents', 'Contents', 'drop_index']
 
 # %% ../../nbs/70_indexing/02_folder_index.ipynb #3955ebae
 from ..machinery.arguments import checked
@@ -758,6 +758,7 @@ class IndexWriter:
     lock: Any                            # Of the process that writes
     begin: Callable[[], None]            # Begins a change, or continues it; it counts after `commit`
     changing: bool                       # A change has begun
+    reads_written: bool = True           # What is written can be read before its commit
     keep_model: Callable[[Any], str]     # Writes an embedding, returns its name: "embedding-2" after "embedding-1"
     release: Callable[[], None]          # Takes back what is not committed, and ends the right to write
     _commit: Callable[[bool], None]      # Commits the present state; readers may open it if it is finished
@@ -809,6 +810,13 @@ class IndexWriter:
         self.finished, self.index.written = True, None
 
 # %% ../../nbs/70_indexing/02_folder_index.ipynb #fd0a3aac
+def _place(folder: str | Path) -> tuple[Any, Path | ServerAddress]:
+    "Find what opens a place, and write the place as it takes it."
+    if on_cluster(folder):
+        return opener(folder), ServerAddress(folder)
+    return find_part("address", IN_A_FOLDER).load(), Path(folder)
+
+
 def open_for_writing(
     folder: str | Path,         # Folder of the index, or an address on a cluster
     force: bool,                # Rebuild the index
@@ -816,9 +824,8 @@ def open_for_writing(
     make: Callable[[], Asked],  # How the index is asked for
 ) -> Any:                       # A writer; it locks the index until `release`
     "Find what opens a place, and open an index there for writing."
-    if on_cluster(folder):
-        return opener(folder).open_writer(ServerAddress(folder), force, wait, make)
-    return find_part("address", IN_A_FOLDER).load().open_writer(Path(folder), force, wait, make)
+    part, place = _place(folder)
+    return part.open_writer(place, force, wait, make)
 
 
 def remove_documents(
@@ -851,3 +858,25 @@ def remove_documents(
     finally:
         writer.release()
     return writer.index
+
+# %% ../../nbs/70_indexing/02_folder_index.ipynb #c913489d
+class Contents(NamedTuple):
+    "What `drop_index` deletes."
+    names: list[str]         # Files of a folder, indexes of a server, or one alias
+    documents: int | None    # None if they cannot be counted, and for an alias: its index stays
+    bytes: int
+
+
+def drop_index(
+    folder: str | Path = ".ragnb",          # The index, or an alias of one on a cluster
+    *,
+    sure: Callable[[Contents], bool] = lambda _: True,   # Called before anything is deleted; False: nothing is
+    wait: float = 10,                       # Seconds to wait for another writer; then `LockedError`
+) -> Contents:                              # `InputError` where there is no index
+    "Delete an index: the files, or the indexes of a server, that ragnb has made for it."
+    part, place = _place(folder)
+    contents = part.contents(place)
+    if sure(contents):
+        part.drop(place, contents, wait)
+    return contents
+

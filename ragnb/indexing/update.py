@@ -404,19 +404,25 @@ class IndexUpdate:
         self._write(plan.todo, show_progress)
         _count_contexts(self.index.parser, self.report)
         _keep_skipped(writer, self.root, self.patterns, self.report)
-        self._measure()
+        if writer.reads_written:
+            self._measure()
         if writer.changing:
+            writer.commit()
+        if not writer.reads_written and self._measure():
+            writer.begin()
             writer.commit()
         self.embedder.cache.keep_only()
 
-    def _measure(self) -> None:
-        "Measure what the cosines of another embedding than n-grams mean, where that is not known or outgrown."
+    def _measure(self) -> bool:
+        "Measure what the cosines of another embedding than n-grams mean; False where that is known, or cannot be."
         index, manifest = self.index, self.index.manifest
         if not self.report.chunks or not index.has_units or isinstance(index.embed_model, (NgramEmbedding, type(None))):
-            return
-        if is_outgrown(manifest.cosine_scale, len(index.multiscale)):
-            scale = measured_scale(index.multiscale, index.store, index.embed_model)
-            manifest.cosines = scale and asdict(scale)
+            return False
+        if not is_outgrown(manifest.cosine_scale, len(index.multiscale)):
+            return False
+        scale = measured_scale(index.multiscale, index.store, index.embed_model)
+        manifest.cosines = scale and asdict(scale)
+        return scale is not None
 
     def _write(self, todo: Sequence[Document], show_progress: bool) -> None:
         "Write documents and their citations, then renew vectors of an older embedding."

@@ -312,7 +312,7 @@ SHEDS: dict[str, str] = {   # Package -> names that it registers
     "evaluation": "demo eval tune decide questions check strategy",
     "files": ".pdf .html .htm .docx .pptx .xlsx .csv .hwp .hwpx .eml",
     "laws": "records statute ruling interpretation laws",
-    "opensearch": "opensearch opensearchs",
+    "opensearch": "opensearch opensearchs alias",
     "sections": "sections",
     "serve": "serve",
 }

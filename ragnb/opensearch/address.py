@@ -5,12 +5,17 @@
 # %% ../../nbs/89_opensearch/06_address.ipynb #8f6ed351
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Mapping, Sequence
 
-from ..machinery.registry import register
+from ..documents.span import IndexMismatchError, InputError
 from ..expansion.foreign import ForeignIndex
-from .client import checked_name, cluster_place, open_client
-from .cluster_index import open_cluster, open_writer
+from ..indexing.folder_index import Contents
+from ..machinery.registry import register
+from ..machinery.servers import ServerAddress
+from .client import checked_name, cluster_place, is_blocked, open_client, server_errors, ServerError
+from .cluster_index import open_cluster, open_writer, WriterLease
+from .cluster_store import ClusterStore
 
 # %% auto #0
 __all__ = ['ClusterAddress']
@@ -34,3 +39,42 @@ class ClusterAddress:
         "Open an index that another program made."
         place = cluster_place(url)
         return ForeignIndex(open_client(place), checked_name(url, place.name), fields, exclude=tuple(exclude))
+
+    @staticmethod
+    def contents(
+        url: ServerAddress,
+    ) -> Contents:            # `InputError` if nothing there was made by this package
+        "Find what belongs to an index; of an alias, only the alias."
+        store = ClusterStore(url.whole)
+        rows, names = store.rows, store.indexes()
+        if not names and rows.behind():
+            return Contents([rows.name], None, 0)
+        if f"{rows.name}-state" not in names:
+            raise InputError(f"no index at {url}: no {rows.name}-state there was made by ragnb")
+        documents = None
+        with contextlib.suppress(IndexMismatchError):      # of another version: it is deleted all the same
+            documents = rows.read_state().totals.get("titles", 0)
+        return Contents(names, documents, rows.n_bytes(names))
+
+    @staticmethod
+    def drop(
+        url: ServerAddress,
+        contents: Contents,   # From `contents`
+        wait: float,          # Seconds to wait for another writer
+    ) -> None:
+        "Delete an index, or take an alias away from its index."
+        store = ClusterStore(url.whole)
+        rows = store.rows
+        if contents.names == [rows.name]:
+            with server_errors(rows.where):
+                rows.client.indices.delete_alias(index=rows.behind(), name=rows.name)
+            return
+        lease = None
+        try:
+            lease = WriterLease(rows, wait, make=lambda _: None)
+        except ServerError as error:
+            if not is_blocked(error.__cause__):    # on a full disk an index is read-only, and can be deleted
+                raise
+        store.drop()
+        if lease is not None:
+            lease.release()

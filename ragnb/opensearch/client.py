@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from opensearchpy import OpenSearch
 
 # %% auto #0
-__all__ = ['PATIENCE', 'Action', 'ClusterPlace', 'cluster_place', 'checked_name', 'ServerError', 'is_blocked', 'server_errors',
-           'open_client', 'send_bulk', 'written_token', 'vector_field', 'nearest_rows', 'inner_product', 'fact',
-           'facts_of', 'server_where']
+__all__ = ['PATIENCE', 'HASTY', 'Action', 'ClusterPlace', 'cluster_place', 'checked_name', 'ServerError', 'is_blocked',
+           'server_errors', 'open_client', 'send_bulk', 'written_token', 'vector_field', 'nearest_rows',
+           'inner_product', 'fact', 'facts_of', 'server_where']
 
 # %% ../../nbs/89_opensearch/01_client.ipynb #f11349cc
 from ..machinery.servers import ServerAddress, without_logins
@@ -146,6 +146,9 @@ def _plain(error: Exception, where: str) -> RagnbError:
         return ServerError(f"{where} is read-only: {told}")
     if status == 400:
         return InputError(f"{where} does not take this: {told}")
+    if "max_open_pit_context" in told:
+        return ServerError(f"{where} has as many points in time as it keeps: end some readers, or raise its setting "
+                           "search.max_open_pit_context")
     ended = status == 404 and ("search_context" in told or "scroll" in told.lower() or "pit" in told.lower())
     sentences = {
         401: f"{where} refuses the user or the password (401): put them in the address, "
@@ -172,6 +175,7 @@ def server_errors(
 # %% ../../nbs/89_opensearch/01_client.ipynb #5c1f0a77
 _AGAIN = (429, 502, 503, 504)     # Status codes of a server that is busy, or has lost a node
 PATIENCE: float = 15              # Seconds for which a request is sent again; for a change twice the timeout
+HASTY: float = 1                  # Seconds; a request with such a limit is sent once
 _ANSWER = 5                       # Seconds in which a node must answer a reader; else another one is asked
 _READERS = ("_msearch", "_search", "_mget", "_count", "point_in_time")    # Requests that change nothing, besides GET
 
@@ -185,6 +189,13 @@ def _brief() -> type:
         def _gzip_compress(self, body: Any) -> bytes:
             return gzip.compress(body, 1 if len(body) > 100_000 else 6)
     return Brief
+
+
+def _lost_node(error: Any) -> bool:
+    "Check for a node that died while another one asked it: the server answers 500."
+    told = error.info.get("error") if isinstance(error.info, Mapping) else None
+    causes = [told, *(told.get("root_cause") or ())] if isinstance(told, Mapping) else []
+    return any(str(cause.get("type")).startswith("node_") for cause in causes)
 
 
 @cache
@@ -201,19 +212,24 @@ def _patient() -> type:
             if reads and "timeout" not in options:
                 params.setdefault("request_timeout", _ANSWER)
             others = len(self.hosts) - 1     # They are asked at once
+            patience = PATIENCE if reads else 2 * self.kwargs.get("timeout", 60)
+            patience *= (params.get("request_timeout") or HASTY + 1) > HASTY
             while True:
                 try:
                     answer = super().perform_request(method, url, dict(params), *args, **options)
                 except TransportError as error:
                     lost = isinstance(error, ConnectionError)
-                    again = lost or error.status_code in _AGAIN or str(error.error).startswith("node_")   # it just died
+                    again = lost or error.status_code in _AGAIN or _lost_node(error)
                     if last == "_bulk" and not lost and again:      # `streaming_bulk` has its own pauses, at 429 only
                         raise TransportError(429, *error.args[1:]) from error
                     stuck = isinstance(error, ConnectionTimeout) and last == "_msearch"    # the caller asks other nodes
-                    known = self.answered or others > 0 or not lost
-                    over = time.monotonic() - began > (PATIENCE if reads else 2 * self.kwargs.get("timeout", 60))
+                    self.answered |= not lost
+                    known = self.answered or others > 0
+                    over = time.monotonic() - began >= patience
                     if not again or stuck or isinstance(error, SSLError) or not known or over or is_blocked(error):
                         raise
+                    if isinstance(error, ConnectionTimeout) and (last in _READERS or "/_doc/" in url):
+                        params["preference"] = "_local"      # the asked node waits for one that has stopped
                     if lost and others > 0:
                         others -= 1
                         continue

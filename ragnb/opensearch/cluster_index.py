@@ -8,8 +8,10 @@ from __future__ import annotations
 import base64
 import contextlib
 import getpass
+import hashlib
 import json
 import os
+import shutil
 import socket
 import tempfile
 import threading
@@ -24,8 +26,8 @@ if TYPE_CHECKING:
     from llama_index.core.base.embeddings.base import BaseEmbedding
 
 # %% auto #0
-__all__ = ['Files', 'NOWHERE', 'PART', 'write_files', 'read_files', 'remove_others', 'Entry', 'read_entries', 'model_folder',
-           'open_cluster', 'WriterLease', 'ClusterWriter', 'open_writer']
+__all__ = ['Files', 'NOWHERE', 'PART', 'write_files', 'read_files', 'remove_others', 'Entry', 'read_entries', 'model_name',
+           'model_folder', 'open_cluster', 'WriterLease', 'ClusterWriter', 'open_writer']
 
 # %% ../../nbs/89_opensearch/05_cluster_index.ipynb #e478cf20
 from ..chunking.parsers import CONTEXTS, describe_parser
@@ -39,7 +41,7 @@ from ragnb.indexing.folder_index import (
 from ..models.embedding import save_embedding
 from ..models.llm import check_model
 from .cluster_rows import ClusterRows, ClusterState, Looked
-from .cluster_store import ClusterStore, find_lost, make_state
+from .cluster_store import check_made, ClusterStore, find_lost, make_state
 from ..retrieval.sqlite_store import packed, unpacked
 from ..retrieval.unit_source import SHIFT
 from .client import send_bulk, server_errors
@@ -60,7 +62,7 @@ def write_files(
         small = zlib.compress(content, 1)
         pieces = [small[at:at + _PIECE] for at in range(0, len(small), _PIECE)]
         out[name] = len(pieces)
-        actions += [({"index": {"_index": f"{rows.name}-state", "_id": f"file-{group}-{name}-{n}"}},
+        actions += [({"index": {"_index": rows.at, "_id": f"file-{group}-{name}-{n}"}},
                      {"group": group, "data": base64.b64encode(piece).decode()}) for n, piece in enumerate(pieces)]
     send_bulk(rows.client, actions, rows.where)
     return out
@@ -82,7 +84,7 @@ def read_files(
     held: dict[str, Any] = {}
     for lot in _lots([i for own in ids.values() for i in own]):
         with server_errors(rows.where):
-            docs = rows.client.mget(index=f"{rows.name}-state", body={"ids": lot}, request_timeout=60)["docs"]
+            docs = rows.client.mget(index=rows.at, body={"ids": lot}, request_timeout=60)["docs"]
         held.update((row["_id"], row) for row in docs)
     for name, own in ids.items():
         found = [held[i] for i in own]
@@ -99,7 +101,7 @@ def remove_others(
 ) -> None:
     "Remove the files of all other groups."
     query = {"bool": {"filter": [{"exists": {"field": "group"}}], "must_not": [{"terms": {"group": list(groups)}}]}}
-    index = f"{rows.name}-state"
+    index = rows.at
     with server_errors(rows.where):
         found = rows.client.search(index=index, body={"size": 1_000, "_source": False, "query": query})["hits"]["hits"]
     send_bulk(rows.client, (({"delete": {"_index": index, "_id": hit["_id"]}}, None) for hit in found), rows.where)
@@ -133,23 +135,60 @@ def _manifest(state: ClusterState, store: ClusterStore) -> Manifest:
     return Manifest.of(state.told["manifest"], entries, store.rows.where)
 
 
+_KEPT = 20      # Embeddings in the cache folder
+
+
+def model_name(
+    folder: Path,     # As from `save_embedding`
+) -> str:             # Equal for equal files
+    "Name an embedding by the fingerprint of its files."
+    files = hashlib.sha256()
+    for path in sorted(folder.iterdir()):
+        content = path.read_bytes()
+        files.update(f"{path.name} {len(content)} ".encode() + content)
+    return f"embedding-{files.hexdigest()[:32]}"
+
+
+def _cached(name: str) -> Path:
+    "Where an embedding is kept on this machine."
+    return Path(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "ragnb", name)
+
+
+def _keep(folder: Path, kept: Path) -> None:
+    "Copy an embedding to the cache folder of the user, and remove those that were not used for longest."
+    kept.parent.mkdir(0o700, parents=True, exist_ok=True)
+    part = Path(tempfile.mkdtemp(prefix="part-", dir=kept.parent))
+    shutil.copytree(folder, part, dirs_exist_ok=True)
+    shutil.rmtree(kept, ignore_errors=True)
+    part.rename(kept)
+    for old in sorted(kept.parent.iterdir(), key=lambda path: -path.stat().st_mtime)[_KEPT:]:
+        shutil.rmtree(old, ignore_errors=True)
+
+
 @contextlib.contextmanager
 def model_folder(
     store: ClusterStore,
     state: ClusterState,
-) -> Iterator[Path]:    # A folder as from `save_embedding`; removed afterwards
-    "Yield the files of the embedding of an index."
+) -> Iterator[Path]:    # A folder as from `save_embedding`; only to be read
+    "Yield the files of the embedding of an index: fetched once, then from the cache folder of the user."
+    name = state.told["manifest"]["embedding_folder"]
+    kept = _cached(name)
+    if kept.is_dir() and model_name(kept) == name:     # whole, and not tampered with
+        os.utime(kept)
+        yield kept
+        return
     with tempfile.TemporaryDirectory() as folder:
-        name = state.told["manifest"]["embedding_folder"]
         read_files(store.rows, name, state.told["files"].get(name, {}), Path(folder))
+        with contextlib.suppress(OSError):       # no home, no room, or another process was quicker
+            _keep(Path(folder), kept)
         yield Path(folder)
 
 # %% ../../nbs/89_opensearch/05_cluster_index.ipynb #6f5ebe85
-def _catalogue(store: ClusterStore, known: dict[int, tuple[str, Any]]) -> Catalogue:
+def _catalogue(store: ClusterStore) -> Catalogue:
     "Read the catalogue of citations; known entries are not read again: their number is never reused."
     rows, entries = store.rows, {"term": {"kind": "e"}}
     with rows.snapshot() as view:
-        state = view.state
+        state, known = view.state, view.cited
         now = [row["doc"] for row in rows.scan(state.live(entries, {"term": {"facts": "holding"}}), ["doc"])]
         new = [n for n in now if n not in known]
         for at in range(0, len(new), 10_000):
@@ -175,6 +214,8 @@ def open_cluster(
             raise InputError(f"the run that makes the index {url} has not finished: run `ragnb index PATH --index "
                              f"{url}` again")
         try:
+            with server_errors(store.rows.where):
+                check_made(store.rows)
             index = _opened(url, store, state, NOWHERE, asked)
         except RagnbError:
             if store.rows.look().state == state:    # else an update has replaced it meanwhile
@@ -190,7 +231,7 @@ def _opened(url: ServerAddress, store: ClusterStore, state: ClusterState, folder
     made = open_parser(folder, manifest, asked)
     with model_folder(store, state) as files:
         model = open_embedding(files, manifest, asked)
-    index = Index(folder, manifest, made, model, store, partial(_catalogue, store, {}))
+    index = Index(folder, manifest, made, model, store, partial(_catalogue, store))
     index.place = url
     return index
 
@@ -221,7 +262,7 @@ def _note() -> dict[str, Any]:
     except (KeyError, OSError, ImportError):  # a user without a name
         user = "?"
     return {"host": socket.gethostname(), "pid": os.getpid(), "user": user, "machine": _machine(),
-            "since": time.strftime("%H:%M:%S", time.gmtime()), "key": os.urandom(8).hex()}
+            "since": time.strftime("%H:%M:%S", time.gmtime()), "begun": time.time(), "key": os.urandom(8).hex()}
 
 
 def _alive(note: Mapping[str, Any], now: float) -> bool:
@@ -243,11 +284,12 @@ class WriterLease:
         rows: ClusterRows,
         wait: float = 10,        # Seconds to wait for another writer; then `LockedError`
         seconds: float = 60,     # Seconds of validity without renewal
+        make: Callable[[ClusterRows], None] = make_state,    # Checks the index of the state, or makes it
     ) -> None:
         self.rows, self.seconds, self.versions = rows, seconds, {}
         self._stop, self._guard, self._lost = threading.Event(), threading.Lock(), False
         with server_errors(rows.where):
-            make_state(rows)
+            make(rows)
         self._acquire(wait)
         threading.Thread(target=self._beat, daemon=True).start()
 
@@ -261,7 +303,7 @@ class WriterLease:
         from opensearchpy import NotFoundError
         with server_errors(self.rows.where):
             try:
-                found = self.rows.client.get(index=f"{self.rows.name}-state", id="writer")
+                found = self.rows.client.get(index=self.rows.at, id="writer")
             except NotFoundError:
                 self.versions = {"op_type": "create"}
                 return None
@@ -273,7 +315,7 @@ class WriterLease:
         from opensearchpy import ConflictError
         with server_errors(self.rows.where):
             try:
-                done = self.rows.client.index(index=f"{self.rows.name}-state", id="writer", body=note, **self.versions)
+                done = self.rows.client.index(index=self.rows.at, id="writer", body=note, **self.versions)
             except ConflictError:     # also if a node wrote it and died before its answer
                 return self._read() == note
         self.versions = {"if_seq_no": done["_seq_no"], "if_primary_term": done["_primary_term"]}
@@ -319,7 +361,7 @@ class WriterLease:
         with self._guard, contextlib.suppress(RagnbError), server_errors(self.rows.where):
             if not self._lost:
                 with contextlib.suppress(ConflictError, NotFoundError):
-                    self.rows.client.delete(index=f"{self.rows.name}-state", id="writer", **self.versions)
+                    self.rows.client.delete(index=self.rows.at, id="writer", **self.versions)
 
 # %% ../../nbs/89_opensearch/05_cluster_index.ipynb #4ca37eec
 PART: int = 300      # Documents that a part of a run replaces
@@ -327,6 +369,7 @@ PART: int = 300      # Documents that a part of a run replaces
 
 class ClusterWriter(IndexWriter):
     "Write an index on a cluster: readers see a document as it was, or as it is; a run counts in parts."
+    reads_written = False
 
     def __init__(
         self,
@@ -367,9 +410,11 @@ class ClusterWriter(IndexWriter):
         "Write an embedding and return its name; later rows go to a new index of rows."
         self.store.begin(anew=True)
         self._moving = bool(self._held)     # until all rows are in the new index
-        name = f"embedding-{self.store.begin().before.generation + 1}-{os.urandom(3).hex()}"
         with tempfile.TemporaryDirectory() as folder:
             save_embedding(model, folder)
+            name = model_name(Path(folder))
+            with contextlib.suppress(OSError):
+                _keep(Path(folder), _cached(name))
             contents = {p.name: p.read_bytes() for p in Path(folder).iterdir()}
             self.files[name] = write_files(self.store.rows, name, contents)
         return name
@@ -491,6 +536,6 @@ def _begin(url: ServerAddress, store: ClusterStore, lease: WriterLease, temporar
         return ClusterWriter(index, lease, contexts, temporary, finished)
     made, model = made_anew(folder, asked)
     store.begin(anew=True)
-    index = Index(folder, Manifest(describe_parser(made)), made, model, store, partial(_catalogue, store, {}))
+    index = Index(folder, Manifest(describe_parser(made)), made, model, store, partial(_catalogue, store))
     index.place, index.written = url, Catalogue()
     return ClusterWriter(index, lease, contexts, temporary, finished, fresh=True)

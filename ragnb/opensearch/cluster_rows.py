@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import threading
 import time
+import weakref
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -15,15 +16,15 @@ from dataclasses import dataclass, field, fields
 from typing import Any, NamedTuple
 
 # %% auto #0
-__all__ = ['DOCUMENT', 'OUTLINE', 'NOTHING', 'StateMoved', 'ClusterState', 'ClusterDocument', 'Looked', 'rows_query', 'hits_of',
-           'lacking', 'View', 'States', 'Snapshots', 'Searches', 'ClusterRows']
+__all__ = ['DOCUMENT', 'NOTHING', 'StateMoved', 'ClusterState', 'ClusterDocument', 'Looked', 'rows_query', 'hits_of', 'lacking',
+           'View', 'States', 'Snapshots', 'Searches', 'ClusterRows']
 
 # %% ../../nbs/89_opensearch/02_cluster_rows.ipynb #01cbaeea
 from ..machinery.markup import one_line
 from ..documents.span import IndexMismatchError, InputError, RagnbError, SEARCHED
 from ..retrieval.sqlite_store import StoredDocument
 from ..retrieval.unit_source import SHIFT
-from .client import PATIENCE, ServerError, server_errors
+from .client import HASTY, PATIENCE, ServerError, server_errors
 from ..storage.store import T
 
 # %% ../../nbs/89_opensearch/02_cluster_rows.ipynb #2460acb1
@@ -42,6 +43,7 @@ class ClusterState:
     told: Mapping[str, Any] = field(default_factory=dict)     # How the index was made
     holes: list[list[int]] = field(default_factory=list)      # Ranges of numbers that were given to killed writers
     fence: int = field(default=0, compare=False)              # Numbers below are given away
+    committed: float = field(default=0, compare=False)        # Unix time of the commit, by the clock of the writer
 
     def __repr__(self) -> str:
         return f"ClusterState({self.generation}, {self.rows!r}, limit={self.limit}, gone={len(self.gone)})"
@@ -84,8 +86,7 @@ class ClusterDocument(NamedTuple):
         return sum(self.own.levels.get(level, 0) for level in SEARCHED)
 
 
-DOCUMENT: tuple[str, ...] = ("doc", "id", "levels", "title")   # Fields of the row of a document;
-OUTLINE: tuple[str, ...] = ("outline", "places")               # of its outline, the places of chunks apart
+DOCUMENT: tuple[str, ...] = ("doc", "id", "levels", "title")   # Fields of the row of a document, besides its outline
 
 # %% ../../nbs/89_opensearch/02_cluster_rows.ipynb #6afbdf1a
 class Looked(Mapping):
@@ -140,7 +141,7 @@ def lacking(
     if error := answer.get("error"):
         cause = (error.get("root_cause") or [error])[0]
         told = f"{cause.get('type')}: {cause.get('reason')}"
-        if answer.get("status") == 400:
+        if answer.get("status") == 400 or "allow_expensive_queries" in told:
             raise InputError(f"the search server does not take this: {told}"[:300])
         return told[:300]
     failed = answer.get("_shards", {}).get("failed", 0)
@@ -150,8 +151,11 @@ def lacking(
 class View:
     "One state of an index, and where its rows are asked."
 
-    def __init__(self, state: ClusterState, pit: str = "") -> None:
+    def __init__(self, state: ClusterState, pit: str = "", before: View | None = None) -> None:
         self.state, self.pit = state, pit
+        same = before is not None and before.state.rows == state.rows    # A number is never given again in one index
+        self.known: dict[int, ClusterDocument] = before.known if same else {}    # Documents by number,
+        self.cited: dict[int, tuple[str, Any]] = before.cited if same else {}    # and entries of the catalogue
         self.ids: dict[str, ClusterDocument | None] = {}     # Looked up so far; None: there is no such document
         self.whole = False                                   # All documents were looked up
         self.notes: dict[str, Any] = {}                      # Of the callers
@@ -163,6 +167,13 @@ _WANTED = ",".join(f"responses.{part}" for part in (
     "hits.hits.fields", "hits.hits._source", "aggregations"))
 
 # %% ../../nbs/89_opensearch/02_cluster_rows.ipynb #5f478b38
+def _close_all(client: Any, pits: set[str]) -> None:
+    "Close points in time, in one short request: a server has few."
+    if pits:
+        with suppress(Exception):      # they have expired, or the server is gone
+            client.delete_pit(body={"pit_id": list(pits)}, params={"request_timeout": HASTY})
+
+
 class States:
     "The states of an index on a cluster, each seen as a whole."
 
@@ -173,39 +184,84 @@ class States:
         where: str,         # For messages
     ) -> None:
         self.client, self.name, self.where = client, name, where
+        self.at = f"{name}-state"                              # Index of the state, or the alias that leads there
         self.requests = 0                                      # So far
         self.steady = False      # This process alone writes: the state is read once
         self.at_start: Callable[[], None] | None = None        # Called at the start of a snapshot
-        self.known: dict[int, ClusterDocument] = {}            # By number; a number is never given again
         self._own, self._lock, self._view = threading.local(), threading.Lock(), View(ClusterState())
+        self.pits: set[str] = set()                            # Points in time that are open
+        weakref.finalize(self, _close_all, client, self.pits)  # also when the program ends
 
     def __repr__(self) -> str:
         return one_line(self, "where")
 
+    def marked(
+        self,
+        pattern: str,     # Name, alias or pattern
+    ) -> dict[str, int]:  # Index that this package has made -> format of its rows
+        "Find our indexes by the mark that they carry."
+        from opensearchpy import NotFoundError
+        self.requests += 1
+        with server_errors(self.where), suppress(NotFoundError):
+            found = self.client.indices.get_mapping(index=pattern, ignore_unavailable=True, allow_no_indices=True)
+            marks = {index: held["mappings"].get("_meta", {}).get("ragnb") for index, held in found.items()}
+            return {index: mark for index, mark in marks.items() if mark}
+        return {}
+
+    def behind(self) -> str:     # '' for a name that is no alias; `InputError` for an alias of several indexes
+        "Find the index of the state to which the name leads as an alias."
+        found = [index for index in self.marked(self.name) if index.endswith("-state") and index != self.name]
+        if len(found) > 1:
+            names = ", ".join(found)
+            raise InputError(f"the alias {self.where} names {len(found)} indexes ({names}): it must name one")
+        return "".join(found)
+
+    def n_bytes(
+        self,
+        indexes: Sequence[str],
+    ) -> int:
+        "Ask the server how much disk indexes take, replicas included."
+        with server_errors(self.where):
+            found = self.client.indices.stats(index=",".join(indexes), metric="store")
+        return int(found["_all"].get("total", {}).get("store", {}).get("size_in_bytes", 0))
+
     def read_state(self) -> ClusterState:
-        "Read the state row."
+        "Read the state row, that of an alias where no index has the name."
         from opensearchpy import NotFoundError
         self.requests += 1
         with server_errors(self.where):
             try:
-                found = self.client.get(index=f"{self.name}-state", id="state")
+                found = self.client.get(index=self.at, id="state")
             except NotFoundError:
-                return ClusterState()
+                at = self.name if self.behind() else f"{self.name}-state"
+                if at == self.at:
+                    return ClusterState()
+                self.at = at
+                return self.read_state()
         return ClusterState.of(found["_source"], self.where)
+
+    @property
+    def known(self) -> dict[int, ClusterDocument]:
+        "Documents by number, as far as they were looked up."
+        return (getattr(self._own, "view", None) or self._view).known
 
     @property
     def last(self) -> ClusterState:
         "The state of the last question."
         return self._view.state
 
-    def _open(self, state: ClusterState) -> str:
-        "Open a point in time; '' where there is no index."
+    def _open(self, state: ClusterState, near: bool = False) -> str:
+        "Open a point in time, `near` on the shards of the node that is asked; '' where there is no index."
         if not state.rows:
             return ""
         self.requests += 1
         with server_errors(self.where):
             params = {"keep_alive": _KEEP, "allow_partial_pit_creation": "false"}    # all shards, or another try
-            return self.client.create_pit(index=state.rows, params=params)["pit_id"]
+            if near:
+                params["preference"] = "_local"
+            pit = self.client.create_pit(index=state.rows, params=params)["pit_id"]
+        self.pits.add(pit)
+        return pit
 
     def look(
         self,
@@ -223,7 +279,7 @@ class States:
                     self._view.users += users
                     return self._view
             try:
-                view = View(state, self._open(state))
+                view = View(state, self._open(state), self._view)
             except RagnbError:
                 if self.read_state() == state:
                     raise
@@ -238,7 +294,7 @@ class States:
         raise ServerError(f"the index at {self.where} changes faster than it can be read")
 
     def _leave(self, view: View, users: int = 1) -> None:
-        "Close the point in time of a state that is over, once nobody asks it: a server has few."
+        "Close the point in time of a state that is over, once nobody asks it."
         with self._lock:
             view.users -= users
             over = view is not self._view and not view.users
@@ -247,14 +303,14 @@ class States:
 
     def _close(self, view: View) -> None:
         pit, view.pit = view.pit, ""
-        if pit:
-            with suppress(Exception):      # it has expired, or the server is gone
-                self.client.delete_pit(body={"pit_id": [pit]})
+        if pit in self.pits:
+            self.pits.discard(pit)
+            _close_all(self.client, {pit})
 
     def replace(self, state: ClusterState) -> None:
         "Go on from a state that this process has written."
         with self._lock:
-            before, self._view = self._view, View(state)
+            before, self._view = self._view, View(state, "", self._view)
         self._leave(before, 0)
 
     def close(self) -> None:
@@ -353,12 +409,12 @@ class Searches(Snapshots):
         "Send searches, again where an answer is not whole."
         if not view.state.rows:
             return [NOTHING] * len(lines)
-        began = time.monotonic()
+        began, stalled = time.monotonic(), False
         body = {"size": 1, "_source": ["generation", "rows"], "query": {"ids": {"values": ["state"]}}}
-        state = f"{json.dumps({'index': f'{self.name}-state'})}\n{json.dumps(body)}\n"   # Which one is in force?
+        state = f"{json.dumps({'index': self.at})}\n{json.dumps(body)}\n"   # Which one is in force?
         for pause in (*_PAUSES, None):
             if not view.pit:
-                view.pit = self._open(view.state)
+                view.pit = self._open(view.state, stalled)
                 if self.read_state() != view.state:    # a new point in time is the same while the state is in force
                     raise ServerError(f"the index at {self.where} was changed while it was read: ask again")
             asked = () if self._own.sure else (state,)
@@ -366,7 +422,7 @@ class Searches(Snapshots):
             self.requests += 1
             body = "".join((*asked, *(f"{{}}\n{line[:-1]}, {at}\n" for line in lines)))
             if (answers := self._sent(body, time.monotonic() - began > PATIENCE - _STALLED)) is None:
-                view.pit = ""      # left behind: its node may not answer for long
+                view.pit, stalled = "", True      # left behind: its node may not answer for long
                 continue
             told = self._check_state(view, answers.pop(0)) if asked else ""
             told = told or next(filter(None, map(lacking, answers)), "")
@@ -433,7 +489,7 @@ class ClusterRows(Searches):
             if outlines:
                 new += [i for i in names if (own := view.ids.get(i)) and own.own.doc not in self.kept["outlines"]]
             for at in range(0, len(new), 10_000):
-                self._note(view, new[at:at + 10_000], (*DOCUMENT, *OUTLINE) if outlines else DOCUMENT)
+                self._note(view, new[at:at + 10_000], (*DOCUMENT, "outline") if outlines else DOCUMENT)
             return {i: found for i in names if (found := view.ids.get(i)) is not None}
 
     def _note(self, view: View, ids: Sequence[str], fields: Sequence[str] = DOCUMENT) -> None:
@@ -441,10 +497,11 @@ class ClusterRows(Searches):
         asked = [{"term": {"kind": "d"}}, *([{"terms": {"id": list(ids)}}] if ids else [])]
         rows = list(self.scan(view.state.live(*asked), fields))
         view.ids |= dict.fromkeys(ids) | {row["id"]: self._keep(row) for row in rows}    # in one step: others read it
-        self.kept["outlines"].update((row["doc"], row) for row in rows if "outline" in row)
 
     def _keep(self, row: Mapping[str, Any]) -> ClusterDocument:
         own = StoredDocument(row["doc"], row["id"], json.loads(row["levels"]))
+        if "outline" in row:
+            self.kept["outlines"][own.doc] = row["outline"]
         self.known[own.doc] = document = ClusterDocument(own, row["title"])
         return document
 

@@ -44,10 +44,10 @@ def unit_bytes(
 
 
 def codes_from(
-    unit: str,             # From `unit_bytes`
+    unit: str,             # From `unit_bytes`; a server leaves the padding out
 ) -> np.ndarray:           # int8
     "Read the vector of a unit."
-    return np.frombuffer(base64.b64decode(unit), np.int8)[UNIT.itemsize + 4 * len(SCALES):]
+    return np.frombuffer(base64.b64decode(unit + "=="), np.int8)[UNIT.itemsize + 4 * len(SCALES):]
 
 
 def joined(
@@ -413,7 +413,6 @@ class _Question:
         self.vector: list[float] = []                      # Empty without one
         self.places: dict[int, np.void | None] = {}        # Key -> row of type UNIT; None: there is no such unit
         self.begins = False                                # The next read is the first of a question
-        self.best = -1                                     # Best unit of the context that is filled, or -1
         self.beside: dict[int, Sequence[int]] = {}         # Key of a candidate -> keys that are read with it
         self.named: Sequence[tuple[str, Span]] = ()        # Places that the question names
         self.found: dict[tuple[str, Span], list[tuple[int, int]]] = {}    # Place -> range of keys, if there is one
@@ -433,7 +432,7 @@ class _Question:
         if asked != (self.words, self.vector):
             self.words, self.vector = asked
             self._forget()
-        self.begins, self.best = True, -1
+        self.begins = True
 
     def keep(self, scored: np.ndarray, placed: np.ndarray | None, answer: Mapping[str, Any]) -> None:
         "Keep what a search for units has found; `placed` is None where all that it found are placed."
@@ -469,15 +468,6 @@ class _ClusterReads(UnitSource):
     def _question(self) -> _Question:
         "What was fetched in this snapshot."
         return self.rows.kept.setdefault("question", _Question())
-
-    def fill(self, best: int) -> None:
-        with self.rows.snapshot():
-            self._question().best = best
-
-    def filled(self) -> tuple[int, Mapping[int, np.void | None]]:
-        "Return the best unit, and rows of type UNIT by key, while a context is filled; else -1 and no rows."
-        held = self._question()
-        return (held.best, held.places) if held.best >= 0 else (-1, {})
 
     def _fetch(self, held: _Question, scored: np.ndarray, placed: np.ndarray) -> None:
         "Read units that are not here yet, and look up their documents: in one request where they are few."
@@ -786,6 +776,17 @@ class _ClusterFinds(_ClusterReads):
                     return keys, np.array([by_key[key] for key in keys.tolist()])
                 n = min(4 * n, 10_000)
         return np.zeros(0, np.int64), np.zeros(0)
+
+    def best_cosine(  # type: ignore[override]
+        self,
+        vector: np.ndarray,         # Of length 1
+        apart: tuple[int, int],     # Keys from and before which no unit is asked
+    ) -> float | None:
+        "Ask for the largest cosine of a unit."
+        with self.rows.snapshot() as view:
+            others = {"bool": {"must_not": [{"range": {"pos": {"gte": apart[0], "lt": apart[1]}}}]}}
+            found = hits_of(self.rows.ask(nearest_units_query(vector, 1, view.state.live(others), self.exact))[0])
+            return inner_product(FoundUnit.of(found[0]).score) if found else None
 
     def nearest(self, vector: np.ndarray, k: int, allowed: np.ndarray | None = None) -> np.ndarray:
         with self.rows.snapshot() as view:

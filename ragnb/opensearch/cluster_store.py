@@ -9,19 +9,20 @@ import contextlib
 import json
 import os
 import re
+import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
-from functools import cache, cached_property, partial
+from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 from llama_index.core.schema import NodeWithScore, TextNode
 
 # %% auto #0
-__all__ = ['FORMAT', 'ROWS', 'RESERVED', 'rows_body', 'DocumentWords', 'beside', 'written_outline', 'outline_of', 'seen_outline',
-           'DocumentRows', 'UnitsThatPass', 'ClusterChunks', 'delete_rows', 'reserve_numbers', 'Pending',
-           'ClusterStore', 'find_lost', 'replace_state', 'make_state']
+__all__ = ['FORMAT', 'ROWS', 'RESERVED', 'rows_body', 'DocumentWords', 'beside', 'written_outline', 'outline_of', 'DocumentRows',
+           'UnitsThatPass', 'ClusterChunks', 'own_rows', 'delete_indexes', 'reserve_numbers', 'Pending', 'ClusterStore',
+           'find_lost', 'replace_state', 'make_state', 'check_made']
 
 # %% ../../nbs/89_opensearch/04_cluster_store.ipynb #c74f9189
 from ..machinery.atomic import LockedError
@@ -36,7 +37,7 @@ from ragnb.opensearch.client import (
 )
 from ..storage.store import best_first, outline_from_json, outline_to_json, Passing, T
 from ragnb.opensearch.cluster_rows import (
-    ClusterRows, ClusterState, DOCUMENT, hits_of, Looked, OUTLINE, rows_query, View
+    ClusterRows, ClusterState, DOCUMENT, hits_of, rows_query, View
 )
 from ragnb.opensearch.cluster_source import (
     ClusterUnits, codes_from, FoundUnit, heard, joined, keyed, nearest_units_query, unit_bytes
@@ -49,7 +50,7 @@ from ragnb.retrieval.unit_source import (
 from ..retrieval.unit_vectors import from_codes, node_vectors, to_codes, window_norms
 
 # %% ../../nbs/89_opensearch/04_cluster_store.ipynb #fbea184c
-FORMAT: int = 10  # Of rows; goes up when they are written in another way
+FORMAT: int = 11  # Of rows; goes up when they are written in another way
 _FIELDS: dict[str, dict[str, Any]] = {
     "kind": {"type": "keyword"}, "doc": {"type": "long"}, "pos": {"type": "long"}, "id": {"type": "keyword"},
     "facts": {"type": "keyword"}, "words": {"type": "keyword", "index": False},
@@ -110,64 +111,30 @@ def beside(
     return [sorted({place for some in own[max(0, i.start):i.stop] for place in some}.difference(i)) for i in near]
 
 # %% ../../nbs/89_opensearch/04_cluster_store.ipynb #abf31738
+def _steps(places: Sequence[int]) -> list[int]:
+    return np.diff(places, prepend=0).tolist()
+
+
 def written_outline(
     outline: Outline,
-) -> dict[str, str]:   # JSON of the fields `OUTLINE`
-    "Write an outline with distances instead of places, and the white space behind units without its place."
+) -> str:              # JSON
+    "Write an outline with distances instead of places."
     record = json.loads(outline_to_json(outline))
-    blanks, levels = dict(record.pop("blanks")), record.pop("levels")
-    record["ends"] = {level: [len(flat) // 2, *flat[:2], *flat[-2:]] for level, flat in levels.items() if flat}
-    behind = [blanks.pop(end, None) for level in SEARCHED for end in levels.get(level, ())[1::2]]
-    short = {level: np.diff(places, prepend=0).tolist() for level, places in levels.items()}
-    places = {"behind": behind, "blanks": list(blanks.items()), "levels": short}
-    texts = (json.dumps(part, ensure_ascii=False, separators=(",", ":")) for part in (record, places))
-    return dict(zip(OUTLINE, texts))
+    blanks, levels = dict(record["blanks"]), {level: _steps(places) for level, places in record["levels"].items()}
+    short = record | {"levels": levels, "blanks": [_steps([*blanks]), [*blanks.values()]]}
+    return json.dumps(short, ensure_ascii=False, separators=(",", ":"))
 
 
+@lru_cache(maxsize=256)
 def outline_of(
-    row: Mapping[str, Any],    # With the fields `OUTLINE`
-) -> Outline:
+    text: str,         # From `written_outline`
+) -> Outline:          # Only to be read
     "Read an outline."
-    record = json.loads(row["outline"]) | json.loads(row["places"])
-    levels = {level: np.cumsum(steps, dtype=np.int64).tolist() for level, steps in record["levels"].items()}
-    ends = [end for level in SEARCHED for end in levels.get(level, ())[1::2]]
-    blanks = record["blanks"] + [[end, blank] for end, blank in zip(ends, record["behind"]) if blank is not None]
-    return outline_from_json(json.dumps(record | {"blanks": sorted(blanks), "levels": levels}))
-
-# %% ../../nbs/89_opensearch/04_cluster_store.ipynb #cfb5fd6d
-class _Seen(Sequence):
-    "Spans of one level: some are known, the others are read on first access."
-
-    def __init__(self, n: int, known: Mapping[Any, Span], every: Callable[[], Sequence[Span]]) -> None:
-        self.n, self.known, self.every = n, known, every
-
-    def __len__(self) -> int:
-        return self.n
-
-    def __getitem__(self, i: Any) -> Any:
-        at = range(self.n)[i]
-        return self.known[at] if at in self.known else self.every()[i]
-
-
-def seen_outline(
-    text: str,                          # Field `outline` of the row of a document
-    units: Mapping[int, Span],          # Place of a unit -> span; of the units that were placed
-    behind: Mapping[int, str],          # End of a unit that was read -> white space behind it, or ''
-    whole: Callable[[], Outline],
-) -> Outline:
-    "Read an outline without its places: those that are not known are read on first access."
     record = json.loads(text)
-    outline = outline_from_json(json.dumps(record | {"levels": {}, "blanks": []}))
-
-    def blank(at: int) -> str:
-        if not (text := behind[at] if at in behind else whole().blanks.get(at, "")):
-            raise KeyError(at)
-        return text
-    for level, (n, *ends) in record["ends"].items():
-        known = {0: Span(*ends[:2]), n - 1: Span(*ends[2:])} | (units if level == "u" else {})
-        outline.levels[level] = _Seen(n, known, lambda level=level: whole().levels[level])
-    vars(outline)["blanks"] = Looked(blank, lambda: whole().blanks)
-    return outline
+    steps, texts = record["blanks"]
+    levels = {level: np.cumsum(some, dtype=np.int64).tolist() for level, some in record["levels"].items()}
+    blanks = list(zip(np.cumsum(steps, dtype=np.int64).tolist(), texts))
+    return outline_from_json(json.dumps(record | {"levels": levels, "blanks": blanks}))
 
 # %% ../../nbs/89_opensearch/04_cluster_store.ipynb #02bc05df
 def _written(node: TextNode) -> str:
@@ -200,7 +167,7 @@ class DocumentRows:
                 *(self._row("n", i, {"name": name}) for i, name in enumerate(self.words.names))]
         counts = self.words.counts() | {"rows": len(made) + 1}
         last = {"id": self.own.id, "levels": json.dumps(self.own.levels), "title": self.words.title,
-                "counts": json.dumps(counts), "words": self.words.above(), **written_outline(self.outline)}
+                "counts": json.dumps(counts), "words": self.words.above(), "outline": written_outline(self.outline)}
         return [*made, self._row("d", 0, last)]
 
     def _row(self, kind: str, place: int, more: Mapping[str, Any]) -> dict[str, Any]:
@@ -212,14 +179,12 @@ class DocumentRows:
         parts, names = table["part"].tolist(), [*self.words.names, ""]     # The last one: of no part
         titled, named, named_in = _different(self.words.title), [*map(heard, names)], [*map(_different, names)]
         written, near = unit_bytes(table, self.norms, self.codes), beside(table)
-        blanks = self.outline.blanks
         for i, (node, words) in enumerate(zip(self.units, self.words.units)):
             row = {"id": self.own.id, "facts": facts_of(seen_metadata(node)), "tokens": words, "heard": heard(words),
                    "named": named[parts[i]], "words": _different(self.words.title, names[parts[i]], words),
                    "titled": titled, "named_in": named_in[parts[i]],
                    "unit": written[i], "beside": near[i],
-                   "span": {"gte": node.start_char_idx, "lt": node.end_char_idx}, "node": _written(node),
-                   "behind": blanks.get(node.end_char_idx, "")}
+                   "span": {"gte": node.start_char_idx, "lt": node.end_char_idx}, "node": _written(node)}
             yield self._row("u", i, row | ({"vector": floats[i]} if floats else {}))
 
 # %% ../../nbs/89_opensearch/04_cluster_store.ipynb #1d8a2efb
@@ -305,11 +270,23 @@ class ClusterChunks(SearchedByWords):
     def doc_ids(self) -> list[str]:
         return list(self.rows.documents())
 
+    def health(self) -> dict[str, float]:
+        "Measure the index: documents, rows, the last commit, the writer's lease, and points in time."
+        with self.rows.snapshot() as view:
+            state = view.state
+        with server_errors(self.rows.where):
+            lease = self.rows.client.mget(index=self.rows.at, body={"ids": ["writer"]})["docs"][0].get("_source")
+            told = self.rows.client.indices.stats(index=state.rows or "_none", metric="docs,search")["_all"]
+        counted = state.totals.get("rows", 0) + state.totals.get("entries", 0)
+        return {"documents": state.totals.get("titles", 0), "rows": counted,
+                "rows_not_counted": max(0, told.get("primaries", {}).get("docs", {}).get("count", 0) - counted),
+                "last_commit_timestamp_seconds": round(state.committed),
+                "lease_age_seconds": round(max(0, time.time() - lease["begun"])) if lease else 0,
+                "open_contexts": told.get("total", {}).get("search", {}).get("point_in_time_current", 0)}
+
     def n_bytes(self) -> int:
         "Ask the server how much disk the rows take, replicas included."
-        with server_errors(self.rows.where):
-            found = self.rows.client.indices.stats(index=self.rows.read_state().rows or "_none", metric="store")
-        return int(found["_all"].get("total", {}).get("store", {}).get("size_in_bytes", 0))
+        return self.rows.n_bytes([self.rows.read_state().rows or "_none"])
 
     def _hits(self, keys: np.ndarray, scores: np.ndarray, top_k: int) -> list[NodeWithScore]:
         by_key, found = dict(zip(keys.tolist(), scores.tolist())), dict[int, str]()
@@ -338,25 +315,15 @@ class ClusterChunks(SearchedByWords):
         return {a: TextNode(**json.loads(found[k])) for a, k in keys.items() if k in found}
 
     def _chunks(self, keys: Sequence[int]) -> dict[int, str]:
-        "Read chunks, and the outlines of their documents; those that a context only looks at without places."
-        (best, units), kept = self.units.filled(), self.rows.kept
-        whole = {k >> SHIFT for k in keys if (row := units.get(k)) is None or row["header"] >= 0}
-        whole |= {best >> SHIFT} if units else set()
-        seen = {k >> SHIFT for k in keys} - whole - kept["outlines"].keys()
-        lots = (whole - {n for n, row in kept["outlines"].items() if "places" in row}, OUTLINE), (seen, OUTLINE[:1])
-        more = [rows_query("d", "doc", sorted(lot), (*DOCUMENT, *fields)) for lot, fields in lots if lot]
+        "Read chunks, and the outlines of their documents."
+        new = sorted({key >> SHIFT for key in keys} - self.rows.kept["outlines"].keys())
+        more = [rows_query("d", "doc", new, (*DOCUMENT, "outline"))] if new else []
         answers: list[dict[str, Any]] = []
-        chunks = rows_query("uc", "pos", keys, ("pos", "node", "behind"))
-        self.units.ask(([chunks, *more], answers.extend), *self.units.ahead())
-        answer, *rest = answers
-        for some in rest:
+        self.units.ask(([rows_query("uc", "pos", keys, ("pos", "node")), *more], answers.extend), *self.units.ahead())
+        for some in answers[1:]:
             self.rows.keep_documents(some)
         self.rows.note_live(key >> SHIFT for key in keys)
-        kept["outlines"].update((hit["_source"]["doc"], hit["_source"]) for some in rest for hit in hits_of(some))
-        found = {hit["_source"]["pos"]: hit["_source"] for hit in hits_of(answer)}
-        for key in found.keys() & units.keys():
-            kept[key >> SHIFT, "behind"][int(units[key]["end"])] = found[key]["behind"]
-        return {key: row["node"] for key, row in found.items()}
+        return {hit["_source"]["pos"]: hit["_source"]["node"] for hit in hits_of(answers[0])}
 
     _read_chunks = _nodes
 
@@ -367,24 +334,8 @@ class ClusterChunks(SearchedByWords):
 
     def _read_outlines(self, doc_ids: Sequence[str]) -> dict[str, Outline]:
         with self.rows.snapshot():
-            found, kept = self.rows.documents(doc_ids, outlines=True), self.rows.kept
-            rows = {i: row for i, d in found.items() if (row := kept["outlines"].get(d.own.doc))}
-            seen = {row["doc"]: {} for row in rows.values() if "places" not in row}
-            for key, unit in self.units.filled()[1].items():
-                if key >> SHIFT in seen and unit is not None:
-                    seen[key >> SHIFT][key & (1 << SHIFT) - 1] = Span(int(unit["start"]), int(unit["end"]))
-
-            @cache
-            def others() -> dict[str, Outline]:
-                hits = hits_of(self.rows.ask(rows_query("d", "doc", list(seen), OUTLINE))[0])
-                return {outline.doc_id: outline for outline in (outline_of(hit["_source"]) for hit in hits)}
-
-            def whole(doc_id: str) -> Outline:
-                if doc_id not in others():
-                    raise MissingChunkError(f"the document {doc_id!r} was changed after the question")
-                return others()[doc_id]
-            return {i: seen_outline(row["outline"], seen[row["doc"]], kept[row["doc"], "behind"], partial(whole, i))
-                    if row["doc"] in seen else outline_of(row) for i, row in rows.items()}
+            found, texts = self.rows.documents(doc_ids, outlines=True), self.rows.kept["outlines"]
+            return {i: outline_of(texts[d.own.doc]) for i, d in found.items()}
 
     def _matching(self, where: Filter | None) -> Iterator[str]:
         return iter(UnitsThatPass(self, where))
@@ -431,30 +382,29 @@ RESERVED: int = 1 << 24   # Numbers of a change
 _HOLES = 100              # Holes in a state; rows in older ones are removed by then
 
 
-def _marks(rows: ClusterRows, pattern: str) -> list[str]:
-    "Indexes that this package has made."
-    with server_errors(rows.where):
-        found = rows.client.indices.get_mapping(index=pattern, ignore_unavailable=True, allow_no_indices=True)
-    return [index for index, held in found.items() if held["mappings"].get("_meta", {}).get("ragnb")]
-
-
-def delete_rows(
+def own_rows(
     rows: ClusterRows,
-    but: str = "",       # Index to keep
-) -> None:
-    "Delete the indexes of rows of this index: of no other one whose name begins alike."
+) -> list[str]:
+    "Find the indexes of rows of this index: of no other one whose name begins alike."
     own = re.compile(re.escape(rows.name + ROWS) + "[0-9a-f]{8}")
-    for index in _marks(rows, f"{rows.name}{ROWS}*"):
-        if own.fullmatch(index) and index != but:
-            with server_errors(rows.where):
-                rows.client.indices.delete(index=index, ignore_unavailable=True)
+    return [index for index in rows.marked(f"{rows.name}{ROWS}*") if own.fullmatch(index)]
+
+
+def delete_indexes(
+    rows: ClusterRows,
+    names: Iterable[str],     # Full names: a cluster may refuse patterns
+) -> None:
+    "Delete indexes of the server; those that are gone are passed over."
+    for index in names:
+        with server_errors(rows.where):
+            rows.client.indices.delete(index=index, ignore_unavailable=True)
 
 
 def _held_state(rows: ClusterRows) -> tuple[ClusterState, dict[str, Any]]:
     "Read the state, and the condition under which it may be replaced."
     from opensearchpy import NotFoundError
     try:
-        found = rows.client.get(index=f"{rows.name}-state", id="state")
+        found = rows.client.get(index=rows.at, id="state")
     except NotFoundError:
         return ClusterState(), {"op_type": "create"}
     only = {"if_seq_no": found["_seq_no"], "if_primary_term": found["_primary_term"]}
@@ -476,7 +426,7 @@ def reserve_numbers(
                 break
             reserved = replace(state, fence=max(1, held.limit, held.fence) + RESERVED)
             with contextlib.suppress(ConflictError):     # also when a node took it and died before it answered
-                rows.client.index(index=f"{rows.name}-state", id="state", body=vars(reserved), **only)
+                rows.client.index(index=rows.at, id="state", body=vars(reserved), **only)
                 return reserved
     raise LockedError(f"the index at {rows.where} was written by another process meanwhile")
 
@@ -525,8 +475,10 @@ class _ClusterChanges(ClusterChunks):
                     self.refresh(state.rows)
                     late = {"range": {"pos": {"gte": state.limit << SHIFT}}}
                     self._delete(state.rows, {"bool": {"should": [late, *state.dead()]}})
+                if self.rows.at == self.rows.name:
+                    make_state(self.rows)                  # an alias: what is behind it is written
                 if self.tidy != state.rows:
-                    delete_rows(self.rows, state.rows)     # of earlier states
+                    delete_indexes(self.rows, set(own_rows(self.rows)) - {state.rows})     # of earlier states
                     self.tidy = state.rows
                 state = reserve_numbers(self.rows, state)
                 self.pending = Pending(state, state.rows, state.fence - RESERVED, dict(state.totals))
@@ -577,9 +529,11 @@ class _ClusterChanges(ClusterChunks):
         self.check()
         before, first = change.before, change.before.fence - RESERVED
         hole = [[before.limit, first]] if 0 < before.limit < first else []    # of a writer that did not commit
-        state = ClusterState(before.generation + 1, change.rows, change.next, change.gone, dict(change.totals),
+        now = time.time()
+        new = before.generation + 1 if before.generation else int(1_000 * now)    # No number of another index
+        state = ClusterState(new, change.rows, change.next, change.gone, dict(change.totals),
                              before.told if told is None else told,
-                             [] if change.fresh else [*before.holes, *hole][-_HOLES:], change.next)
+                             [] if change.fresh else [*before.holes, *hole][-_HOLES:], change.next, now)
         replace_state(self.rows, before, state)
         self.rows.replace(state)
         self.pending = None
@@ -740,15 +694,15 @@ class ClusterStore(_ClusterChanges):
         with self._change():
             self.supersede([o.doc_id for o in outlines])
 
+    def indexes(self) -> list[str]:
+        "Find the indexes of the server that are this index, by the mark that they carry; the state is the last one."
+        return [*own_rows(self.rows), *self.rows.marked(f"{self.rows.name}-state")]
+
     def drop(self) -> None:
         "Remove the index from the cluster."
         self.pending = None
         self.rows.close()
-        delete_rows(self.rows)
-        state = f"{self.rows.name}-state"
-        with server_errors(self.rows.where):
-            if state in _marks(self.rows, state):
-                self.rows.client.indices.delete(index=state, ignore_unavailable=True)
+        delete_indexes(self.rows, self.indexes())
 
 
 def find_lost(
@@ -786,7 +740,7 @@ def replace_state(
             if held == before:
                 fence = after.fence if held.fence == before.fence else held.fence     # another writer has its numbers
                 body = vars(after) | {"fence": fence}
-                rows.client.index(index=f"{rows.name}-state", id="state", body=body, refresh=True, **only)
+                rows.client.index(index=rows.at, id="state", body=body, refresh=True, **only)
         except ConflictError:      # also when a node took it and died before it answered
             held = rows.read_state()
         if held not in (before, after):
@@ -799,7 +753,10 @@ def make_state(
     "Make the index of the state, unless it is there."
     from opensearchpy import NotFoundError, RequestError
     with contextlib.suppress(NotFoundError):
-        return _check_made(rows)
+        return check_made(rows)
+    if real := rows.behind():      # an alias: the index behind it is written
+        rows.name, rows.at = real.removesuffix("-state"), real
+        return check_made(rows)
     group = {"group": {"type": "keyword"}}      # Of files
     mapping = {"dynamic": False, "_meta": {"ragnb": FORMAT}, "properties": group}
     body = {"settings": {"number_of_shards": 1}, "mappings": mapping}
@@ -808,11 +765,14 @@ def make_state(
     except RequestError as error:
         if error.error != "resource_already_exists_exception":
             raise
-        _check_made(rows)      # another process has made it
+        check_made(rows)       # another process has made it
 
 
-def _check_made(rows: ClusterRows) -> None:
-    held = next(iter(rows.client.indices.get_mapping(index=f"{rows.name}-state").values()))["mappings"]
+def check_made(
+    rows: ClusterRows,
+) -> None:                # `IndexMismatchError` for an index of that name that is something else
+    "Check the mark of an index."
+    held = next(iter(rows.client.indices.get_mapping(index=rows.at).values()))["mappings"]
     if (mark := held.get("_meta", {}).get("ragnb")) != FORMAT:
         told = f"the index {rows.name!r} at {rows.where} was not made by this package"
         if mark:

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 # %% auto #0
 __all__ = ['STRONG', 'UNFINISHED', 'best_sentence', 'with_focus', 'Answer', 'strong_offsets', 'numbered_passages',
-           'sentence_facts', 'with_section', 'listed_sources', 'ModelError', 'with_text', 'answer_response', 'written',
-           'awritten', 'AnswerStream']
+           'sentence_facts', 'with_section', 'listed_sources', 'ModelError', 'model_error', 'with_text',
+           'answer_response', 'written', 'awritten', 'AnswerStream']
 
 # %% ../../nbs/80_pipeline/02_answer.ipynb #3a9de00b
 from ..machinery.arguments import checked
@@ -334,10 +334,14 @@ def _name(llm: object) -> str:
     return getattr(llm, "model", None) or type(llm).__name__
 
 
-def _model_error(llm: Any, error: Exception, answer: Answer) -> ModelError:
+def model_error(
+    llm: Any,                   # A LlamaIndex LLM
+    reason: Exception | str,    # Why it did not answer
+    answer: Answer,             # Complete except for the model's text
+) -> ModelError:
     "Build the error with the model's name and the reason."
     where = f" at {llm.api_base}" if getattr(llm, "api_base", None) else ""  # Ollama's errors include the address
-    told = f"{type(error).__name__}: {shorten(str(error), 300)}"
+    told = reason if isinstance(reason, str) else f"{type(reason).__name__}: {shorten(str(reason), 300)}"
     return ModelError(f"the model {_name(llm)!r}{where} did not answer ({told})", answer)
 
 # %% ../../nbs/80_pipeline/02_answer.ipynb #090dacf3
@@ -396,7 +400,7 @@ def written(
             if step:
                 step.event(SynthesizeEndEvent, response=Response(text))
     except Exception as error:
-        raise _model_error(llm, error, answer) from error
+        raise model_error(llm, error, answer) from error
     return _answered(llm, text, answer, call, prompt)
 
 # %% ../../nbs/80_pipeline/02_answer.ipynb #16b8afbb
@@ -418,7 +422,7 @@ async def awritten(
             if step:
                 step.event(SynthesizeEndEvent, response=Response(text))
     except Exception as error:
-        raise _model_error(llm, error, answer) from error
+        raise model_error(llm, error, answer) from error
     return _answered(llm, text, answer, call, prompt)
 
 # %% ../../nbs/80_pipeline/02_answer.ipynb #0694beba
@@ -481,7 +485,7 @@ class AnswerStream:
     def _failed(self, error: Exception) -> ModelError:
         "End the steps with an error, and return it with the model's name."
         self._close(error)
-        return _model_error(self._llm, error, self.answer)
+        return model_error(self._llm, error, self.answer)
 
     def _end(self) -> str:
         "Complete the answer and return the last piece."

@@ -23,6 +23,8 @@ from ..machinery.markup import one_line
 from ..machinery.registry import find_part, make_part, register, split_name, told_plugins, usages
 from ..documents.span import Address, InputError, Span, stitch
 from ..models.llm import resolve_llm
+from ..chunking.parsers import CONTEXTS
+from ..chunking.summaries import summarise_sections
 from ..storage.filters import Where
 from ..retrieval.arguments import filtered_retriever
 from ..retrieval.by_name import asked_documents, ByNameRetriever
@@ -84,9 +86,9 @@ def parse_retriever(
 def _hybrid(index: Index, top_k: int, method: str = "rrf",
             weights: tuple[float, float] | None = None) -> HybridRetriever:
     "Retrieve by words and by embeddings in one fused ranking."
-    members = {"bm25": WordRetriever(index.store, 2 * top_k),
-               "vector": VectorRetriever(index.store, index.embed_model, 2 * top_k)}
-    return HybridRetriever(members, top_k, weights=weights, method=method)
+    words = WordRetriever(index.store, 2 * top_k)
+    members = {"bm25": words, "vector": VectorRetriever(index.store, index.embed_model, 2 * top_k)}
+    return HybridRetriever(members, top_k, weights=weights, method=method, named=words)
 
 # %% ../../nbs/80_pipeline/01_specs.ipynb #c2daedc2
 def _multiscale(index: Index, top_k: int, cut: float | None = None, lookup: bool = True) -> MultiScaleRetriever:
@@ -100,12 +102,17 @@ def _multiscale(index: Index, top_k: int, cut: float | None = None, lookup: bool
                                scale=index.manifest.cosine_scale)
 
 # %% ../../nbs/80_pipeline/01_specs.ipynb #8ca5b6f4
-def _hierarchical(kind: str, index: Index, top_k: int) -> HierarchicalRetriever:
-    "Create a hierarchical retriever; reads all units now. In a tree, sections have summaries."
-    if not index.has_units or index.embed_model is None or not index.store.doc_ids():
-        raise InputError(f"{kind} retrieval needs an index of units with their vectors: make it with `--split units`")
+def _hierarchical(kind: str, index: Index, top_k: int, model: str = "") -> HierarchicalRetriever:
+    "Create a hierarchical retriever; reads all units now. In a tree, sections have summaries, over children too."
     outlines, documents = index.store.get_outlines(index.store.doc_ids()).all(), []
-    ids = [str(Address(d, "u", i)) for d, o in outlines.items() for i in range(len(o.levels.get("u", ())))]
+    has_parents = kind == "tree" and any({"c", "p"} <= o.levels.keys() for o in outlines.values())
+    level = "u" if index.has_units else "c"
+    if not (index.has_units or has_parents) or index.embed_model is None or not outlines:
+        if kind == "tree":
+            raise InputError("tree retrieval needs an index of units, or of parents and children, with vectors: make "
+                             "it with `--split units` or `--split parent-child`")
+        raise InputError(f"{kind} retrieval needs an index of units with their vectors: make it with `--split units`")
+    ids = [str(Address(d, level, i)) for d, o in outlines.items() for i in range(len(o.levels.get(level, ())))]
     nodes = index.store.get_chunks(ids).all()
     units = [nodes[i] for i in ids]
     own: dict[str, list[tuple[Span, str]]] = {}
@@ -117,9 +124,12 @@ def _hierarchical(kind: str, index: Index, top_k: int) -> HierarchicalRetriever:
         documents.append(Document(text=text, id_=doc_id, metadata=dict(outlines[doc_id].metadata)))
     held = index.store.get_vectors(ids)
     vectors = np.array([held[i] for i in ids], np.float32)
-    search = "entry" if kind == "tree" else "text"
-    tree = build_tree(documents, index.embed_model, units=units, vectors=vectors, search=search)
-    return HierarchicalRetriever(tree, index.embed_model, top_k)
+    search, sections = "entry" if kind == "tree" else "text", None
+    if model:     # kept in the index, as contexts are: each section is paid for once
+        sizes = {"section_size": 2_000, "tokenizer": "cl100k_base"}
+        sections, _ = summarise_sections(documents, resolve_llm(model), index.folder / CONTEXTS, **sizes)
+    tree = build_tree(documents, index.embed_model, sections, units=units, vectors=vectors, search=search)
+    return HierarchicalRetriever(tree, index.embed_model, top_k, named=WordRetriever(index.store))
 
 # %% ../../nbs/80_pipeline/01_specs.ipynb #a1c0de03
 @register("retriever", "multi-scale", help="spans of any size", korean="크기가 자유로운 구간", needs=("units",))
@@ -131,13 +141,15 @@ def _spans(index: Index, top_k: int, cut: float | None = None, lookup: bool = Tr
 @register("retriever", "bm25", help="words", korean="낱말")
 def _words(index: Index, top_k: int) -> BaseRetriever:
     "Make the retriever of words."
-    return HybridRetriever({"bm25": WordRetriever(index.store, top_k)}, top_k)
+    words = WordRetriever(index.store, top_k)
+    return HybridRetriever({"bm25": words}, top_k, named=words)
 
 
 @register("retriever", "vector", help="the embedding", korean="임베딩")
 def _vectors(index: Index, top_k: int) -> BaseRetriever:
     "Make the retriever of vectors."
-    return HybridRetriever({"vector": VectorRetriever(index.store, index.embed_model, top_k)}, top_k)
+    return HybridRetriever({"vector": VectorRetriever(index.store, index.embed_model, top_k)}, top_k,
+                           named=WordRetriever(index.store))
 
 
 @register("retriever", "hybrid", "[:rrf|weighted|zscore[:W/W]]", help="words and the embedding, with weights",
@@ -154,11 +166,11 @@ def _layers(index: Index, top_k: int) -> BaseRetriever:
     return _hierarchical("hierarchical", index, top_k)
 
 
-@register("retriever", "tree", help="sections by their summaries, then units", korean="절의 요약, 그다음 단위",
-          needs=("units",))
-def _tree(index: Index, top_k: int) -> BaseRetriever:
+@register("retriever", "tree", "[:MODEL]", help="sections by their summaries, written by MODEL if you name one, then "
+          "units or children", korean="절의 요약(MODEL을 주면 모델이 씀), 그다음 단위나 자식", needs=("units",))
+def _tree(model: str = "", *, index: Index, top_k: int) -> BaseRetriever:
     "Make the retriever over summaries of sections."
-    return _hierarchical("tree", index, top_k)
+    return _hierarchical("tree", index, top_k, model)
 
 # %% ../../nbs/80_pipeline/01_specs.ipynb #8bf5a88a
 def _by_name(retriever: BaseRetriever, index: Index) -> BaseRetriever:

@@ -53,9 +53,11 @@ _HEAD = 40           # Characters of a unit that are a question
 _AROUND = 31         # Units on each side that may be about the same
 
 
-def _cosine(source: UnitSource, vector: np.ndarray, allowed: np.ndarray | None = None) -> float | None:
-    "Compute the largest cosine of a unit; None where no unit is allowed."
-    keys = source.nearest(vector, 1, allowed)
+def _cosine(source: UnitSource, vector: np.ndarray, every: np.ndarray, apart: tuple[int, int] = (0, 0)) -> float | None:
+    "Compute the largest cosine of a unit whose key is not in a range; None where there is no unit."
+    if source.best_cosine is not None:
+        return source.best_cosine(vector, apart)
+    keys = source.nearest(vector, 1, every[(every < apart[0]) | (every >= apart[1])] if apart[1] else None)
     if not len(keys):
         return None
     units = source.read(np.stack([keys[:1], keys[:1] + 1], axis=1))
@@ -80,12 +82,13 @@ def measured_scale(
         text = nodes[address[key]].text.strip()
         head = text[:word_cut(text, 0, _HEAD)] if len(text) > _HEAD else text
         vector = question_vector(model.get_query_embedding(head), source.dims)
-        others = keys[keys >> SHIFT != key >> SHIFT]
-        others = others if len(others) else keys[np.abs(keys - key) > _AROUND]
-        other = _cosine(source, vector, others)
+        own = key >> SHIFT
+        alone = source.sizes[own] == len(keys)     # a document is compared with others, if there are any
+        apart = (key - _AROUND, key + _AROUND + 1) if alone else (own << SHIFT, (own + 1) << SHIFT)
+        other = _cosine(source, vector, keys, apart)
         if other is not None:
             far.append(other)
-            near.append(max(other, _cosine(source, vector) or other))
+            near.append(max(other, _cosine(source, vector, keys) or other))
     if len(far) < LEAST:
         return None
     return CosineScale(float(np.mean(near)), float(np.mean(far)), float(np.std(far)), len(keys))

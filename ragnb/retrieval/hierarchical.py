@@ -30,9 +30,9 @@ from ..chunking.structure import TextNodeParser
 from ..chunking.summaries import Section, summarise_sections
 from ..storage.filters import resolve_where, seen_metadata, Where
 from .missing_words import readable_question, words_as_written
-from .arguments import check_counts, StoreRetriever
+from .arguments import check_counts, filtered_retriever, StoreRetriever
 from .bm25 import PositiveOkapi
-from .hybrid import check_question
+from .hybrid import check_question, names_lead, WordRetriever
 from .scoring import clipped_z_scores
 
 # %% ../../nbs/40_retrieval/15_hierarchical.ipynb #6da0ca59
@@ -189,6 +189,8 @@ class HierarchicalRetriever(StoreRetriever):
         The best sections inside them, >= 1; None for all.
     where : dict, str or MetadataFilters, optional
         What the metadata of a unit must fulfil, see `resolve_where`; documents and sections among those.
+    named : WordRetriever, optional
+        Over the store of the units: puts those first that contain a code of the question, see `names_lead`.
 
     Raises
     ------
@@ -201,13 +203,14 @@ class HierarchicalRetriever(StoreRetriever):
     @checked
     def __init__(
         self, tree: SectionTree, embed_model: Any, top_k: int = 5, n_documents: int | None = 20,
-        n_sections: int | None = 10, where: Any = None,
+        n_sections: int | None = 10, where: Any = None, named: WordRetriever | None = None,
     ) -> None:
         super().__init__()
         check_counts(top_k=top_k, n_documents=n_documents, n_sections=n_sections)
         self.tree, self.embed_model, self.top_k = tree, embed_model, top_k
         self.n_documents, self.n_sections = n_documents, n_sections
         self._among = self._through(where)
+        self.named = named and filtered_retriever(named, where)
 
     def _through(self, where: Where) -> np.ndarray:
         "True for the units that a filter lets through."
@@ -221,6 +224,7 @@ class HierarchicalRetriever(StoreRetriever):
         "Return a copy behind a filter."
         other = copy.copy(self)
         other._among = self._among & self._through(where)
+        other.named = self.named and filtered_retriever(self.named, where)
         return other
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
@@ -231,7 +235,8 @@ class HierarchicalRetriever(StoreRetriever):
                 texts = (node.text for node, may in zip(self.tree.units, self._among.tolist()) if may)
                 shown = readable_question(question, words_as_written(texts))
             embedding = self.embed_model.get_query_embedding(shown)
-        return self._ranked(question, embedding)
+        hits = self._ranked(question, embedding)
+        return names_lead(hits, self.named, question)[:self.top_k] if self.named else hits
 
     def _ranked(self, question: str, embedding: Sequence[float]) -> list[NodeWithScore]:
         "Return the best units that take part, then those that match at all, by words and cosine."

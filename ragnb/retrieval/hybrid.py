@@ -9,6 +9,7 @@ import asyncio
 import copy
 import math
 import statistics
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
@@ -17,8 +18,8 @@ from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.schema import NodeWithScore, QueryBundle
 
 # %% auto #0
-__all__ = ['FUSIONS', 'rrf', 'fuse_scores', 'check_question', 'question_bundle', 'VectorRetriever', 'WordRetriever', 'ranked',
-           'Hits', 'find_hits', 'fuse_hits', 'HitsRetriever', 'HybridRetriever']
+__all__ = ['FUSIONS', 'LONGEST', 'rrf', 'fuse_scores', 'check_question', 'question_bundle', 'VectorRetriever', 'WordRetriever',
+           'ranked', 'Hits', 'find_hits', 'fuse_hits', 'HitsRetriever', 'names_lead', 'HybridRetriever']
 
 # %% ../../nbs/40_retrieval/02_hybrid.ipynb #b77c3115
 from ..machinery.arguments import checked
@@ -26,13 +27,15 @@ from ..documents.forms import plain_text
 from ..machinery.halves import replace_halves
 from ..machinery.markup import one_line
 from ..documents.span import id_key, InputError, Why
+from ..documents.text import whole_cut
 from ..models.threads import in_thread
 from ..storage.filtered import filtered_store, FilteredStore
 from ..storage.store import ChunkReader
 from ..storage.filters import Where
 from ragnb.retrieval.missing_words import (
-    code_terms, CODED, content_words, IndexWords, query_terms, question_for
+    code_terms, CODED, content_words, IndexWords, names_in, query_terms, question_for
 )
+from .scoring import FEW
 from .arguments import check_counts, check_weights, filtered_retriever, is_number, StoreRetriever
 
 # %% ../../nbs/40_retrieval/02_hybrid.ipynb #b3c30be7
@@ -81,13 +84,19 @@ def fuse_scores(
     return _by_score(parts)
 
 # %% ../../nbs/40_retrieval/02_hybrid.ipynb #92749d8c
+LONGEST: int = 4_000   # Characters of a question that are searched
+
+
 def check_question(
     question: str,
 ) -> str:  # In its reading form: NFC, ordinary blanks, no half characters; `InputError` when it is empty
-    "Return a question as it is read, or raise `InputError` when it is empty."
+    "Return a question as it is read, without the middle of a very long one; `InputError` when it is empty."
     if not isinstance(question, str) or not (read := plain_text(replace_halves(question))).strip():
         raise InputError(f"question must not be empty, got {question!r}")
-    return read
+    if len(read) <= LONGEST:
+        return read
+    half = LONGEST // 2 - 1
+    return f"{read[:whole_cut(read, 0, half)]} {read[whole_cut(read, 0, len(read) - half):]}"
 
 # %% ../../nbs/40_retrieval/02_hybrid.ipynb #97ff713b
 def question_bundle(
@@ -183,6 +192,24 @@ class WordRetriever(StoreRetriever):
             terms = query_terms(question, self._held.units.tokenizer)
             terms = code_terms(terms, question, words.counts) if CODED.search(question) else terms
             return self.store.search_words(terms, self.top_k)
+
+    def named(
+        self,
+        question: str,     # `InputError` when empty
+    ) -> dict[str, int]:   # Address -> names; empty in a store that counts no words, or asks a server for them
+        "Find the chunks that contain a name of a question, such as a code, where at most `FEW` chunks contain it."
+        held, n_names = self._held, Counter[int]()
+        source, text = getattr(held, "units", None), check_question(question)
+        names = names_in(text, source.tokenizer) if source and not source.looks_ahead else []
+        if not names:
+            return {}
+        with self.store.snapshot():
+            words = self.words_within()
+            for forms in names:
+                keys = np.unique(np.concatenate([words.holding(form) for form in forms]))
+                n_names.update(keys.tolist() if len(keys) <= FEW else ())
+            addresses = held.addresses_of(np.array(sorted(n_names), np.int64))
+        return {address: n_names[key] for key, address in addresses.items()}
 
     @property
     def _held(self) -> Any:
@@ -308,6 +335,19 @@ class HitsRetriever(BaseRetriever):
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
         return await in_thread(self._retrieve, query_bundle)
 
+# %% ../../nbs/40_retrieval/02_hybrid.ipynb #597ff8ef
+def names_lead(
+    hits: Sequence[NodeWithScore],   # Best first
+    words: WordRetriever,            # Over the store of the hits
+    question: str,
+) -> list[NodeWithScore]:            # Each once
+    "Put the chunks with the most rare names of a question first, also those that were not among the hits."
+    named = words.named(question)
+    nodes, rank = words.store.get_chunks(named).found if named else {}, {h.node_id: n for n, h in enumerate(hits)}
+    order = sorted(nodes, key=lambda i: (-named[i], rank.get(i, len(hits))))
+    best = hits[0].score if hits else 0.0
+    return [*(NodeWithScore(node=nodes[i], score=best) for i in order), *(h for h in hits if h.node_id not in nodes)]
+
 # %% ../../nbs/40_retrieval/02_hybrid.ipynb #56782ee8
 class HybridRetriever(HitsRetriever):
     """Several retrievers fused into one ranking.
@@ -326,6 +366,8 @@ class HybridRetriever(HitsRetriever):
         One of `FUSIONS`: "rrf", "weighted" or "zscore".
     where : dict, str or MetadataFilters, optional
         Handed on to every member, see `filtered_retriever`.
+    named : WordRetriever, optional
+        Puts the chunks first that contain a code or another rare name of the question, see `names_lead`.
 
     Raises
     ------
@@ -342,6 +384,7 @@ class HybridRetriever(HitsRetriever):
         weights: Sequence[float] | None = None,
         method: str = "rrf",
         where: Any = None,
+        named: WordRetriever | None = None,
     ) -> None:
         super().__init__()
         check_counts(top_k=top_k)
@@ -350,6 +393,7 @@ class HybridRetriever(HitsRetriever):
                              f"got {len(members)} members, {method!r}")
         self.members, self.top_k = {name: filtered_retriever(m, where) for name, m in members.items()}, top_k
         self.k, self.weights, self.method = k, weights, method
+        self.named = named and filtered_retriever(named, where)
         rrf([[] for _ in self.members], k, weights)  # refuse bad constants now, not at the first question
 
     def __repr__(self) -> str:
@@ -362,10 +406,12 @@ class HybridRetriever(HitsRetriever):
         "A copy with filtered members."
         other = copy.copy(self)
         other.members = {name: filtered_retriever(m, where) for name, m in self.members.items()}
+        other.named = self.named and filtered_retriever(self.named, where)
         return other
 
-    def _fuse(self, results: Sequence[Sequence[NodeWithScore]]) -> Hits:
-        return fuse_hits(dict(zip(self.members, results)), self.top_k, self.k, self.weights, self.method)
+    def _fuse(self, question: str, results: Sequence[Sequence[NodeWithScore]]) -> Hits:
+        found = fuse_hits(dict(zip(self.members, results)), self.top_k, self.k, self.weights, self.method)
+        return Hits(names_lead(found.hits, self.named, question)[:self.top_k], found.members) if self.named else found
 
     def fuse(self, question: str | QueryBundle) -> Hits:
         """Retrieve, and keep the rank and score that each member gave.
@@ -383,7 +429,8 @@ class HybridRetriever(HitsRetriever):
         bundle = question_bundle(question)
         for member in self.members.values():
             bundle = member.ahead(bundle) if isinstance(member, VectorRetriever) else bundle
-        return self._fuse([m.retrieve(bundle) for m in self.members.values()])
+        return self._fuse(bundle.query_str, [m.retrieve(bundle) for m in self.members.values()])
 
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:      # all members at once
-        return list(self._fuse(await asyncio.gather(*(m.aretrieve(query_bundle) for m in self.members.values()))).hits)
+        results = await asyncio.gather(*(m.aretrieve(query_bundle) for m in self.members.values()))
+        return list(self._fuse(query_bundle.query_str, results).hits)

@@ -20,8 +20,8 @@ import numpy as np
 # %% auto #0
 __all__ = ['CODED', 'QUESTION_WORDS', 'SMALL', 'codes_in', 'content_words', 'code_forms', 'without_asking', 'query_terms',
            'code_terms', 'names_in', 'spelled_alike', 'IndexWords', 'index_words', 'Note', 'QuestionWords',
-           'missing_words', 'code_match', 'readable_question', 'words_as_written', 'question_for', 'Common',
-           'common_words']
+           'missing_words', 'all_in_one', 'code_match', 'readable_question', 'words_as_written', 'question_for',
+           'Common', 'common_words']
 
 # %% ../../nbs/40_retrieval/16_missing_words.ipynb #28e7d990
 from ..documents.one_token import search_form, values_in
@@ -65,7 +65,8 @@ _MEANING = re.compile(r"(?<=\w)\s+(?:mean|means|stand for|stands for)(?=\W*\Z)" 
 CODED = re.compile(r"[A-Za-z]-?\d|\d-?[A-Za-z]|\d\.\d")   # A text that may have a code
 
 
-_MOST = 20   # Codes of a question, and missing words: each is compared with many others
+_MOST = 20   # Names of a question, and missing words: each is compared with many others
+_ASKED = 100   # Words of content that are looked up one by one
 
 
 def _sections(text: str) -> list[str]:
@@ -173,8 +174,8 @@ def names_in(
     "Find the names of a question that consist of letters with digits or signs."
     codes = [code for code in codes_in(question) if "." not in code] if CODED.search(question) else []
     forms = [code_forms(code, list(tokens)) for code, tokens in zip(codes, tokenizer(codes))]
-    tokens = (token for value in values_in(search_form(question)) for token in value.tokens)
-    return [*filter(None, forms), *([[token]] for token in tokens if _SIGN.search(token))]
+    tokens = dict.fromkeys(token for value in values_in(search_form(question)) for token in value.tokens)
+    return [*filter(None, forms), *([[token]] for token in tokens if _SIGN.search(token))][:_MOST]
 
 # %% ../../nbs/40_retrieval/16_missing_words.ipynb #07b72591
 def _pairs(word: str) -> set[str]:
@@ -369,7 +370,7 @@ def missing_words(
     filtered: bool = False,        # Only some documents may be read
 ) -> QuestionWords:
     "Find the words of a question that occur in no document, and rare ones that occur in no passage that was read."
-    asked, read = content_words(question), search_form(" ".join(texts))
+    asked, read = content_words(question)[:_ASKED], search_form(" ".join(texts))
     if words.look_up:
         words.look_up(asked)
     missing = [w for w in asked if not words.occurs(w) and not (_is_in if code_forms(w) else _begins)(w, read)]
@@ -398,6 +399,14 @@ def _notes(asked: list[str], missing: list[str], unread: list[str], words: Index
     alike = {w: found for w in missing[:_MOST] if (found := spelled_alike(w, words.others(w)))}
     told = "spelled like {word}: {words}"
     return [*notes, *(Note("alike", say(told, word=w, words=", ".join(found))) for w, found in alike.items())]
+
+# %% ../../nbs/40_retrieval/16_missing_words.ipynb #b0cb68ae
+def all_in_one(
+    asked: Sequence[str],     # Words of content
+    texts: Iterable[str],     # Of passages
+) -> bool:                    # False without words
+    "Check that one text contains every word of a question."
+    return bool(asked) and any(all(_is_in(word, text) for word in asked) for text in texts)
 
 # %% ../../nbs/40_retrieval/16_missing_words.ipynb #288dac1e
 def code_match(
@@ -494,7 +503,7 @@ def common_words(
     texts: Callable[[], Sequence[str]] = tuple,   # Of these: read only for a word that is counted in another form
 ) -> dict[int, Common]:       # By key; empty for an index that is not small, and a question without words of content
     "Find the words that units of a small index share with a question."
-    asked = content_words(question) if words.size() <= SMALL else []
+    asked = content_words(question)[:_ASKED] if words.size() <= SMALL else []
     shared, rows = {key: list[str]() for key in keys.tolist()} if asked else {}, units.rows_of(keys)
     for word in asked:
         wanted = {t for t in words.tokens(word) if t in words.counts}     # the word, or one of its parts

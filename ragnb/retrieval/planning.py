@@ -46,6 +46,13 @@ class Plan:
     texts: tuple[str, ...] = ()             # Wordings, or the one hypothetical passage; () when there is nothing usable
     calls: int = 0                          # Of the model
     events: tuple[ModelEvent, ...] = ()
+    reached: bool = True                    # False if the connection to the model failed, or its time was over
+
+    @property
+    def told(self) -> str:
+        "Say why there are no wordings; '' if there are some."
+        return "" if self.texts else say("the model wrote no other words for the question ({reason}): it was searched "
+                                         "as it is", reason=self.events[-1])
 
     @property
     def queries(self) -> list[str]:
@@ -234,12 +241,11 @@ class PlanningRetriever(BaseRetriever):
         texts = asking.ask(template, lambda reply: self.read(reply, question) or None, tokens, self.timeout, **words)
         with _COUNTING:
             self._calls += asking.calls
-        plan = Plan(question, tuple(texts or ()), asking.calls, tuple(asking.events))
+        plan = Plan(question, tuple(texts or ()), asking.calls, tuple(asking.events), asking.reached)
         for event in plan.events:
             _log.warning("query planning: %s", event)
         if not plan.texts:
-            tell_fallback(say("the model wrote no other words for the question ({reason}): it was searched as it is",
-                              reason=plan.events[-1]))
+            tell_fallback(plan.told)
         if self.on_plan is not None:
             self.on_plan(plan)
         return plan

@@ -134,6 +134,13 @@ class SearchedByWords(ChunkStore):
             return addresses
         return np.sort(np.array(list(self.keys_of(addresses).values()), np.int64))
 
+    def addresses_of(
+        self,
+        keys: np.ndarray,    # Rising
+    ) -> dict[int, str]:     # By key
+        "Find the addresses of searched chunks."
+        return self._addresses(keys)
+
     def _allowed(self, where: Filter | None) -> np.ndarray | Passing | None:
         "Keys of the chunks that a filter lets through; None for all."
         return None if where is None else self.allowed(self.matching(where))

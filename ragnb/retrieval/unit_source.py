@@ -247,6 +247,7 @@ class UnitSource(ABC):
     dims: int = 0                         # Numbers of a vector; 0 without an embedding
     scales: tuple[int, ...] = SCALES      # Units of a window, odd
     looks_ahead: bool = False             # `foresee` and `fill` are called
+    best_cosine: Callable[[np.ndarray, tuple[int, int]], float | None] | None = None    # Of a server, see `_cosine`
     tokenizer: Callable[[Iterable[str]], Iterable[Sequence[str]]]     # Of questions
     sizes: Mapping[int, int]              # Number of a document -> how many units it has
     ids: Mapping[int, str]                # Number of a document -> its id
@@ -376,9 +377,10 @@ class UnitSource(ABC):
 
     def in_one_text(self, words: Sequence[str], allowed: np.ndarray | Passing | None = None) -> bool:
         "Check that a title or a heading holds words, in any order; `allowed` is as in `vocabulary`."
-        numbers = set(self.counts(words).numbers.values())
-        if len(numbers) < len(set(words)):
+        known, wanted = self.counts(words), set(words)
+        if not any(field.texts_with.keys() >= wanted for field in known.fields.values()):
             return False
+        numbers = {known.numbers[word] for word in wanted}
         every = [np.arange(n << SHIFT, (n << SHIFT) + size) for n, size in self.sizes.items()]
         keys = np.sort(np.concatenate([np.zeros(0, np.int64), *every])) if allowed is None else allowed
         units = self.read(np.stack([keys, keys + 1], axis=1), whole=False)

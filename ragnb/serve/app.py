@@ -30,6 +30,7 @@ from ..machinery.messages import language, say
 from ..documents.span import InputError, install_command, optional
 from ..models.threads import in_thread
 from ..pipeline.trace_data import Trace
+from ..storage.store import metrics_text
 from ..agent.library import Library
 from .access import Access, Guard, host_name, HttpRefusal, refusal_body, Visitor
 from ragnb.serve.openai_api import (
@@ -268,7 +269,7 @@ def _add_refusals(app: FastAPI) -> None:
 
 def _add_page(app: FastAPI, service: Service, who: Any) -> None:
     "The page, and what it asks first."
-    from fastapi.responses import HTMLResponse
+    from fastapi.responses import HTMLResponse, PlainTextResponse
 
     @cache
     def in_language(name: str) -> tuple[str, dict[str, str]]:
@@ -284,6 +285,12 @@ def _add_page(app: FastAPI, service: Service, who: Any) -> None:
     async def health() -> dict[str, str]:
         "For a load balancer: the service listens. Needs no token, and says nothing of the documents."
         return {"status": "ok", "version": app.version}
+
+    @app.get("/metrics", tags=["documents"])
+    def metrics(visitor: Visitor = who) -> Any:
+        "For Prometheus: documents, and of an index on a cluster the lease, rows that do not count, and contexts."
+        pipelines = service.agent(visitor).library.pipelines
+        return PlainTextResponse(metrics_text({name: p.expander.store for name, p in pipelines.items()}))
 
     @app.get("/api/about", tags=["documents"])
     def about(visitor: Visitor = who) -> dict[str, Any]:

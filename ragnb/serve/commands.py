@@ -22,6 +22,7 @@ __all__ = ['ServeOptions']
 # %% ../../nbs/87_serve/08_commands.ipynb #07e4c4c5
 class ServeOptions(AgentOptions):
     "Where to listen, for whom, and how much at once."
+    first = "index llm host port tokens conversations documents where"
     host: Annotated[str, Option(metavar="ADDRESS", help="Address to listen on. An address that other machines can "
         "reach needs --tokens, and for slow clients a reverse proxy in front.")] = "127.0.0.1"
     port: Annotated[int, count_option("Port to listen on; 0 for a free one.", 0, 65535)] = 8321
@@ -39,8 +40,8 @@ class ServeOptions(AgentOptions):
         most=10_000)] = None
 
 @register("command", "serve", example="ragnb serve", rank=6,
-          help="Serve the agent as a page in the browser and as a JSON API.",
-          korean="에이전트를 브라우저 화면과 JSON API로 제공합니다.")
+          help="Serve the agent as a page in the browser, as a JSON API, and with OpenAI's protocol at /v1.",
+          korean="에이전트를 브라우저 화면, JSON API, OpenAI 규격(/v1)으로 제공합니다.")
 def _serve(args: ServeOptions) -> None:
     "Serve the agent as a page in the browser and as a JSON API."
     from ragnb.agent.library import Library

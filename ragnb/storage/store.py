@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from llama_index.core.node_parser import NodeParser
 
 # %% auto #0
-__all__ = ['T', 'Found', 'Passing', 'among', 'ChunkReader', 'embed_nodes', 'ChunkStore', 'best_first', 'MemoryStore',
-           'outline_to_json', 'outline_from_json']
+__all__ = ['T', 'Found', 'Passing', 'among', 'ChunkReader', 'embed_nodes', 'ChunkStore', 'metrics_text', 'best_first',
+           'MemoryStore', 'outline_to_json', 'outline_from_json']
 
 # %% ../../nbs/30_storage/01_store.ipynb #83bad0f3
 from ..machinery.markup import counted, one_line
@@ -179,6 +179,10 @@ class ChunkReader(ABC):
     @abstractmethod
     def doc_ids(self) -> list[str]:
         "Return the ids of all documents, sorted."
+
+    def health(self) -> dict[str, float]:
+        "Measure the store: how many documents it has, and on a server how it does."
+        return {"documents": len(self.doc_ids())}
 
     def snapshot(self) -> AbstractContextManager[Any]:
         "Make all reads inside see one state of the store, if the store supports that."
@@ -399,6 +403,19 @@ class ChunkStore(ChunkReader):
         embed_nodes([n for n in nodes if parse_address(n.node_id).level in SEARCHED], embed_model)
         self.put(nodes, [outline for _, outline in parsed])
         return nodes
+
+# %% ../../nbs/30_storage/01_store.ipynb #87650a96
+def metrics_text(
+    stores: Mapping[str, ChunkReader],  # Collection -> store
+) -> str:                               # As Prometheus reads it: one gauge a line
+    "Write the measures of stores for a monitoring system."
+    lines, known = [], set()
+    for collection, store in stores.items():
+        for name, value in store.health().items():
+            lines += [] if name in known else [f"# TYPE ragnb_{name} gauge"]
+            known.add(name)
+            lines.append(f'ragnb_{name}{{collection="{collection}"}} {value}')
+    return "\n".join(sorted(lines, key=lambda line: line.removeprefix("# TYPE ").partition("{")[0].split()[0])) + "\n"
 
 # %% ../../nbs/30_storage/01_store.ipynb #6b1d186e
 def best_first(

@@ -62,6 +62,22 @@ def test_remove_says_that_the_file_comes_back(run, index, tmp_path):
     assert code == 0 and "1 removed, 1 left" in out and "If you index their folder again, they come back" in err
 
 
+def test_drop_asks_and_leaves_what_ragnb_has_not_made(run, index, tmp_path, monkeypatch):
+    """An index was deleted by `rm -r`, with all that was in its folder → a question that names what goes; files of others stay."""
+    copied = shutil.copytree(index, tmp_path / "index")
+    (copied / "mine.txt").write_text("a note")
+    for answer in ("n\n", ""):
+        monkeypatch.setattr("sys.stdin", io.StringIO(answer))
+        code, out, err = run("drop", "--index", copied)
+        assert code == 0 and "nothing was deleted" in out and "2 documents, " in err and "index.db" in err and (copied / "index.db").exists()
+    (copied / "index.db").write_bytes(b"damaged" * 99)
+    code, out, err = run("drop", "--index", copied, "--yes")
+    assert code == 0 and "? documents" in err and [p.name for p in copied.iterdir()] == ["mine.txt"]
+    (copied / "index.db").write_bytes(b"of another program")
+    code, _, err = run("drop", "--index", copied, "--yes")
+    assert code == 2 and "has no writer.lock of ragnb beside it" in err and len(list(copied.iterdir())) == 2
+
+
 def test_help_says_what_follows_every_colon(run):
     """`adaptive, doc_type, section, segments, citations, auto-merge` without what N is → each with its argument."""
     told = " ".join(whole_help(run, "ask").split()).replace("- ", "-")

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import importlib.util
 import math
+import re
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -159,23 +160,114 @@ def test_a_run_goes_on_where_it_was_interrupted(benchmark, small, tmp_path, monk
     monkeypatch.setattr(benchmark, "LIBRARIES", ("llamaindex-fusion",))
     monkeypatch.setattr(benchmark, "our_grid", lambda base: [base, replace(base, split="units-of:300", name="larger")])
     monkeypatch.setattr(benchmark, "recipe_grid", lambda: benchmark.resolve_strategies(["peer:recipe", "peer:recipe:size=64,titles"]))
-    row, base = benchmark.Row("small", "a few", lambda: small), benchmark.PRESETS["multi-scale"]
-    args = SimpleNamespace(limit=4, work=tmp_path, kept=False, first=False, wide=False)
-    assert benchmark.run_row(row, SimpleNamespace(limit=4, work=tmp_path, kept=True, first=False, wide=False)) is None and asked == []   # nothing is finished
+    row = benchmark.Row("small", "a few", lambda: small)
+    tuned = ["peer:llamaindex-fusion:chunk_size=64,chunk_overlap=0"]
+    monkeypatch.setattr(benchmark, "TUNED", {"llamaindex-fusion": ["chunk_size=64,chunk_overlap=0"]})
+    args = SimpleNamespace(limit=4, work=tmp_path, kept=False, first=False, wide=False, libraries=None, peers=False)
+    finished = SimpleNamespace(**(vars(args) | {"kept": True}))
+    assert benchmark.run_row(row, finished) is None and asked == []   # nothing is finished
     first = benchmark.run_row(row, args)
-    assert sorted(asked) == sorted(["multi-scale", "larger", "peer:recipe", "peer:recipe:size=64,titles", "peer:llamaindex-fusion"])
+    assert sorted(asked) == sorted(["multi-scale", "larger", "peer:recipe", "peer:recipe:size=64,titles", "peer:llamaindex-fusion", *tuned])
     texts = benchmark.json.loads((tmp_path / "texts" / "small" / "results.json").read_text(encoding="utf-8"))
     assert list(texts["strategies"]) == ["multi-scale", "peer:recipe", "peer:llamaindex-fusion"] and (tmp_path / "texts" / "small" / "contexts.jsonl.gz").is_file()
     asked.clear()
     assert benchmark.run_row(row, args) == first and asked == []
-    facts = sorted((tmp_path / "runs" / "small").glob("*.json"))
-    assert len(facts) == 5
-    plan = benchmark.RunPlan(small, benchmark.BUDGETS, "ngram", keep=tmp_path / "runs" / "small")
-    (tmp_path / "runs" / "small" / f"{plan.key(benchmark.our_grid(base)[1])}.json").unlink()
-    partly = benchmark.run_row(row, SimpleNamespace(limit=4, work=tmp_path, kept=True, first=False, wide=False))
-    assert "rival" in first and partly == {key: value for key, value in first.items() if key != "rival"} and asked == []   # the table of what is finished
-    assert benchmark.run_row(row, args) == first and asked == ["larger"]
+    ours, rival = (benchmark.plan_of(row, small, system, tmp_path) for system in ("ragnb", "recipe"))
+    assert [len([*Path(plan.keep).glob("*.json")]) for plan in (ours, rival)] == [2, 3 + len(tuned)] and first["costs"].keys() == {"ragnb", "recipe", "llamaindex-fusion"}
+    assert all(cost["index_cpu"] > 0 and cost["ask_cpu"] > 0 for cost in first["costs"].values())
+    (Path(rival.keep) / f"{rival.key(benchmark.recipe_grid()[1])}.json").unlink()
+    partly = benchmark.run_row(row, finished)
+    assert asked == [] and partly["rival"]["tried"] == {"ragnb": 2, "rivals": 2 + len(tuned)}   # the table of what is finished
+    assert benchmark.run_row(row, args) == first and asked == ["peer:recipe:size=64,titles"]
     assert first["n"] == 4 and first["library"]["of"] == 1 and set(first["rival"]["cells"]) == {"500", "1000", "4000"}
+
+
+def test_ragnb_is_measured_again_after_a_change_of_its_answers_and_peers_are_not(benchmark, small, tmp_path, monkeypatch):
+    """The folder of a run has a hash of the modules that make it."""
+    row = benchmark.Row("small", "a few", lambda: small)
+    folders = {}
+    monkeypatch.setattr(benchmark, "ANSWERS", ("retrieval",))
+    for changed in ("nothing", "retrieval/scoring.py", "evaluation/recipe.py"):
+        monkeypatch.setattr(benchmark, "ROOT", tmp_path / changed.replace("/", "-"))
+        for name in ("retrieval/scoring.py", "evaluation/peers.py", "evaluation/recipe.py", "context/builders.py"):
+            file = benchmark.ROOT / "ragnb" / name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text("changed" if name == changed else "", encoding="utf-8")
+        benchmark.code_of.cache_clear()
+        folders[changed] = [Path(benchmark.plan_of(row, small, system, tmp_path).keep).name for system in ("ragnb", "recipe")]
+    benchmark.code_of.cache_clear()
+    (ours, peers), (ours_after, peers_after) = folders["nothing"], folders["retrieval/scoring.py"]
+    assert ours != ours_after and peers == peers_after
+    assert folders["evaluation/recipe.py"][0] == ours and folders["evaluation/recipe.py"][1] != peers
+
+
+def test_a_library_in_its_own_environment_asks_for_vectors_and_answers(benchmark, small, tmp_path, monkeypatch):
+    """The script of the libraries ends with 3 and the texts it has no vectors of; afterwards it has the hits of every question, in the documents' words."""
+    from kept_vectors import KeptVectors, PASSAGE
+    monkeypatch.setattr(benchmark, "RUNNING", benchmark.Running([q.query for q in small.questions], tmp_path, KeptVectors(tmp_path / "vectors.db"), "1"))
+    system = build_system("peer:bm25s-kiwi", small)
+    hits = system.rank(small.questions[0].query).at(1_000)
+    assert hits and all(p.text == p.span.of(small.texts[p.doc_id]) for p in hits) and benchmark.RUNNING.cost["lines"] < 20
+    job = {"system": "needs-vectors", "settings": {}, "texts": small.texts, "titles": {}, "questions": ["?"], "fill": 1_000, "model": "m", "vectors": str(tmp_path / "vectors.db")}
+    (tmp_path / "job.json").write_text(benchmark.json.dumps(job), encoding="utf-8")
+    monkeypatch.setitem(benchmark.rivals.SYSTEMS, "needs-vectors", (benchmark.rivals.OWN, embeds_all, "none"))
+    assert benchmark.rivals.run(tmp_path / "job.json", tmp_path / "out.json") == 3
+    missing = benchmark.json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))
+    assert missing == {"kind": PASSAGE, "missing": list(small.texts.values())}
+    benchmark.RUNNING.vectors.put("m", PASSAGE, {text: np.ones(2) for text in small.texts.values()}, 0.5)
+    assert benchmark.rivals.run(tmp_path / "job.json", tmp_path / "out.json") == 0
+    cost = benchmark.json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))["cost"]
+    assert math.isclose(cost["embed_cpu"], 0.5) and cost["lines"] == 3
+
+
+def embeds_all(job):
+    """Embed every document, and find nothing."""
+    job.embed(list(job.texts.values()))
+    return lambda question: []
+
+
+def test_vectors_are_computed_once(tmp_path):
+    """Also by another process, which opens the same file."""
+    sys.path.insert(0, str(BENCHMARKS))
+    try:
+        from kept_vectors import KeptVectors, PASSAGE, QUERY
+    finally:
+        sys.path.remove(str(BENCHMARKS))
+    asked: list[str] = []
+
+    def embed(texts):
+        asked.extend(texts)
+        return [np.array([len(text), 1.0]) for text in texts]
+    first = KeptVectors(tmp_path / "v.db").through("m", PASSAGE, ["b", "aaa", "b"], embed)
+    assert first.tolist() == [[1, 1], [3, 1], [1, 1]] and asked == ["b", "aaa"]
+    again = KeptVectors(tmp_path / "v.db")
+    assert again.through("m", PASSAGE, ["aaa", "cc"], embed).tolist() == [[3, 1], [2, 1]] and asked == ["b", "aaa", "cc"]
+    assert again.get("m", QUERY, ["aaa"]) == {} == again.get("other", PASSAGE, ["aaa"])
+
+
+def test_rows_of_other_sets_stay_with_their_commit(benchmark, tmp_path):
+    """A run of one set replaces its row alone."""
+    out, args = tmp_path / "evidence.json", SimpleNamespace(limit=4)
+    cells = {str(b): cell(0.01, 0.01).to_dict() for b in benchmark.BUDGETS}
+    rows = {name: {"set": name, "n": 100, "recipe": {"name": "recipe", "cells": cells}} for name in ("squad2", "tydiqa_ko")}
+    benchmark.write_table([rows["squad2"]], ["first"], out, args)
+    written = benchmark.json.loads(out.read_text(encoding="utf-8"))
+    out.write_text(benchmark.json.dumps(written | {"rows": [written["rows"][0] | {"commit": "earlier"}]}), encoding="utf-8")
+    benchmark.write_table([rows["tydiqa_ko"]], ["second"], out, args)
+    written = benchmark.json.loads(out.read_text(encoding="utf-8"))
+    assert [(row["set"], row["commit"] == "earlier") for row in written["rows"]] == [("tydiqa_ko", False), ("squad2", True)]
+    assert written["commands"] == ["first", "second"] and written["mean"]["recipe"]["1000"]["n"] == 200
+
+
+def test_questions_on_laws_are_at_their_places(benchmark):
+    """Positions in seven statutes, no article numbers, as many unread as open."""
+    data = benchmark.load_dataset("ko_statutes", problems=[]) if (Path(benchmark.DATA) / "ko_statutes").is_dir() else None
+    halves = [benchmark.lines(benchmark.LAWS / f"{name}.jsonl") for name in ("laws", "laws_held_out")]
+    assert [len(half) for half in halves] == [60, 60] and len({asked["question"] for half in halves for asked in half}) == 120
+    assert not any(re.search(r"제?\s*\d+조", asked["question"]) for half in halves for asked in half)
+    assert all(0 <= asked["start"] < asked["end"] and len(asked["needle"]) <= 20 for half in halves for asked in half)
+    if data:
+        assert len(benchmark.laws().questions) == 120
 
 
 def test_equal_weights_of_all_scales_are_the_default(benchmark, small):

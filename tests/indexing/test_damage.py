@@ -22,11 +22,13 @@ QUESTIONS = "연차 휴가 신청", "출장 숙박 한도", "병가 진단서 �
 PAGE = 4_096
 
 
-@pytest.fixture(autouse=True)
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture(autouse=True, scope="module")
+def quick() -> Iterator[None]:
     """Words are what stands between blanks: loading the analyser would be most of a run."""
     plain = TextMemo(lambda given: (texts.Analysis([0], tuple(text.split())) for text in given))
-    monkeypatch.setattr(texts, "analysed", plain)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(texts, "analysed", plain)
+        yield
 
 
 def answers(place: Path) -> list[object]:
@@ -36,22 +38,30 @@ def answers(place: Path) -> list[object]:
     return [([(p.doc_id, p.text) for p in answer.passages], answer.context.text, answer.context.notes) for answer in found]
 
 
-@pytest.fixture
-def whole(tmp_path: Path) -> tuple[bytes, list[object], Path]:
-    """The file of an index that was updated, what it answers, and a folder for a damaged copy."""
-    draw, source = random.Random(3), tmp_path / "docs"
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[bytes, list[object]]:
+    """The file of an index that was updated, and what it answers."""
+    draw, base = random.Random(3), tmp_path_factory.mktemp("whole")
+    source = base / "docs"
     source.mkdir()
     for turn in range(2):
         for n in range(10):
             if n % 2 or not turn:
                 sentences = (f"{draw.choice(WORDS)} {draw.choice(WORDS)}은 {draw.randrange(90)}일이다." for _ in range(20 + 5 * n))
                 (source / f"{n}.md").write_text(f"# 문서 {n}\n\n{' '.join(sentences)}\n", encoding="utf-8")
-        update_index(source, tmp_path / "index", show_progress=False)
+        update_index(source, base / "index", show_progress=False)
     gc.collect()
+    wanted = answers(base / "index")
+    gc.collect()
+    gc.freeze()     # hundreds of collections follow; none looks through what other tests have loaded
+    return (base / "index" / "index.db").read_bytes(), wanted
+
+
+@pytest.fixture
+def whole(made: tuple[bytes, list[object]], tmp_path: Path) -> tuple[bytes, list[object], Path]:
+    """The same, and a folder for a damaged copy."""
     (tmp_path / "damaged").mkdir()
-    wanted = answers(tmp_path / "index")
-    gc.collect()
-    return (tmp_path / "index" / "index.db").read_bytes(), wanted, tmp_path / "damaged"
+    return (*made, tmp_path / "damaged")
 
 
 def damages(data: bytes, n: int, seed: int) -> Iterator[tuple[str, bytes]]:

@@ -22,7 +22,7 @@ BY_NAME = {"vectors over chunks of 500 characters", "contains {share:.0%} of the
            "Share of the known answers in the context, over {n} test questions (delivered recall)", "spelled like {word}: {words}",
            "Usage:", "Arguments:", "Options:", "Commands:", "[default:", "[required]", "delivered", "recall", "better", "worse",
            "not significant", "found", "missed", "in part", "ahead", "level", "behind", "the design documents", "other libraries",
-           "index", "documents", "characters", "chunks", "bytes", "unfinished", "embedding", "splitter", "settings",
+           "index", "documents", "characters", "chunks", "bytes", "unfinished", "health", "embedding", "splitter", "settings",
            "[OPTIONS]", "COMMAND [ARGS]...", "<str>", "words", "vector", "heading", "document title", "name",
            "read", "partly read", "not found", "found, but beyond the budget", "the judge did not accept this answer", "this answer could not be judged"}
 # Reasons and steps that the source puts together from parts
@@ -102,7 +102,7 @@ def test_the_command_line_prints_no_text_without_say():
     written = 'print_text(f"{n} hits", say("x y"), "a" if b else "long text", err=True); other("not printed")'
     assert printed(ast.walk(ast.parse(written))) == {" hits", "long text"}
     modules = [nodes for name, nodes in syntax().items() if name == "cli.py" or name.endswith("/commands.py")]
-    assert len(modules) == 5
+    assert len(modules) == 6
     assert set().union(*map(printed, modules)) - {"ragnb ", "ragnb:", "ragnb: ", "doc_type"} == set()
 
 

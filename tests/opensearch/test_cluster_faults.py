@@ -1,6 +1,8 @@
 """What goes wrong around an index on a real cluster: many changes, late writers, indexes of other people, settings of a cluster."""
 from __future__ import annotations
 
+import gc
+import io
 import itertools
 import json
 from pathlib import Path
@@ -9,10 +11,14 @@ import pytest
 from conftest import new_address
 from unit_worlds import tokens, written
 
-from ragnb import Index, IndexMismatchError, Pipeline, update_index
+from ragnb import Index, IndexMismatchError, InputError, Pipeline, update_index
+from ragnb.cli import main
+from ragnb.indexing.folder_index import drop_index
 from ragnb.machinery.atomic import LockedError
 from ragnb.opensearch import cluster_index
+from ragnb.opensearch.client import ServerError
 from ragnb.opensearch.cluster_store import ClusterStore
+from ragnb.opensearch.commands import move_alias
 
 pytestmark = pytest.mark.cluster
 _number = itertools.count()
@@ -166,3 +172,101 @@ def test_names_are_deleted_where_patterns_may_not_be(store, opensearch_client):
         assert store.doc_ids() == []
     finally:
         opensearch_client.cluster.put_settings(body={"transient": {setting: None}})
+
+
+def open_contexts(client) -> int:
+    """Points in time that the cluster keeps."""
+    return len(client.get_all_pits().get("pits", []))
+
+
+@pytest.mark.cluster(alone=True)
+def test_a_reader_that_ends_closes_its_point_in_time(store, opensearch_client):
+    """Also when the state has changed, and when the object is forgotten without `close`."""
+    store.put(*written({"a": ("", [("sun", ["sun moon"])], False)}))
+    before = open_contexts(opensearch_client)
+    reader = ClusterStore(client=opensearch_client, name=store.rows.name, tokenizer=tokens)
+    assert reader.search_words(["moon"]) and open_contexts(opensearch_client) == before + 1
+    store.put(*written({"b": ("", [("sun", ["river moon"])], False)}))
+    assert len(reader.search_words(["moon"])) == 2 and len(reader.rows.pits) == 1
+    own = len(store.rows.pits)
+    del reader
+    gc.collect()
+    assert open_contexts(opensearch_client) <= before + own
+
+
+@pytest.mark.cluster(alone=True)
+def test_settings_of_a_careful_cluster_are_one_line(store, opensearch_url, opensearch_client, monkeypatch):
+    """At the limit of points in time; where expensive queries are forbidden, questions work, and exact comparison is refused."""
+    nodes, outlines = written({"a": ("", [("sun", ["sun moon"])], False)})
+    store.put([n.model_copy(update={"embedding": [1.0, 0.0]}) for n in nodes], outlines)
+    monkeypatch.setattr("ragnb.opensearch.client.PATIENCE", 0.2)
+    address = f"{opensearch_url.split(',')[0]}/{store.rows.name}"
+    settings = opensearch_client.cluster.put_settings
+    try:
+        settings(body={"transient": {"search.max_open_pit_context": 0}})
+        with pytest.raises(ServerError, match="as many points in time as it keeps: end some readers, or raise .*max_open_pit_context$"):
+            ClusterStore(address, tokenizer=tokens).search_words(["moon"])
+        settings(body={"transient": {"search.max_open_pit_context": None, "search.allow_expensive_queries": False}})
+        reader = ClusterStore(address, tokenizer=tokens)
+        assert reader.search_words(["moon"]) and reader.search([1.0, 0.0]) and reader.get_vectors(["a#u0"]).keys() == {"a#u0"}    # 58 bytes: base64 without its end
+        with pytest.raises(InputError, match="does not take this: .*allow_expensive_queries"):
+            ClusterStore(f"{address}?exact=yes", tokenizer=tokens).search([1.0, 0.0])
+    finally:
+        settings(body={"transient": {"search.max_open_pit_context": None, "search.allow_expensive_queries": None}})
+
+
+def test_a_reader_refuses_an_index_of_an_older_version(place, tmp_path, opensearch_client):
+    update_index(folder_of(tmp_path / "docs", 1, 1), place, show_progress=False)
+    name = place.rpartition("/")[2]
+    opensearch_client.indices.put_mapping(index=f"{name}-state", body={"_meta": {"ragnb": 3}})
+    for use in (lambda: Index.open(place), lambda: update_index(tmp_path / "docs", place, show_progress=False)):
+        with pytest.raises(IndexMismatchError, match="was made by another version of ragnb: index the folder again under another name"):
+            use()
+    assert drop_index(place).documents == 1 and not opensearch_client.indices.get_alias(index=f"{name}-*")
+
+
+def test_drop_deletes_an_index_and_nothing_else(place, tmp_path, opensearch_client, capsys, monkeypatch):
+    """It asks; says what goes; leaves indexes that look alike, and an index on a full disk can go as well."""
+    update_index(folder_of(tmp_path / "docs", 2, 1), place, show_progress=False)
+    name = place.rpartition("/")[2]
+    others = [f"{name}-rows-0123abcd", f"{name}-rows-old", f"{name}-state-2"]
+    for other in others:
+        opensearch_client.indices.create(index=other, body={"settings": ALONE})
+    for answer, deleted in (("n\n", False), ("", False), ("네\n", True)):
+        monkeypatch.setattr("sys.stdin", io.StringIO(answer))
+        if deleted:
+            opensearch_client.indices.put_settings(index=f"{name}-state", body={"index.blocks.read_only_allow_delete": True})
+        assert main(["drop", "--index", place]) == 0
+        out, err = capsys.readouterr()
+        assert "2 documents, " in err and f"{name}-state" in err and ("is deleted" in out) is deleted
+    assert sorted(opensearch_client.indices.get_alias(index=f"{name}*")) == others
+    assert main(["drop", "--index", place, "--yes"]) == 2 and "no index at" in capsys.readouterr().err
+
+
+def test_an_alias_is_read_written_moved_and_dropped(place, tmp_path, opensearch_client):
+    """Open readers follow a move at their next question, also to an index of another embedding's numbers."""
+    base = place.rpartition("/")[0]
+    names = [f"{place.rpartition('/')[2]}-{n}" for n in (1, 2)]
+    for edition, name in enumerate(names, 1):
+        update_index(folder_of(tmp_path / "docs", 3, edition), f"{base}/{name}", show_progress=False)
+    alias = f"{names[0]}-alias"
+    assert move_alias(alias, f"{base}/{names[0]}") == ""
+    reader = Pipeline.from_index(Index.open(f"{base}/{alias}"))
+    question = "how many days does rule 2 take?"
+    assert "1 days" in reader.ask(question).passages[0].text
+    assert move_alias(alias, f"{base}/{names[1]}") == names[0]
+    assert "2 days" in reader.ask(question).passages[0].text
+    _, report = update_index(folder_of(tmp_path / "docs", 3, 5), f"{base}/{alias}", show_progress=False)
+    assert report.changed == 3 and "5 days" in reader.ask(question).passages[0].text
+    assert "5 days" in Pipeline.from_index(Index.open(f"{base}/{names[1]}")).ask(question).passages[0].text
+    opensearch_client.indices.update_aliases(body={"actions": [
+        {"remove": {"index": f"{names[1]}-state", "alias": alias}}, {"add": {"index": f"{names[0]}-state", "alias": alias}}]})
+    assert "1 days" in reader.ask(question).passages[0].text
+    with pytest.raises(InputError, match="is an index, not an alias"):
+        move_alias(names[1], f"{base}/{names[0]}")
+    opensearch_client.indices.put_alias(index=f"{names[1]}-state", name=alias)
+    with pytest.raises(InputError, match="names 2 indexes"):
+        update_index(tmp_path / "docs", f"{base}/{alias}", show_progress=False)
+    opensearch_client.indices.delete_alias(index=f"{names[1]}-state", name=alias)
+    dropped = drop_index(f"{base}/{alias}")
+    assert dropped.names == [alias] and dropped.documents is None and len(Index.open(f"{base}/{names[0]}").doc_ids) == 3

@@ -12,14 +12,15 @@ import tempfile
 import time
 from dataclasses import asdict
 from pathlib import Path
+from zlib import crc32
 
 import pytest
 from conftest import new_address, SAMPLE
+from llama_index.core.base.embeddings.base import BaseEmbedding
 
 from ragnb import Expander, Index, IndexMismatchError, InputError, neighbors, Pipeline, read_documents, trace, update_index
 from ragnb.cli import main
 from ragnb.machinery.atomic import LockedError
-from ragnb.documents.span import MissingChunkError
 from ragnb.evaluation.questions import make_questions
 from ragnb.opensearch.cluster_index import write_files, WriterLease
 from ragnb.indexing.commits import open_or_create
@@ -115,24 +116,48 @@ def test_a_question_to_a_small_index_is_three_requests_or_four(place, corpus):
     counted_requests(Pipeline.from_index(index), [*QUESTIONS, "연차", "E-03 출장", "우주비행사의 환매권", *(f"규정 {n}의 제{n + 2}조 출장은?" for n in range(3))])
 
 
-def test_outlines_of_an_answer_are_read_when_they_are_asked_for(place, tmp_path):
-    """Those of documents besides the best one come without places; an update may take these away."""
+def test_outlines_of_an_answer_are_whole(place, tmp_path):
+    """Nothing is asked for them later, also when their documents have changed meanwhile."""
     for n in range(3):
         (tmp_path / f"rule{n}.md").write_text(f"# 규정 {n}\n\n" + "".join(f"출장 {i + n}일의 정산은 {i}일 안에 한다. {'여비의 지급 방법은 따로 정한다. ' * 8}\n\n" for i in range(90)))
     index, _ = update_index(tmp_path, place, show_progress=False)
-    assert len(index.multiscale) > 200
-    pipeline, rows = Pipeline.from_index(index), index.store.rows
-    first, second = (pipeline.ask("출장 7일").expansion.outlines for _ in range(2))
-    whole, before = index.store.get_outlines(index.doc_ids).all(), rows.requests
-    assert len(first) == 3 and all(outline.levels["u"][0] == whole[i].levels["u"][0] for i, outline in first.items()) and rows.requests == before
-    assert {i: outline_to_json(outline) for i, outline in first.items()} == {i: outline_to_json(o) for i, o in whole.items()}
-    assert 0 < rows.requests - before <= 2          # the state, and all that are missing
-    for end in ("끝.", "이상."):      # the second one refreshes what the first one has deleted
-        for file in tmp_path.iterdir():
-            file.write_text(f"{file.read_text()}\n\n{end}\n")
-        update_index(tmp_path, place, show_progress=False)
-    with pytest.raises(MissingChunkError, match="was changed after the question"):
-        list(map(outline_to_json, second.values()))
+    rows = index.store.rows
+    outlines = Pipeline.from_index(index).ask("출장 7일").expansion.outlines
+    whole = {i: outline_to_json(o) for i, o in index.store.get_outlines(index.doc_ids).all().items()}
+    for file in tmp_path.iterdir():
+        file.write_text(f"{file.read_text()}\n\n끝.\n")
+    update_index(tmp_path, place, show_progress=False)
+    before = rows.requests
+    assert len(outlines) == 3 and {i: outline_to_json(o) for i, o in outlines.items()} == whole and rows.requests == before
+
+
+class Hashed(BaseEmbedding):
+    """Counts of hashed words: an embedding whose vectors are no 1,024 numbers."""
+
+    def _get_text_embedding(self, text: str) -> list[float]:
+        out = [0.01] * 32
+        for word in text.split():
+            out[crc32(word.encode()) % 32] += 1
+        return out
+
+    _get_query_embedding = _get_text_embedding
+
+    async def _aget_query_embedding(self, query: str) -> list[float]:
+        return self._get_text_embedding(query)
+
+
+def test_an_index_of_another_embedding(place, corpus, tmp_path):
+    """It is measured what its cosines mean, as in a folder; vectors of lines that stay are used again."""
+    model = Hashed(model_name="hashed")
+    for file in corpus.iterdir():
+        file.write_text(file.read_text() + "".join(f"제{i}조 {file.stem} 여비는 {i}만 원이다. 정산은 {i}일 안에 한다.\n\n" for i in range(9, 60)))
+    there, _ = update_index(corpus, place + "?exact=yes", embed=model, show_progress=False)
+    local, _ = update_index(corpus, tmp_path / "local", embed=model, show_progress=False)
+    assert len(there.multiscale) >= 16 and there.manifest.cosines.keys() == local.manifest.cosines.keys()
+    assert all(abs(there.manifest.cosines[key] - value) < 1e-4 for key, value in local.manifest.cosines.items())
+    (corpus / "rule1.md").write_text((corpus / "rule1.md").read_text() + "반차는 4시간이다.\n")
+    _, report = update_index(corpus, place + "?exact=yes", embed=model, show_progress=False)
+    assert (report.changed, report.unchanged) == (1, 2)
 
 
 def test_only_what_changed_is_done_again(place, corpus):

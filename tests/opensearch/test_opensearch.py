@@ -17,6 +17,7 @@ from strategies import examples
 
 from ragnb import IndexMismatchError, InputError, NgramEmbedding, ParentChildNodeParser, RagnbError, VectorRetriever
 from ragnb.documents.text import word_tokens
+from ragnb.opensearch.cluster_index import _cached, _keep, model_folder, model_name
 from ragnb.opensearch.cluster_rows import ClusterRows, ClusterState
 from ragnb.opensearch.cluster_store import ClusterStore
 from ragnb.retrieval.sqlite_store import SqliteStore
@@ -91,6 +92,53 @@ def test_a_busy_server_is_asked_again(refusing):
     assert ClusterStore(f"opensearch://{refusing(404, {}, busy=2)}/docs").doc_ids() == []
 
 
+class Dying(Refusing):
+    """Two requests find a node that has just died; one gets no answer in time, unless it is to be answered without other nodes."""
+
+    def answer(self, body: bytes) -> None:
+        type(self).calls += 1
+        cause = {"type": "node_not_connected_exception", "reason": "[node-2] Node not connected"}
+        if self.calls <= 2:
+            return self.tell(500, {"error": {"root_cause": [cause], "type": "exception"}, "status": 500})
+        if "/_doc/" in self.path and "preference=_local" not in self.path:
+            time.sleep(1)
+        self.tell(404, {})
+
+
+def test_a_node_that_dies_or_stops_costs_another_try(monkeypatch):
+    """The server answers 500 with the cause inside; a node that waits for a stopped one is asked for its own copy."""
+    monkeypatch.setattr("ragnb.opensearch.client._ANSWER", 0.3)
+    monkeypatch.setattr("ragnb.opensearch.client.HASTY", 0.1)
+    with serving(Dying) as (host, handler):
+        assert ClusterStore(f"opensearch://{host}/docs").doc_ids() == []
+        assert handler.calls == 5
+
+
+def test_an_embedding_is_fetched_once_and_checked(tmp_path, monkeypatch):
+    """Its name is the fingerprint of its files: a changed copy is fetched again, and old ones are removed."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    fetched, own = [], tmp_path / "own"
+    own.mkdir()
+    (own / "axes").write_bytes(b"123")
+    name = model_name(own)
+
+    def read_files(rows, group, files, folder):
+        fetched.append(group)
+        (folder / "axes").write_bytes(b"123")
+    monkeypatch.setattr("ragnb.opensearch.cluster_index.read_files", read_files)
+    state = ClusterState(1, "n-rows-1", 3, told={"manifest": {"embedding_folder": name}, "files": {}})
+    for tampered in (False, False, True, False):
+        if tampered:
+            (tmp_path / "cache/ragnb" / name / "axes").write_bytes(b"124")
+        with model_folder(SimpleNamespace(rows=None), state) as folder:
+            assert (folder / "axes").read_bytes() == b"123"
+    assert fetched == [name] * 2
+    for n in range(25):
+        (own / "axes").write_text(str(n))
+        _keep(own, _cached(model_name(own)))
+    assert len(list((tmp_path / "cache/ragnb").iterdir())) == 20
+
+
 def test_a_key_file_and_a_password_of_any_letters_reach_the_client():
     """Messages mask what looks like a key; the client gets what was given."""
     place = cluster_place("opensearchs://ann:a@one/docs?client_key=/keys/my.pem&client_cert=/keys/my.crt")
@@ -158,7 +206,7 @@ def test_a_point_in_time_that_is_lost_is_opened_again_while_its_state_is_in_forc
         return {"pit_id": f"pit{len(opened)}"}
 
     client = SimpleNamespace(msearch=msearch, create_pit=create_pit, get=lambda **_: {"_source": vars(state)},
-                             delete_pit=lambda body: closed.append(body["pit_id"][0]))
+                             delete_pit=lambda body, params: closed.append(body["pit_id"][0]))
     rows = ClusterRows(client, "n", "here")
     assert rows.ask({"n": 1})[0]["pit"] == "pit2" and closed == ["pit1"]
     with rows.snapshot():

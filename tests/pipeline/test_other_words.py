@@ -1,4 +1,5 @@
 """With a model, a question with a low chance is searched in other words too; one call, told, and off by an option."""
+import asyncio
 import json
 from dataclasses import replace
 
@@ -7,6 +8,7 @@ from llama_index.core.schema import Document
 
 from ragnb.indexing.update import index_documents
 from ragnb.models.scripted import ScriptedLLM
+from ragnb.pipeline.answer import ModelError
 from ragnb.pipeline.chance import chance_of, LOW_CHANCE
 from ragnb.pipeline.pipeline import Pipeline
 
@@ -35,7 +37,7 @@ def kinds(answer) -> list[str]:
 
 def test_only_a_low_chance_asks_and_the_note_tells_it(index):
     llm = model(json.dumps([PLAIN, "deposit after the lease has ended"]))
-    pipeline = replace(Pipeline.from_index(index, llm=llm), other_words=True)
+    pipeline = Pipeline.from_index(index, llm=llm)
     assert chance_of(pipeline.find(LAY).signs) < LOW_CHANCE <= chance_of(pipeline.find(PLAIN).signs) and not llm.prompts
     answer = pipeline.ask(LAY)
     assert answer.passages[0].doc_id == "tenancy.md" and len(llm.prompts) == 2 and "words" in kinds(answer)
@@ -46,13 +48,29 @@ def test_only_a_low_chance_asks_and_the_note_tells_it(index):
 def test_nothing_is_asked_without_a_model_or_with_the_option_off(index):
     llm = model("[]")
     plain = Pipeline.from_index(index)
-    off = Pipeline.from_index(index, llm=llm).ask(LAY)
+    off = replace(Pipeline.from_index(index, llm=llm), other_words=False).ask(LAY)
     assert "words" not in kinds(plain.ask(LAY)) + kinds(off) and len(llm.prompts) == 1
 
 
 @pytest.mark.parametrize("words, kind", [(json.dumps(["zzz qqq xxyy", "wwvv uutt qqpp"]), "words"), ("", "model")])
 def test_words_that_find_nothing_better_change_nothing(index, words, kind):
     llm = model(words)
-    answer = replace(Pipeline.from_index(index, llm=llm), other_words=True).ask(LAY)
+    answer = Pipeline.from_index(index, llm=llm).ask(LAY)
     assert answer.passages == Pipeline.from_index(index).ask(LAY).passages
     assert kind in kinds(answer) and len(llm.prompts) == 2
+
+
+@pytest.mark.parametrize("ask", [lambda pipeline: pipeline.ask(LAY), lambda pipeline: [*pipeline.stream(LAY)], lambda pipeline: asyncio.run(pipeline.aask(LAY))])
+def test_a_model_that_cannot_be_reached_is_told_once_and_at_once(index, ask):
+    llm = ScriptedLLM(ConnectionRefusedError("nobody is there"))
+    with pytest.raises(ModelError) as error:
+        ask(Pipeline.from_index(index, llm=llm))
+    assert str(error.value).count("nobody is there") == 1 and len(llm.prompts) == 1
+    assert error.value.answer.passages and "nobody is there" not in error.value.answer.note and "model" not in kinds(error.value.answer)
+
+
+def test_a_time_out_for_other_words_is_a_note_and_the_answer_is_asked_for(index):
+    replies = iter([TimeoutError("too slow"), "Thirty days [1]."])
+    llm = ScriptedLLM(lambda prompt: next(replies))
+    answer = Pipeline.from_index(index, llm=llm).ask(LAY)
+    assert answer.generated and answer.note.count("too slow") == 1 and len(llm.prompts) == 2

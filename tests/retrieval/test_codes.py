@@ -251,3 +251,27 @@ def test_a_record_is_found_by_its_id(records: Index, question: str, doc_ids: lis
 
 def test_an_id_that_is_not_there_is_reported(records: Index) -> None:
     assert "CLAIM-2025-999" in Pipeline.from_index(records).ask("CLAIM-2025-999 원인").note
+
+
+ROWS = ((11, "물통이 비었다"), (131, "문이 열렸다. 문을 닫고 E131을 지운다"), (13, "급수가 막혔다"), (132, "문 스위치를 바꾼다"), (1311, "문틀이 휘었다"))
+ALARMS = ((118, "모터 과열이다"), (11, "냉각수 부족이다"), (1180, "모터 과열을 지나친 것이다"))
+CODES = {"table.md": "# 조치\n\n| 코드 | 조치 |\n|---|---|\n" + "".join(f"| E{n} | {what} |\n" for n, what in ROWS),
+         "prose.md": "# 경보\n\n" + "\n\n".join(f"경보 KX-{n}은 {what}." for n, what in ALARMS)}
+
+
+@pytest.fixture(scope="module")
+def coded(tmp_path_factory: pytest.TempPathFactory) -> Index:
+    documents = [Document(id_=i, text=text) for i, text in CODES.items()]
+    return index_documents(documents, tmp_path_factory.mktemp("coded"), show_progress=False)[0]
+
+
+@pytest.mark.parametrize("retriever", ["multi-scale", "vector", "bm25", "hybrid", "hybrid:zscore", "hierarchical"])
+def test_the_row_of_a_code_comes_first_in_every_retriever(coded: Index, retriever: str) -> None:
+    """Also where words beside the code stand in the row of another code."""
+    found = Pipeline.from_index(coded, retriever=retriever)
+    for question, row in (("E13 문", "| E13 |"), ("E-13은 문이 열린 것인가요?", "| E13 |"), ("KX-11 모터 과열", "KX-11은"), ("KX118 냉각수", "KX-118은")):
+        assert row in found.find(question).hits[0].node.text, question
+    without = [hit.node_id for hit in found.find("E999 문").hits]
+    assert without == [hit.node_id for hit in found.find("E998 문").hits]       # codes of no document change nothing
+    hidden = Pipeline.from_index(coded, retriever=retriever, where="doc_id=prose.md")
+    assert all(hit.node.ref_doc_id == "prose.md" for hit in hidden.find("E13 문").hits)

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -208,6 +209,11 @@ def test_files_of_conversations_are_private(world: Path, tmp_path: Path) -> None
     path.write_text(path.read_text(encoding="utf-8")[:-20], encoding="utf-8")
     damaged = Talks(tmp_path / "kept")
     assert len(damaged.problems) == 1 and path.exists()
+
+
+async def test_metrics_are_written_as_prometheus_reads_them(world: Path) -> None:
+    reply = await client_of(app_of(world, model())).get("/metrics")
+    assert reply.status_code == 200 and re.fullmatch(r'(# TYPE ragnb_\w+ gauge\n(ragnb_\w+\{collection="[^"]*"\} [\d.]+\n)+)+', reply.text), reply.text
 
 
 # --- who may do what

@@ -5,10 +5,12 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from conftest import ROOT
+from forked import Forked
 
 pytestmark = pytest.mark.heavy
 
@@ -28,38 +30,40 @@ def place(tmp_path_factory) -> Path:
     return place
 
 
-def process(place: Path, *words: object) -> subprocess.CompletedProcess:
-    """A Python process that has the copy of the package only."""
-    env = {**os.environ, "PYTHONPATH": str(place), "RAGNB_LANG": "en", "OMP_NUM_THREADS": "1"}
-    return subprocess.run([sys.executable, *map(str, words)], cwd=place, env=env, capture_output=True, text=True, timeout=3_000)
+@pytest.fixture(scope="module")
+def run(place) -> Iterator[Forked]:
+    """Commands of the copy."""
+    run = Forked(place)
+    assert run.package == place / "ragnb"
+    yield run
+    run.close()
 
 
 @pytest.mark.parametrize("split", ["units", "structure", "records"])
-def test_english_and_korean_texts_are_indexed_and_asked(place, split):
-    assert str(place) in process(place, "-c", "import ragnb; print(ragnb.__file__)").stdout
-    made = process(place, "-m", "ragnb", "index", "docs", "--index", split, "--split", split, "--quiet")
+def test_english_and_korean_texts_are_indexed_and_asked(run, split):
+    made = run("index", "docs", "--index", split, "--split", split, "--quiet")
     assert made.returncode == 0, made.stderr
     for question, answer in {"how many days of leave?": "25 days", "휴가는 며칠인가?": "18일", "이월되나요?": "삼월까지", "나루법 제3조는?": "벌한다"}.items():
-        asked = process(place, "-m", "ragnb", "ask", question, "--index", split)
+        asked = run("ask", question, "--index", split)
         assert asked.returncode == 0 and answer in asked.stdout, (question, asked.stdout, asked.stderr)
 
 
-def test_an_index_made_with_laws_is_read_and_updated(place):
+def test_an_index_made_with_laws_is_read_and_updated(place, run):
     made = subprocess.run([sys.executable, "-m", "ragnb", "index", "docs", "--index", "with", "--quiet"], cwd=place,
                           env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, timeout=900)
     assert made.returncode == 0, made.stderr
-    assert "벌한다" in process(place, "-m", "ragnb", "ask", "어기면 어떻게 되나?", "--index", "with").stdout
+    assert "벌한다" in run("ask", "어기면 어떻게 되나?", "--index", "with").stdout
     (place / "docs/new.md").write_text("# Parking\n\nThe gate closes at nine.\n", encoding="utf-8")
-    assert process(place, "-m", "ragnb", "index", "docs", "--index", "with", "--quiet").returncode == 0
-    assert "nine" in process(place, "-m", "ragnb", "ask", "when does the gate close?", "--index", "with").stdout
+    assert run("index", "docs", "--index", "with", "--quiet").returncode == 0
+    assert "nine" in run("ask", "when does the gate close?", "--index", "with").stdout
     (place / "docs/new.md").unlink()
 
 
-def test_a_name_of_the_laws_is_refused_with_the_part_that_has_it(place):
+def test_a_name_of_the_laws_is_refused_with_the_part_that_has_it(place, run):
     for name in ("statute", "ruling", "interpretation"):
         (place / "rules.ini").write_text(f"[mine]\nkind = {name}\n", encoding="utf-8")
-        done = process(place, "-m", "ragnb", "index", "docs", "--index", "refused", "--split", "structure:rules.ini")
+        done = run("index", "docs", "--index", "refused", "--split", "structure:rules.ini")
         assert done.returncode == 2 and f"{name} {REFUSED}" in done.stderr and len(done.stderr.strip().splitlines()) == 1, done.stderr
-    done = process(place, "-m", "ragnb", "records", "docs/act.txt", "--out", "out")
+    done = run("records", "docs/act.txt", "--out", "out")
     assert done.returncode == 2 and f"records {REFUSED}" in done.stderr, done.stderr
-    assert "records" not in process(place, "-m", "ragnb", "--help").stdout.partition("Commands:")[2]
+    assert "records" not in run("--help").stdout.partition("Commands:")[2]

@@ -6,10 +6,12 @@ import re
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from conftest import ROOT
+from forked import Forked
 
 from ragnb.machinery.registry import find_part, SHEDS
 
@@ -29,8 +31,8 @@ def without(place: Path, *sheds: str) -> None:
 
 
 @pytest.fixture(scope="module", params=[shed for shed in SHEDS if shed != "laws"])   # see test_delete_laws.py
-def copy(request, tmp_path_factory) -> tuple[str, Path]:
-    """The name of a shed, and a folder with the package without it."""
+def copy(request, tmp_path_factory) -> Iterator[tuple[str, Path, Forked]]:
+    """The name of a shed, a folder with the package without it, and commands of that."""
     place = tmp_path_factory.mktemp(request.param)
     without(place, request.param)
     (place / "docs").mkdir()
@@ -38,7 +40,10 @@ def copy(request, tmp_path_factory) -> tuple[str, Path]:
     for name in SHEDS["files"].split():
         (place / f"file{name}").write_text("x,y\n1,2\n", encoding="utf-8")
     (place / "sections.ini").write_text("[manuals]\nkind = sections\n", encoding="utf-8")
-    return request.param, place
+    run = Forked(place)
+    assert run.package == place / "ragnb"
+    yield request.param, place, run
+    run.close()
 
 
 def process(place: Path, *words: object) -> subprocess.CompletedProcess:
@@ -48,40 +53,39 @@ def process(place: Path, *words: object) -> subprocess.CompletedProcess:
 
 
 def test_index_and_ask_work(copy):
-    _, place = copy
-    assert str(place) in process(place, "-c", "import ragnb; print(ragnb.__file__)").stdout
+    _, place, run = copy
     shutil.rmtree(place / "made", ignore_errors=True)
-    made = process(place, "-m", "ragnb", "index", "docs", "--index", "made", "--quiet")
+    made = run("index", "docs", "--index", "made", "--quiet")
     assert made.returncode == 0, made.stderr
-    asked = process(place, "-m", "ragnb", "ask", "how many days of leave?", "--index", "made")
+    asked = run("ask", "how many days of leave?", "--index", "made")
     assert asked.returncode == 0 and "25 days" in asked.stdout, asked.stderr
 
 
 def test_its_commands_are_gone_from_help(copy):
-    shed, place = copy
-    told = process(place, "-m", "ragnb", "--help").stdout
+    shed, _, run = copy
+    told = run("--help").stdout
     shown = {line.split()[0] for line in told.partition("Commands:")[2].splitlines() if line.startswith("  ") and line[2] != " "}
     own = {name for name in SHEDS[shed].split() if find_part("command", name)}
     others = {name for other, names in SHEDS.items() for name in names.split() if other not in (shed, "serve") and find_part("command", name)}
     assert own & shown == set() and {"index", "ask", *others} <= shown, told
-    assert process(place, "-m", "ragnb").returncode == 0
+    assert run().returncode == 0
 
 
 def test_a_name_that_it_brought_is_refused_with_the_part_that_has_it(copy):
-    shed, place = copy
+    shed, _, run = copy
     if shed == "evaluation":
-        process(place, "-m", "ragnb", "index", "docs", "--index", "made", "--quiet")
+        run("index", "docs", "--index", "made", "--quiet")
     for name in SHEDS[shed].split():
         kind = next((kind for kind in USES if find_part(kind, name)), "")
         if not kind:      # a kind of document is named in a rule file and in Python; places have no user
-            told = process(place, "-c", f"from ragnb.documents.kinds import kind_named; kind_named('{name}')").stderr
+            told = run("-c", f"from ragnb.documents.kinds import kind_named; kind_named('{name}')").stderr
             assert not find_part("kind", name) or f"{name} belongs to ragnb.{shed}, which this installation does not have" in told
             continue
         words = [word.format(name=name) for word in USES[kind]]
         if name == "collections":
-            process(place, "-m", "ragnb", "index", "docs", "--index", "all/one", "--quiet")
+            run("index", "docs", "--index", "all/one", "--quiet")
             words = ["ask", "the leave?", "--index", "all"]
-        done = process(place, "-m", "ragnb", *words)
+        done = run(*words)
         lines = done.stderr.strip().splitlines()
         assert done.returncode == 2 and len(lines) == 1, (words, done.stderr)
         assert f"{name} belongs to ragnb.{shed}, which this installation does not have" in lines[0]

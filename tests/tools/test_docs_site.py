@@ -297,15 +297,38 @@ def test_the_checker_reads_style_sheets_and_its_own_address(built: Path) -> None
 # --- Korean words, vendored files
 def test_korean_words_are_marked_once(tmp_path: Path) -> None:
     file = tmp_path / "search.json"
-    file.write_text(json.dumps({"config": {"separator": "[ ]+"}, "items": [{"title": "연차휴가를", "text": "<p>휴가</p> 연차휴가를 leave"}]}))
+    item = {"location": "a.html", "title": "연차휴가를", "text": "<p>휴가</p> 연차휴가를 leave"}
+    file.write_text(json.dumps({"config": {"separator": "[ ]+"}, "items": [item]}))
     assert words.korean_index(file, lambda w: w.replace("휴가", f"{words.MARK}휴가")) == 1
     once = file.read_text(encoding="utf-8")
-    assert json.loads(once)["items"] == [{"title": "연차\u200b휴가를", "text": "<p>휴가</p> 연차\u200b휴가를 leave"}]
+    assert json.loads(once)["items"] == [{**item, "title": "연차\u200b휴가를", "text": "휴가 연차\u200b휴가를 leave"}]
     words.korean_index(file, lambda w: w + "!")
     assert file.read_text(encoding="utf-8") == once
     split = words.splitter()
     assert split("연차휴가를") == f"연차{words.MARK}휴가{words.PARTICLE}를" and split("문맥에서는") == f"문맥{words.PARTICLE}에서{words.PARTICLE}는"
     assert split("에서는").startswith(words.PARTICLE) and split("휴가") == "휴가"
+
+
+def test_the_index_has_prose_and_no_constants() -> None:
+    def item(location: str, title: str, text: str) -> dict:
+        return {"location": location, "title": title, "text": text, "level": 1}
+    made = words.slim([item("api/m.html#f", "<code>f</code>", "<pre><code>def f(x: int) -&gt; int\n</code></pre> <p>Count.</p> " + "x " * 200),
+                       item("api/m.html#MOST", "<code>MOST</code>", "<pre><code>MOST = 3\n</code></pre>"),
+                       item("a.html", "A", "<p>Download the notebook · open</p> <p>One &lt;two&gt;.</p> <pre><code>code()</code></pre>" + "긴 글 " * 400),
+                       item("40_retrieval/04_rerank.html", "Reranking", "<p>Sort.</p>")])
+    assert [i["location"] for i in made] == ["40_retrieval/04_rerank.html", "a.html", "api/m.html#f"]
+    assert made[0]["title"].startswith("재정렬") and made[0]["title"].endswith("Reranking") and made[2]["title"] == "f"
+    assert made[1]["text"].startswith("One <two>. 긴 글") and len(made[1]["text"]) <= words.MOST and len(made[2]["text"]) <= 160
+    assert "code()" not in made[1]["text"] and "def f" not in made[2]["text"]
+
+
+def test_pages_with_korean_terms_are_there() -> None:
+    """A notebook that gets another name takes its line of `tools/docs/words.py` with it."""
+    gone = [place for place in words.TERMS if not (ROOT / "nbs" / f"{place.removesuffix('/index')}").is_dir()
+            and not (ROOT / "nbs" / f"{place}.ipynb").is_file()]
+    assert gone == []
+    first = [terms.split(", ")[0] for terms in words.TERMS.values()]
+    assert len(set(first)) >= len(first) - 1      # 별표 and 클러스터 have a tutorial each, which comes first or second
 
 
 def test_vendored_files_are_what_the_list_says(tmp_path: Path) -> None:

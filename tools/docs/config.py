@@ -92,15 +92,14 @@ def host(
 
 
 def navigation(site: Site) -> list[dict]:
-    "Front pages, tutorials, rooms in their order, studies, the reference by rooms, glossary, changelog."
+    "Front pages, tutorials, lessons, rooms in their order, studies, the reference by rooms, glossary, changelog."
     rooms = [(name, list(group)) for name, group in groupby(filter(room, site.notebooks), key=room)]
     sections = {name: [f"{name}/index.md", *({n.title: n.page} for n in group)] for name, group in rooms}
     numbered = [{room_title(name): pages} for name, pages in sections.items() if name[:1].isdigit()]
     others = {name: pages for name, pages in sections.items() if not name[:1].isdigit()}
     start = {"ragnb": "index.md", "한국어": "ko.md", "Glossary 용어": "glossary.md", "Changes": "changelog.md"}
     nav: list[dict] = [{"Start": [{title: page} for title, page in start.items()]}]
-    if "tutorials" in others:
-        nav.append({"Tutorials": others.pop("tutorials")})
+    nav += [{room_title(name): others.pop(name)} for name in ("tutorials", "lessons") if name in others]
     nav.append({"Notebooks": numbered})
     nav += [{room_title(name): pages} for name, pages in others.items()]
     api: list = [{"Overview": "api/index.md"}]
