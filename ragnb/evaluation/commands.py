@@ -22,9 +22,9 @@ from ..machinery.messages import say, translated
 from ..machinery.registry import register
 from ..documents.span import InputError, install_command
 from ragnb.cli import (
-    amount_option, answer_facts, cost_since, count_option, embedding_options, embedding_url, EmbeddingOptions, is_colored, JsonFlag,
-    ModelOptions, Options, PluginOptions, print_json, print_problems, print_stage, print_text, QuietFlag,
-    resolve_model, RetrievalOptions, settings_place, shows_bars, typed_command
+    amount_option, answer_facts, cost_since, count_option, embedding_options, embedding_url, EmbeddingOptions,
+    is_colored, JsonFlag, ModelOptions, Options, PluginOptions, print_json, print_problems, print_stage, print_text,
+    QuietFlag, resolve_model, RetrievalOptions, settings_place, shows_bars, typed_command
 )
 
 if TYPE_CHECKING:

@@ -4,17 +4,17 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 from openai_server import OpenAIServer
-from serve_world import app_of, client_of, read_events
+from serve_world import app_of, client_of, library_of, read_events
 
 from ragnb import Index, Pipeline, resolve_llm
 from ragnb.agent.chat import Chat
 from ragnb.agent.flow import Agent
-from ragnb.agent.library import Library
 from ragnb.agent.steps import ANSWER_PROMPT
 from ragnb.cli import main
 from ragnb.indexing.update import update_index
@@ -51,6 +51,12 @@ def server() -> Iterator[OpenAIServer]:
         yield running
 
 
+@cache
+def opened(place: str) -> Index:
+    """The index, opened once."""
+    return Index.open(place)
+
+
 class Told:
     """What one way tells a reader of an answer."""
 
@@ -65,7 +71,7 @@ class Told:
         return "\n".join(self.capsys.readouterr())
 
     def python(self) -> str:
-        answer = Pipeline.from_index(Index.open(self.index), llm=self.llm, budget=500).ask(self.question)
+        answer = Pipeline.from_index(opened(self.index), llm=self.llm, budget=500).ask(self.question)
         return "\n".join([answer.text, answer.note, *listed_sources(answer)])
 
     def ask(self) -> str:
@@ -77,7 +83,7 @@ class Told:
 
     @property
     def agent(self) -> Agent:
-        return Agent(Library.open(self.index, budget=500), self.llm, models=STEPS)
+        return Agent(library_of(self.world), self.llm, models=STEPS)
 
     def chat(self) -> str:
         texts: list[str] = []
