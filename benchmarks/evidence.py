@@ -64,8 +64,8 @@ from ragnb.pipeline.specs import make_part
 
 BUDGETS = (500, 1_000, 4_000)
 IN_PROCESS = ("llamaindex-fusion", "llamaindex-auto-merging", "haystack-sentence-window")   # The best means of fourteen in `peers.json` of those with a search of their own
-LIBRARIES = (*IN_PROCESS, "langchain-ensemble", "langchain-parent", "lancedb-hybrid", "bm25s-kiwi", "dsrag-own", "autorag")
-NOT_ITS_OWN = {"autorag": "reimplemented", "bm25s-kiwi": "with Kiwi's words", "dsrag-own": "its segments, no reranker"}
+LIBRARIES = (*IN_PROCESS, "chonkie-recursive", "langchain-ensemble", "langchain-parent", "lancedb-hybrid", "bm25s-kiwi", "dsrag-own", "autorag")
+NOT_ITS_OWN = {"chonkie-recursive": "its chunks, ragnb's search", "autorag": "reimplemented", "bm25s-kiwi": "with Kiwi's words", "dsrag-own": "its segments, no reranker"}
 RULE = "statute-rule"    # Of the rows on statutes
 NARROW = 4       # Settings that are tried of ragnb without --wide: they share one index
 ANSWERS = ("documents", "models", "chunking", "storage", "laws", "files", "retrieval", "expansion", "context", "indexing", "pipeline")   # Rooms that make an answer
