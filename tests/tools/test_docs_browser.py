@@ -163,7 +163,7 @@ def test_search_finds(base: str, opened: object) -> None:
         results.first.wait_for()
         page.wait_for_timeout(500)
         found = [text.replace("\u200b", "").replace("\u200c", "") for text in results.all_inner_texts()]
-        assert len(found) >= 2 and wanted.lower() in found[0].lower(), (words, found[:3])
+        assert found and wanted.lower() in found[0].lower(), (words, found[:3])
         if words == "연차":       # inside compounds and before particles, and shown as it is written
             assert any("연차휴가" in text or "연차를" in text for text in found)
         assert page.locator("[role=option] mark").all_inner_texts()
