@@ -14,9 +14,10 @@ from ..machinery.halves import read_text
 from ..machinery.registry import register
 from ..documents.readers import most_text
 from .grid import Cell, read_cells, to_markdown
+from ..documents.span import InputError
 
 # %% auto #0
-__all__ = ['DELIMITERS', 'delimiter_of', 'read_csv']
+__all__ = ['DELIMITERS', 'MOST_ON_LINE', 'delimiter_of', 'read_csv']
 
 # %% ../../nbs/88_files/11_csv.ipynb #374bad38
 DELIMITERS: str = ",;\t|"   # In the order of preference
@@ -44,6 +45,9 @@ def _with_preamble(rows: list[list[str]], delimiter: str, usual: int) -> list[li
     return [[f"{delimiter} ".join(map(str.strip, row))] for row in rows[:end]] + rows[end:]
 
 
+MOST_ON_LINE: int = 100_000   # Delimiters; a longer line is no row of a table
+
+
 @register("format", ".csv", help="table as text", korean="표 텍스트")
 def read_csv(
     path: Path,            # A table as text
@@ -52,6 +56,9 @@ def read_csv(
     notes: list[str] = []
     text = read_text(path, notes)
     delimiter, usual = delimiter_of(text)
+    most_on_line = max((line.count(delimiter) for line in text.splitlines()), default=0)
+    if most_on_line > MOST_ON_LINE:
+        raise InputError(f"{path.name} has a line of {most_on_line:,} cells, more than {MOST_ON_LINE:,}")
     rows = _with_preamble([*csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)], delimiter, usual)
     cells = []
     for row, values in enumerate(rows):

@@ -420,6 +420,9 @@ def read_cells(
     if _is_layout(cells):
         ordered = sorted(cells, key=lambda cell: (cell.row, cell.column))
         return above + [block for cell in ordered for block in cell.blocks]
+    n_letters = sum(len(cell.text) for cell in cells)
+    if n_letters > 2 * most:       # before each cell takes memory: a file may store one long text for all of them
+        raise InputError(f"a table has {len(cells):,} cells, and more characters than {most:,}")
     for cell in cells:
         cell.text = inline(cell.blocks) if cell.blocks else on_one_line(cell.text)
     full = [cell for cell in cells if cell.text]

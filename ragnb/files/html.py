@@ -13,12 +13,14 @@ from pathlib import Path
 from typing import Any
 
 # %% auto #0
-__all__ = ['KOREAN_CHARSETS', 'DEEPEST', 'page_text', 'menus', 'Page', 'html_blocks', 'read_html']
+__all__ = ['KOREAN_CHARSETS', 'MOST_CELLS', 'DEEPEST', 'MOST_ATTRIBUTES', 'page_text', 'menus', 'Page', 'html_blocks',
+           'read_html']
 
 # %% ../../nbs/88_files/03_html.ipynb #b2f8c149
 from ..machinery.halves import CP949_NOTE, read_text
 from ..machinery.registry import register
 from ..documents.readers import MOST_TEXT, most_text
+from ..documents.span import InputError
 from .grid import Block, Cell, Paragraph, Title, on_one_line, placed, raised, read_cells, to_markdown
 
 # %% ../../nbs/88_files/03_html.ipynb #f747d137
@@ -193,6 +195,9 @@ def _lines_of(table: Any) -> tuple[list[Any], int, str]:
     return [*parts["thead"], *parts["tbody"], *parts["tfoot"]], len(parts["thead"]), caption
 
 
+MOST_CELLS: int = 200_000   # Of a table: each takes a thousand bytes while it is read
+
+
 class Page:
     "The blocks of a part of a web page."
 
@@ -292,6 +297,9 @@ class Page:
     def _table(self, table: Any) -> list[Block]:
         "Read a table; its footer comes last."
         lines, n_stated, caption = _lines_of(table)
+        n_cells = sum(map(len, lines))
+        if n_cells > MOST_CELLS:
+            raise InputError(f"a table has {n_cells:,} cells, more than {MOST_CELLS:,}: save it as .csv or .xlsx")
         rows = []
         n_header = 0
         for row in lines:
@@ -326,6 +334,16 @@ def _closed(page: str) -> str:
         end = page.rfind(closing) + 1
         page = page[:end] + page[end:].replace(opening, "&lt;" + opening[1:])
     return page
+
+MOST_ATTRIBUTES: int = 1_000   # Of an element; the parser compares each with all others
+_LONG_TAG = re.compile(r"<[A-Za-z][^<>]{4000,}>")
+
+
+def _without_attributes(tag: re.Match[str]) -> str:
+    "A tag, without its attributes where they are too many."
+    parts = tag[0].split()
+    return f"{parts[0]}>" if len(parts) > MOST_ATTRIBUTES else tag[0]
+
 
 def _depth(root: Any) -> int:
     "How many elements are inside each other, counted up to one more than `DEEPEST`."
@@ -368,7 +386,7 @@ def html_blocks(
 ) -> tuple[str, list[Block]]:   # The title, and the blocks of the body
     "Read markup."
     from lxml import html
-    page = _closed(page)
+    page = _LONG_TAG.sub(_without_attributes, _closed(page))
     parser = html.HTMLParser(encoding="utf-8", huge_tree=True, remove_comments=True, remove_pis=True)
     root = html.document_fromstring(page.encode("utf-8", "replace") or b"<p>", parser=parser)
     title = root.find(".//title")

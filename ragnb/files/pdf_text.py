@@ -41,7 +41,7 @@ def _handle(part: Any) -> int:
     return ctypes.cast(part.raw, ctypes.c_void_p).value
 
 
-Objects = tuple[list[int], np.ndarray, Sequence[Any]]   # Addresses; left, bottom, right, top; matrices of the forms around
+Objects = tuple[list[int], np.ndarray, Sequence[Any]]   # Addresses; left, bottom, right, top; forms around
 
 
 def _objects(owner: int, kind: int, most: int, forms: Sequence[Any]) -> Iterator[Objects]:

@@ -16,6 +16,7 @@ from .archive import Archive, attribute, child, number, tag
 from .charts import chart_blocks
 from .grid import Block, Cell, Paragraph, Title, on_one_line, raised, read_cells, to_markdown
 from .numerals import numeral
+from ..documents.span import InputError
 
 # %% auto #0
 __all__ = ['Slides', 'read_pptx']
@@ -176,8 +177,12 @@ class Slides:
         pages: list[str] = []
         hidden = []
         n_comments = 0
+        parts: set[str] = set()
         for slide in slides if slides is not None else ():
             part = links.get(slide.get(_RELATION) or slide.get(_STRICT_RELATION) or "", ("", ""))[1]
+            if part in parts:       # a damaged file: no program writes a slide that is shown twice
+                raise InputError(f"{self._archive.path.name} has two slides that are one part of the file: {part}")
+            parts.add(part)
             root = self._archive.xml(part)
             if attribute(root, "show") in ("0", "false"):
                 hidden.append(str(len(pages) + 1))

@@ -216,7 +216,11 @@ def read_xlsx(
     book = Workbook(path)
     blocks: list[Block] = []
     n_comments = 0
+    parts: set[str] = set()
     for name, part in book.sheets():
+        if part in parts:       # a damaged workbook: no program writes a sheet that two names share
+            raise InputError(f"{path.name} has two sheets that are one part of the file: {part}")
+        parts.add(part)
         try:
             inside = read_cells(book.cells(name, part), most=most_text(path)) + boxes_of(book.archive, part)
         except InputError as error:

@@ -124,3 +124,15 @@ def test_rows_and_columns_without_a_value_are_left_out(tmp_path: Path) -> None:
     found = {d.id_: d.text for d in read_documents(tmp_path, [])}
     assert found["sparse.csv"] == "| 이름 | 수량 |\n|---|---|\n| 나사 | 3 |"
     assert found["sparse.xlsx"].splitlines()[-3:] == ["첫째 | 셋째", "", "끝"]     # a row apart from others is no table
+
+
+def test_what_no_program_writes_is_refused_before_it_takes_memory(tmp_path: Path) -> None:
+    table = "<table>" + "<tr>" + "<td>a" * 2_000 + "</tr>"
+    (tmp_path / "cells.html").write_text(table + ("<tr>" + "<td>b" * 2_000 + "</tr>") * 101)
+    (tmp_path / "attributes.html").write_text("<p " + "".join(f"a{n}=1 " for n in range(20_000)) + ">연차는 15일", encoding="utf-8")
+    (tmp_path / "line.csv").write_text("a," * 100_001)
+    problems = []
+    found = {d.id_: d.text for d in read_documents(tmp_path, problems)}
+    assert found == {"attributes.html": "연차는 15일"}
+    told = {p.where: p.what for p in problems}
+    assert "204,000 cells" in told["cells.html"] and "line of 100,001 cells" in told["line.csv"]
