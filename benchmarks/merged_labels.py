@@ -2,6 +2,7 @@
 
     python benchmarks/merged_labels.py
     python benchmarks/merged_labels.py --across     # texts over three columns, with several `MOST_ACROSS`
+    python benchmarks/merged_labels.py --forms      # forms of labels and values with texts over three columns, with copies and without
 
 Tables with merged labels of several lengths are written with several limits (`MOST_DOWN` of `ragnb.files.grid`), indexed, and asked for one value each.
 A question names the label and the row. It is answered if a passage of 300, 500 or 1,000 characters has the row, and the label in the row or above it.
@@ -22,6 +23,9 @@ N_LABELS = 20                         # Of a table, each with six rows
 ITEMS = ("숙박비", "교통비", "식비", "일비", "통신비", "준비금")
 WORDS = ("본사", "지방", "해외", "현장", "연수", "교육", "점검", "감사", "구매", "정비", "운송", "설치", "검수", "홍보", "채용", "기획", "보안", "회계",
          "법무", "연구", "생산", "품질", "영업", "물류", "시설", "안전", "환경", "상담", "개발", "운영")
+
+GOODS = ("빔프로젝터", "복합기", "정수기", "제습기", "전동스크린", "책상", "의자", "파쇄기", "공기청정기", "카메라", "노트북", "모니터", "냉장고", "선풍기", "난로", "서버", "화이트보드",
+         "마이크", "스피커", "삼각대")
 
 
 def label(number: int, size: int) -> str:
@@ -107,6 +111,49 @@ def across() -> None:
     grid.MOST_ACROSS = usual
 
 
+def form(number: int, size: int) -> list[grid.Cell]:
+    "A request to buy something: labels and values in four columns, with texts over three of them."
+    reason = f"{GOODS[number]}의 사용 연수가 {number + 4}년을 넘음." + " 고장이 잦아 회의가 막히고 수리에 드는 돈이 늘어 새것으로 바꾸려고 함." * 5
+    rows = (("문서번호", f"총무-2026-{number + 41:03}", "기안일", f"2026. {number % 12 + 1}. {number + 3}."),
+            ("기안부서", "총무팀", "보존기한", f"{number % 5 + 3}년"), ("제목", f"{GOODS[number]} 교체 구매의 건"), ("구매사유", reason[:size]),
+            ("구매금액", f"금 {number + 11}0만원정 (₩{number + 11}00,000, 부가세 포함)"), ("납품기한", f"2026. {number % 12 + 1}. {number + 7}.까지"),
+            ("붙임", f"견적서 {number + 2}부. 끝."))
+    return [grid.Cell(at, column, text, colspan=3 if column and len(row) == 2 else 1) for at, row in enumerate(rows) for column, text in enumerate(row)]
+
+
+def golds(number: int) -> dict[str, tuple[str, ...]]:
+    "Questions on a form, and the texts that answer each."
+    amount = f"금 {number + 11}0만원정"
+    return {"구매금액은 얼마인가요?": (amount,), "사용 연수는?": (f"사용 연수가 {number + 4}년",), "보존기한과 구매금액은?": (f"{number % 5 + 3}년", amount),
+            "문서번호와 납품기한은?": (f"총무-2026-{number + 41:03}", f"2026. {number % 12 + 1}. {number + 7}.까지")}
+
+
+def forms() -> None:
+    "Print the share of answered questions for each length of a reason and budget, with copies and without."
+    usual = grid._is_form
+    for size in (20, 40, 80, 160):
+        for name, is_form in (("copies", lambda rows: False), ("once", usual)):
+            grid._is_form = is_form
+            with tempfile.TemporaryDirectory() as folder:
+                docs = Path(folder, "docs")
+                docs.mkdir()
+                for number in range(N_LABELS):
+                    text = "품 의 서\n\n" + grid.to_markdown(grid.read_cells(form(number, size), is_sheet=False))
+                    (docs / f"{number:02}.md").write_text(text, encoding="utf-8")
+                index = update_index(docs, Path(folder, "index"), embed=NgramEmbedding(dims=128), show_progress=False)[0]
+                shares = []
+                for budget in BUDGETS:
+                    pipeline = Pipeline.from_index(index, budget=budget)
+                    right = []
+                    for number in range(N_LABELS):
+                        for question, gold in golds(number).items():
+                            shown = "\n".join(p.shown for p in pipeline.ask(f"{GOODS[number]} 교체 구매의 {question}").passages)
+                            right.append(all(part in shown for part in gold))
+                    shares.append(sum(right) / len(right))
+            print(f"| {size} | {name} | " + " | ".join(f"{share:.2f}" for share in shares) + " |", flush=True)
+    grid._is_form = usual
+
+
 def main() -> None:
     "Print the share of answered questions for each limit, length and budget."
     usual = grid.MOST_DOWN
@@ -135,4 +182,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    across() if "--across" in sys.argv else main()
+    across() if "--across" in sys.argv else forms() if "--forms" in sys.argv else main()

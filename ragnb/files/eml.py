@@ -33,6 +33,23 @@ def part_text(
     except LookupError:    # an encoding that does not exist
         return data.decode("utf-8", "replace")
 
+# %% ../../nbs/88_files/12_eml.ipynb #db5c7335
+def _bodies(message: EmailMessage) -> Iterable[EmailMessage]:
+    "The texts that a mail program shows, in order; no attached file."
+    parts = [message]
+    while parts:
+        part = parts.pop()
+        is_named = part is not message and part.get_filename() and part.get_content_disposition() != "inline"
+        if is_named or part.is_attachment() or part.get_content_type() == "message/rfc822":
+            continue
+        if part.get_content_type() == "multipart/mixed":
+            parts += reversed(list(part.iter_parts()))
+            continue
+        body = part.get_body(("plain", "html"))
+        if body is not None:
+            yield body
+
+
 # %% ../../nbs/88_files/12_eml.ipynb #e311000b
 _HEADERS = ("Subject", "From", "To", "Cc", "Date")
 _EUC_KR = re.compile(rb"=\?(?:" + "|".join(KOREAN_CHARSETS).encode() + rb")\?", re.I)   # How an encoded header begins
@@ -57,11 +74,11 @@ def read_eml(
     lost: list[str] = []
     values = [(name, on_one_line(str(message.get(name) or ""))) for name in _HEADERS]
     blocks: list[Block] = [Paragraph("\n".join(f"{name}: {value}" for name, value in values if value))]
-    body = message.get_body(("plain", "html"))
-    if body is not None and body.get_content_type() == "text/html":
-        blocks += html_blocks(part_text(body), most_text(path), notes, lost)[1]
-    elif body is not None:
-        blocks.append(Paragraph(part_text(body).replace("\r\n", "\n")))
+    for body in _bodies(message):
+        if body.get_content_type() == "text/html":
+            blocks += html_blocks(part_text(body), most_text(path), notes, lost)[1]
+        else:
+            blocks.append(Paragraph(part_text(body).replace("\r\n", "\n")))
     names = list(_attachments(message))
     if names:
         lost.append(f"attachments were not read: {', '.join(names)[:300]}")

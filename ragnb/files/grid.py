@@ -224,16 +224,25 @@ def _is_units(row: Row, below: Row) -> bool:
 # %% ../../nbs/88_files/01_grid.ipynb #8cce5580
 MOST_DOWN: int = 200    # Characters of a label that is repeated in each of its rows
 MOST_ACROSS: int = 500   # Characters of all copies of a text in the columns that it spans
+_DIGIT = re.compile(r"\d")
 
 
-def _values(row: Row, above: Row) -> tuple[str, ...]:
+def _is_form(rows: list[Row]) -> bool:
+    "True if columns are label, value, label, value, and the first row without a joined cell has values."
+    full = [texts(row) for row in rows if len(_cells_of(row)) == sum(map(bool, row))]
+    if len(rows[0]) < 4 or len(rows[0]) % 2 or not full:
+        return False
+    labels = (text for row in full for text in row[::2])
+    return any(map(_DIGIT.search, full[0][1::2])) and not any(map(_DIGIT.search, labels))
+
+def _values(row: Row, above: Row, most_across: int) -> tuple[str, ...]:
     "The texts of a row, with copies of spanning cells where they are short."
     is_section = _lone(row) is not None
     values = []
     for at, cell in enumerate(row):
         if cell is None:
             values.append("")
-        elif at and row[at - 1] is cell and (is_section or len(cell.text) * cell.colspan > MOST_ACROSS):
+        elif at and row[at - 1] is cell and (is_section or cell is row[0] or len(cell.text) * cell.colspan > most_across):
             values.append("")
         elif above[at] is cell and len(cell.text) > MOST_DOWN:
             values.append("")
@@ -264,10 +273,12 @@ def _tables(rows: list[Row], n_header: int) -> list[Block]:
     if len(rows) == 1 or len(starts) == 1:
         lines = [" | ".join(cell.text for cell in _cells_of(row)) for row in rows]
         return [*blocks, Paragraph("\n".join(lines))]
-    n_header = min(n_header or _n_header(rows), len(rows) - 1)
+    is_form = not n_header and _is_form(rows)
+    most_across = 0 if is_form else MOST_ACROSS
+    n_header = 1 if is_form else min(n_header or _n_header(rows), len(rows) - 1)
     if n_header + 1 < len(rows) and _is_units(rows[n_header], rows[n_header + 1]):
         n_header += 1
-    header = _join_header(rows[:n_header])
+    header = _values(rows[0], [None] * len(starts), 0) if is_form else _join_header(rows[:n_header])
     printed = texts(rows[n_header - 1])
     body: list[tuple[str, ...]] = []
     for at in range(n_header, len(rows)):
@@ -279,7 +290,7 @@ def _tables(rows: list[Row], n_header: int) -> list[Block]:
             blocks += [Grid(header, tuple(body)), Paragraph(title.text)]
             body = []
         else:
-            body.append(_values(row, rows[at - 1]))
+            body.append(_values(row, rows[at - 1], most_across))
     return [*blocks, Grid(header, tuple(body))]
 
 # %% ../../nbs/88_files/01_grid.ipynb #1a5f1aa3

@@ -49,6 +49,21 @@ def test_parts_of_a_message(tmp_path):
     assert "메모.txt" in record["lost"][0] and "message" in record["lost"][0]
 
 
+def test_every_text_that_a_mail_program_shows_is_read_in_order(tmp_path):
+    """The parts of `multipart/mixed` follow each other; of alternatives one is read, of a file none."""
+    message = EmailMessage()
+    message.set_content("첫 글.")
+    message.add_alternative("<p>첫 글.</p>", subtype="html")
+    message.make_mixed()
+    for text, kind, name in (("<p>둘째 글.</p>", "html", None), ("붙인 글.", "plain", "a.txt"), ("셋째 글.", "plain", None)):
+        part = EmailMessage()
+        part.set_content(text, subtype=kind, **({"filename": name, "disposition": "attachment"} if name else {}))
+        message.attach(part)
+    record = read_eml(saved(tmp_path, message.as_bytes()))
+    assert record["text"].split() == ["첫", "글.", "둘째", "글.", "셋째", "글."]
+    assert record["lost"] == ["attachments were not read: a.txt"]
+
+
 def test_a_message_is_a_document_and_its_loss_is_told(tmp_path):
     message = EmailMessage()
     message["Subject"] = "출장비 정산"

@@ -77,6 +77,23 @@ def test_merged_labels_are_repeated_and_long_remarks_are_not():
     assert [bool(row[3]) for row in table.rows] == [True, False]
 
 
+SUBJECT = ["제목", "복합기 교체^1x3"]
+
+
+@pytest.mark.parametrize("rows, kept", [
+    ([["문서번호", "총무-041", "기안일", "2030. 3. 9."], SUBJECT], ("제목", "복합기 교체", "", "")),
+    ([SUBJECT, ["문서번호", "총무-041", "기안일", "2030. 3. 9."], ["붙임", "견적서^1x3"]], ("붙임", "견적서", "", "")),
+    ([["구분", "평일", "주말", "공휴일"], ["소형", "1,200", "1,500", "1,500"], ["대형", "월 8만원^1x3"]], ("대형", "월 8만원", "월 8만원", "월 8만원")),
+    ([["품목", "수량", "단위", "단가"], ["못", "3", "개", "900"], ["나사", "품절^1x3"]], ("나사", "품절", "품절", "품절")),
+    ([["구분^2x1", "요금^1x3"], ["평일", "주말", "휴일"], ["소형", "1", "2", "3"], ["대형", "없음^1x3"]], ("대형", "없음", "없음", "없음")),
+    ([["품명", "규격", "금액"], ["못", "3호", "900"], ["합계^1x2", "900"]], ("합계", "", "900")),
+])
+def test_a_form_and_a_sum_have_each_text_once_and_a_table_in_each_column(rows, kept):
+    (table,) = grids(*rows)
+    assert table.rows[-1] == kept
+    assert table.header.count("복합기 교체") <= 1
+
+
 def test_blank_rows_and_columns_end_a_table():
     found = grids(["창고", "면적", "", "차종", "대수"], ["평택", "9", "", "트럭", "3"], ["안성", "8", "", "승합", "2"], [], ["거래처", "담당"], ["가온", "김"])
     assert [table.header for table in found] == [("창고", "면적"), ("차종", "대수"), ("거래처", "담당")]
