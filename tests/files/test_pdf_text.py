@@ -64,6 +64,14 @@ def test_a_blank_of_the_file_at_a_line_end_is_a_blank(tmp_path: Path):
     assert "통상 임금 계산" in text_of(drawn(tmp_path / "a.pdf", column(50, 700, lines)))
 
 
+def test_small_capitals_after_a_blank_stay_in_their_line(tmp_path: Path):
+    """A line of another column, three points and a half higher, is in the same row."""
+    left = column(40, 700, ["The crew checks the", "valve twice a day and", "writes the date down", "in the log of the hall."], 12)
+    right = [(200, 696.5, "Send it to the person in", 9), (200, 684.5, "in the", 9), (224.5, 684.5, "FURTHER NOTES", 6.5),
+             (200, 672.5, "section before the hall", 9), (200, 660.5, "is closed for the year.", 9)]
+    assert "in the FURTHER NOTES" in text_of(drawn(tmp_path / "a.pdf", [*left, *right], size=9, font="Helvetica"))
+
+
 @pytest.mark.parametrize("size", [6, 9, 14, 20])
 def test_blanks_and_lines_do_not_depend_on_the_size(tmp_path: Path, size: int):
     lines = ["1. 신분증 한 장", "2. 사진 두 장", "3. 통장 사본"]
