@@ -242,7 +242,9 @@ def _values(row: Row, above: Row, most_across: int) -> tuple[str, ...]:
     for at, cell in enumerate(row):
         if cell is None:
             values.append("")
-        elif at and row[at - 1] is cell and (is_section or cell is row[0] or len(cell.text) * cell.colspan > most_across):
+        elif at and row[at - 1] is cell and (is_section or cell is row[0]):
+            values.append("")
+        elif at and row[at - 1] is cell and len(cell.text) * cell.colspan > most_across:
             values.append("")
         elif above[at] is cell and len(cell.text) > MOST_DOWN:
             values.append("")

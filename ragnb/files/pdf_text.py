@@ -375,7 +375,7 @@ def _run_starts(glyphs: Glyphs) -> np.ndarray:
     is_off = (np.abs(np.diff(glyphs.middle)) > 0.3 * height) | (height < 0.8 * tallest)    # raised, or another line
     overlap = lower(glyphs.y1) - higher(glyphs.y0)
     touch = np.where(overlap > 0.35 * height, 0.3 * height, -math.inf)
-    touch = np.where(overlap > 0.9 * height, 0.35 * tallest, touch)      # smaller letters on the same line, after a blank
+    touch = np.where(overlap > 0.9 * height, 0.35 * tallest, touch)   # smaller letters on this line, after a blank
     reach = np.where(is_off, touch, 1.05 * height)
     x0 = glyphs.x0
     x1 = glyphs.x1
