@@ -20,7 +20,7 @@ from ..documents.kinds import records_of
 from ..documents.markdown import bare_line, find_headings, find_tables
 from ..documents.packing import cut_long, pack, TextRuler
 from ..documents.span import Address, InputError, Outline, Span
-from ..documents.text import is_korean, sentence_spans, trim_span, whole_cut
+from ..documents.text import is_korean, sentence_spans, trim_span, whole_cut, whole_rows
 from .base import KnownSpanNodeParser, set_prefix, SizedNodeParser
 
 # %% auto #0
@@ -64,7 +64,7 @@ def unit_spans(
     text: str,
     walls: Iterable[int] = (),   # Offsets that no unit crosses, besides those of paragraphs
     size: int = 200,             # Characters of a unit, at most, but for a longer sentence
-    longest: int | None = None,  # Characters of a sentence that is not cut; one and a quarter sizes when None
+    longest: int | None = None,  # Characters of a sentence that is not cut (a row: twice); 1.25 sizes when None
     sentences: str = "auto",     # How sentences are found: auto, kiwi or rule
     ruler: TextRuler | None = None,  # Of the text: sizes are its tokens; characters when None
 ) -> list[Span]:                 # Trimmed, disjoint, in order; every non-space character is in one
@@ -74,11 +74,13 @@ def unit_spans(
     stops = sorted({*walls, *(m.end() for m in _PARAGRAPH.finditer(text))} - {0})
     ruler = ruler or TextRuler(text)
     longest = max(size, size * 5 // 4 if longest is None else longest)
+    longest_row = 2 * longest if longest > size else size
     atoms: list[Span] = []
-    for span in sentence_spans(text, sentences):
+    for span in whole_rows(text, sentence_spans(text, sentences), lambda a, b: ruler.fits(a, b, longest_row)):
+        is_row = text.startswith("|", span.start) and text.endswith("|", span.start, span.end)
         edges = [span.start, *stops[bisect_right(stops, span.start):bisect_left(stops, span.end)], span.end]
         for start, end in zip(edges, edges[1:]):
-            atoms += cut_long(text, trim_span(text, start, end), longest, ruler)
+            atoms += cut_long(text, trim_span(text, start, end), longest_row if is_row else longest, ruler)
     return pack(text, atoms, size, stops=[*stops, len(text)], ruler=ruler)
 
 # %% ../../nbs/20_chunking/07_units.ipynb #18d918bb

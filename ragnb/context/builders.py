@@ -26,7 +26,7 @@ from ..machinery.messages import say, warn_caller
 from ..machinery.registry import find_part, parts_of, register, told_plugins, usages
 from ..documents.span import check_fields, covering, InputError, Passage, Span
 from ragnb.documents.text import (
-    first_part, is_heading, last_fit, last_fit_near, readable_cut, sentence_spans, tokenizer, word_cut
+    first_part, is_heading, last_fit, last_fit_near, readable_cut, sentence_spans, tokenizer, whole_rows, word_cut
 )
 from ..models.guards import guard_numbers
 from ..models.llm import shorten
@@ -103,7 +103,7 @@ def _part_start(passage: Passage, start: int, keep: Span) -> int:
 @lru_cache(maxsize=64)   # each size that is tried asks for the same passages
 def _sentences(text: str, method: str = "auto") -> tuple[Span, ...]:
     "The sentences of a passage."
-    return tuple(sentence_spans(text, method))
+    return tuple(whole_rows(text, sentence_spans(text, method)))
 
 
 def _readable(passage: Passage, start: int, size: int, keep: Span) -> tuple[Span, bool]:
@@ -435,7 +435,20 @@ def _says_nothing(cut: Passage, whole: Passage) -> bool:
 
 def _ends_in_row(passage: Passage) -> bool:
     "Check for a passage that was cut inside a table row."
-    return passage.goes_on and passage.text[passage.text.rfind("\n") + 1:].lstrip().startswith("|")
+    line = passage.text[passage.text.rfind("\n") + 1:].strip()
+    return line.startswith("|") and (passage.goes_on or len(line) > 1 and not line.endswith("|"))
+
+
+def _to_whole_row(cut: Passage, whole: Passage) -> Passage | None:
+    "A part of a passage without the piece of a table row at its end; None where no row is left."
+    if not _ends_in_row(cut):
+        return cut
+    end = cut.span.start + len(cut.text[:max(0, cut.text.rfind("\n"))].rstrip())
+    if end <= cut.span.start:
+        return None
+    kept = _without_bare_header(whole, Span(cut.span.start, end), Span(cut.span.start, cut.span.start))
+    rows = passage_part(whole, kept)
+    return None if _says_nothing(rows, whole) or rows.text.rstrip().endswith("-|") else rows
 
 
 def _fit(builder: ContextBuilder, passages: Sequence[Passage]) -> dict[int, Passage]:
@@ -452,7 +465,9 @@ def _fit(builder: ContextBuilder, passages: Sequence[Passage]) -> dict[int, Pass
     near = max(1, longest - max(0, builder._size([*used.values(), best]) - budget))
     size = last_fit_near(near, 1, longest, lambda size: fits(cut_passage(best, size)))
     cut = cut_passage(best, size) if size else None
-    if cut and not _says_nothing(cut, best) and (not used or len(cut.text) >= builder.least and not _ends_in_row(cut)):
+    if cut and used:
+        cut = _to_whole_row(cut, best)
+    if cut and not _says_nothing(cut, best) and (not used or len(cut.text) >= builder.least):
         used[whole] = cut
     said = {n: p for n, p in enumerate(passages) if n not in used and any(_is_said(p, u) for u in used.values())}
     return used | {n: p for n, p in said.items() if fits(p)}

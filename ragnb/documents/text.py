@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import re
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -21,8 +21,8 @@ from .span import InputError, Span
 # %% auto #0
 __all__ = ['LONGEST_ANALYSED', 'BLOCK_EDGE', 'SENTENCE_END', 'KEPT_TAGS', 'Result', 'analysed', 'trim_span', 'tears', 'whole_cut',
            'block_spans', 'ends_sentence', 'load_kiwi', 'stem', 'article_tokens', 'TextMemo', 'Analysis', 'is_korean',
-           'sentence_spans', 'word_cut', 'is_heading', 'first_part', 'readable_cut', 'word_tokens_batch', 'word_tokens',
-           'bigram_tokens', 'last_fit', 'last_fit_near', 'Tokenizer', 'tokenizer', 'count_tokens']
+           'sentence_spans', 'whole_rows', 'word_cut', 'is_heading', 'first_part', 'readable_cut', 'word_tokens_batch',
+           'word_tokens', 'bigram_tokens', 'last_fit', 'last_fit_near', 'Tokenizer', 'tokenizer', 'count_tokens']
 
 # %% ../../nbs/00_documents/02_text.ipynb #80ad998a
 def trim_span(
@@ -254,6 +254,29 @@ def sentence_spans(
         out += [Span(block.start + s.start, block.start + s.end) for s in sentences if s]
     return out
 
+# %% ../../nbs/00_documents/02_text.ipynb #f03814bc
+_TABLE_ROW = re.compile(r"^[^\S\n]*\|.*\|[^\S\n]*$", re.M)
+
+
+def whole_rows(
+    text: str,                            # The whole document
+    sentences: Iterable[Span],            # Of the text, in order, disjoint
+    fits: Callable[[int, int], bool] | None = None,   # Is there room for a row with this start and end? Always if None
+) -> list[Span]:                          # All sentences of such a row are one
+    "Join the sentences in each row of a table."
+    rows = [match.span() for match in _TABLE_ROW.finditer(text)] if "|" in text else []
+    if fits is not None:
+        rows = [row for row in rows if fits(*row)]
+    starts = [start for start, _ in rows]
+    out: list[Span] = []
+    for sentence in sentences:
+        at = bisect_right(starts, sentence.start) - 1
+        if out and at >= 0 and starts[at] <= out[-1].start and sentence.end <= rows[at][1]:
+            out[-1] = Span(out[-1].start, sentence.end)
+        else:
+            out.append(sentence)
+    return out
+
 # %% ../../nbs/00_documents/02_text.ipynb #e35d5665
 _CLAUSE = re.compile(r"[,;:、，；：](?=\s)")
 
@@ -310,7 +333,7 @@ def readable_cut(
     words: bool = True,  # May it end inside a sentence? Never in a table row or a list item
 ) -> tuple[Span, bool]:  # Within [start, end), empty when nothing can be followed; does its last sentence go on?
     "Shrink a part of a text to where a reader can follow."
-    sentences = sentence_spans(text, "rule")
+    sentences = whole_rows(text, sentence_spans(text, "rule"))
     if start > 0:
         start = next((s.start for s in sentences if s.start >= start), end)
     part = trim_span(text, start, max(start, end))
