@@ -182,4 +182,5 @@ def repeated_units(
     for group in _by_spelling(left, lambda key, text: (editions[key][0], _without_numbers(text))):
         newest = max(editions[key][1] for key in group)
         behind.update(key for key in group if editions[key][1] < newest)
+    behind |= {key - 1 for key in behind if is_heading(left.get(key - 1, ""))}     # It would bring its section
     return Repeats(same, behind)
