@@ -19,7 +19,6 @@ from .statutes import SUBITEM_LETTERS
 from ..documents.forms import plain_text
 from ..documents.kinds import MissingCitation
 from ..documents.span import Span
-from ..retrieval.missing_words import content_words
 
 # %% auto #0
 __all__ = ['look_up', 'LookUp', 'look_ups', 'look_up_penalties', 'look_up_title', 'look_up_question', 'missing_citations',
@@ -255,7 +254,9 @@ def _titled(catalogue: StatuteCatalogue, words: str, ids: Sequence[str] | None) 
 
 # %% ../../nbs/84_laws/07_provisions.ipynb #38197291
 _PENAL = re.compile(r"처벌|벌칙|형벌|벌금|징역|과태료|제재")    # What a question may call a penalty
-_PENAL_WORDS = frozenset("위반 위배 처벌 형사 처벌규정 벌칙 형벌 벌금 벌금형 징역 징역형 과태료 제재 조항 조문 규정 기준 수위 종류 금액 부과".split())
+_PENAL_WORD = re.compile(   # A word of a question that asks for nothing but the penalty
+    r"(?:위반|위배|어기|어길|어겼|형사|처벌|형벌|벌칙|벌금|징역|과태료|제재|규정|조항|조문|기준|수위|종류|금액|내용|부과|얼마|무엇|무슨|어떤|어떻게"
+    r"|뭐|뭔|받|되|돼|될|알려|있)[가-힣]*|시|때|경우|하면|할|한|했을|주세요|줘|[을를의은는이가상로과와및]|에서?|[?!.,]+")
 _BREACH = re.compile(r"([가-힣A-Za-z0-9ㆍ· ]{2,40}?)(?:을|를)?\s?(?=위반|위배|어기|어길|어겼)")
 
 
@@ -267,7 +268,8 @@ def look_up_penalties(
     named = [(ids, question[:span.start] + " " + question[span.end:]) for span, ids in catalogue.mentions(question)]
     if not named and (breach := _BREACH.match(question)):     # 최저임금 위반: 최저임금법
         named = [(catalogue.index.documents(breach[1].strip() + "법"), question[breach.end():])]
-    if len(named) != 1 or not named[0][0] or not _PENAL_WORDS.issuperset(content_words(named[0][1])):
+    if len(named) != 1 or not named[0][0] or not all(
+            map(_PENAL_WORD.fullmatch, re.findall(r"\w+", named[0][1]))):
         return []
     doc_id, is_fine = named[0][0][0], "과태료" in question
     titles = ("과태료",) if is_fine else ("벌칙", "양벌규정", "과태료")
