@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from build import docx, footnote, hbox, hlist, hnote, hp, html_table, htbl, hwpx, level, numbering, p, python_docx, slide_table, slides, t, tbl, textbox, web
-from spec import absent, before, cell, file, near, note, once, same_width, sentence
+from spec import absent, before, cell, file, labelled, near, note, once, same_width, sentence
 
 SPACE = '<w:suff w:val="space"/>'
 LAW = (level(0, "decimal", "제%1조", more=SPACE), level(1, "decimalEnclosedCircle", "%2", more=SPACE), level(2, "ganada", "%3.", more=SPACE))
@@ -133,7 +133,7 @@ FILES = [
         p("검수 조서", "Heading1"),
         tbl([["항목", "내용"], ["장비", "현미경 두 대"], ["부속", p("아래 표와 같다.") + tbl([["부속명", "수량"], ["접안렌즈", "4"], ["조명", "2"]]) + p("")], ["검수자", "홍라온"]]),
         p("검수일부터 한 해 동안 고쳐 준다.")), [
-        cell("조명", "수량", 2), cell("접안렌즈", "수량", 4), cell("장비", "내용", "현미경 두 대"), cell("검수자", "내용", "홍라온"), same_width("부속명"),
+        labelled("조명", "수량", 2), labelled("접안렌즈", "수량", 4), cell("장비", "내용", "현미경 두 대"), cell("검수자", "내용", "홍라온"), same_width("부속명"),
         sentence("검수일부터 한 해 동안 고쳐 준다."), before("현미경 두 대", "접안렌즈"),
     ], "검수한 접안렌즈는 몇 개인가?", "접안렌즈", "4"),
 
@@ -205,7 +205,7 @@ FILES = [
 
     file("구내식당.html", "a table inside a cell, CP949", web(
         html_table([["요일", "점심"], ["월", "잡곡밥과 " + html_table([["반찬", "열량"], ["두부조림", "210"], ["무생채", "45"]])], ["화", "비빔국수"]]), "식단", "cp949", "ks_c_5601-1987"), [
-        cell("두부조림", "열량", 210), cell("화", "점심", "비빔국수"), cell("무생채", "열량", 45), same_width("반찬"), before("잡곡밥과", "두부조림"),
+        labelled("두부조림", "열량", 210), cell("화", "점심", "비빔국수"), labelled("무생채", "열량", 45), same_width("반찬"), before("잡곡밥과", "두부조림"),
     ], "두부조림의 열량은?", "두부조림", "210"),
 
     file("용어풀이.html", "definition lists, folded parts, line breaks in cells", web(
@@ -271,7 +271,7 @@ FILES = [
     file("행사계획.hwpx", "two sections, a table inside a cell", hwpx(
         hp("가을 행사 계획"), hp(htbl([["순서", "내용"], ["1부", "개회사"], ["2부", [hp("공연 순서는 다음과 같다."), hp(htbl([["팀", "곡 수"], ["소리샘", "3"], ["모래시계", "5"]]))]]])),
         more=[[hp("행사 뒤에는 의자를 접는다.")]]), [
-        cell("모래시계", "곡 수", 5), cell("1부", "내용", "개회사"), sentence("행사 뒤에는 의자를 접는다."), sentence("공연 순서는 다음과 같다."), same_width("소리샘"), before("개회사", "모래시계"),
+        labelled("모래시계", "곡 수", 5), cell("1부", "내용", "개회사"), sentence("행사 뒤에는 의자를 접는다."), sentence("공연 순서는 다음과 같다."), same_width("소리샘"), before("개회사", "모래시계"),
     ], "모래시계 팀은 몇 곡을 하나?", "모래시계", "5"),
 
     file("Rollout.pptx", "groups and notes", slides(_grouped), [

@@ -46,6 +46,11 @@ def cell(keys: str | Sequence[str], header: str, value: str | int | float | Sequ
     return Check("cell", ((keys,) if isinstance(keys, str) else tuple(keys), tuple(header.split()), tuple(map(str, values))))
 
 
+def labelled(keys: str | Sequence[str], header: str, value: str | int | float | Sequence[str]) -> Check:
+    "As `cell`, or the row has `label: value` pairs, where one group of pairs has the keys and the value: an inner table that is written into the row of its cell."
+    return Check("labelled", cell(keys, header, value).args)
+
+
 def same_width(*words: str) -> Check:
     "Every row of the tables (of the one with these words) has as many cells as its header."
     return Check("same_width", words)
@@ -221,6 +226,21 @@ def _cell_is(text: str, keys: Sequence[str], header: Sequence[str], values: Sequ
     return False
 
 
+_GROUP = re.compile(r"; ")
+_PAIR = re.compile(r", (?=[^,:;]+: )")
+
+
+def _is_labelled(text: str, keys: Sequence[str], header: Sequence[str], values: Sequence[str]) -> bool:
+    right = {_value(v) for v in values}
+    groups = (group for table in tables_of(text) for row in table.rows if len(row) == len(table.header) for c in row for group in _GROUP.split(c))
+    for group in groups:
+        pairs = [pair.partition(": ") for pair in _PAIR.split(group)]
+        if all(any(_has(shown, key) for _, _, shown in pairs) for key in keys):
+            if any(all(plain(word) in label for word in header) and _value(shown) in right for label, _, shown in pairs):
+                return True
+    return _cell_is(text, keys, header, values)
+
+
 def _widths_are(text: str, words: Sequence[str]) -> bool:
     tables = [*_pipe_tables(text), *_html_tables(text)] or _gap_tables(text)
     chosen = [t for t in tables if all(any(w in c for row in (t.header, *t.rows) for c in row) for w in words)]
@@ -239,6 +259,8 @@ def holds(check: Check, text: str, notes: Sequence[str] | None = None) -> bool |
         return None if notes is None else any(word in line for word in check.args for line in notes)
     if check.kind == "cell":
         return _cell_is(text, *check.args)
+    if check.kind == "labelled":
+        return _is_labelled(text, *check.args)
     if check.kind == "same_width":
         return _widths_are(text, check.args)
     whole = plain(text)

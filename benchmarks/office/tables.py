@@ -28,7 +28,7 @@ def questions_of(half: str) -> list[tuple[str, Check]]:
     found = []
     for one in files_of(half):
         for check in one.checks:
-            if check.kind == "cell":
+            if check.kind in ("cell", "labelled"):
                 keys, header, _ = check.args
                 found.append((f"{' '.join(keys)} {' '.join(header)}?", check))
     return found

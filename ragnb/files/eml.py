@@ -7,17 +7,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from email import message_from_bytes, policy
+from email import message_from_bytes
 from email.message import EmailMessage
+from email.policy import EmailPolicy
 from pathlib import Path
 from typing import Any
 
 # %% auto #0
-__all__ = ['part_text', 'read_eml']
+__all__ = ['MOST_PARTS', 'MOST_HEADER', 'MOST_PART_HEADER', 'part_text', 'read_eml']
 
 # %% ../../nbs/88_files/12_eml.ipynb #e3110004
 from ..machinery.registry import register
 from ..documents.readers import most_text
+from ..documents.span import InputError
 from .grid import Block, on_one_line, Paragraph, to_markdown
 from .html import html_blocks, KOREAN_CHARSETS
 
@@ -33,8 +35,39 @@ def part_text(
     except LookupError:    # an encoding that does not exist
         return data.decode("utf-8", "replace")
 
-# %% ../../nbs/88_files/12_eml.ipynb #e311000b
+# %% ../../nbs/88_files/12_eml.ipynb #9417b3d8
+MOST_PARTS: int = 5_000              # Of a message, with those of messages inside it
+MOST_HEADER: int = 32_000            # Characters of the headers that are read as text
+MOST_PART_HEADER: int = 4_000        # Characters of all other headers
 _HEADERS = ("Subject", "From", "To", "Cc", "Date")
+
+
+class _LimitedPolicy(EmailPolicy):
+    "The default policy with limits; for one message."
+    cut: dict[str, None]    # Names of the headers that were cut, in order
+    _n_parts: int
+
+    def __init__(self) -> None:
+        super().__init__(message_factory=self._new_part)
+        object.__setattr__(self, "_n_parts", 0)
+        object.__setattr__(self, "cut", {})
+
+    def _new_part(self, policy: EmailPolicy) -> EmailMessage:
+        object.__setattr__(self, "_n_parts", self._n_parts + 1)
+        if self._n_parts > MOST_PARTS:
+            raise InputError(f"the message has more than {MOST_PARTS:,} parts")
+        return EmailMessage(policy)
+
+    def header_source_parse(self, sourcelines: list[str]) -> tuple[str, str]:
+        "Cut a header that is too long."
+        name, value = super().header_source_parse(sourcelines)
+        most = MOST_HEADER if name.title() in _HEADERS else MOST_PART_HEADER
+        if len(value) > most:
+            self.cut[name] = None
+        return name, value[:most]
+
+
+# %% ../../nbs/88_files/12_eml.ipynb #e311000b
 _EUC_KR = re.compile(rb"=\?(?:" + "|".join(KOREAN_CHARSETS).encode() + rb")\?", re.I)   # How an encoded header begins
 
 
@@ -52,7 +85,8 @@ def read_eml(
     path: Path,            # A saved message
 ) -> dict[str, Any]:       # "text", "title", "notes" and "lost"
     "Read a message: headers and text."
-    message = message_from_bytes(_EUC_KR.sub(b"=?cp949?", path.read_bytes()), policy=policy.default)
+    limited = _LimitedPolicy()
+    message = message_from_bytes(_EUC_KR.sub(b"=?cp949?", path.read_bytes()), policy=limited)
     notes: list[str] = []
     lost: list[str] = []
     values = [(name, on_one_line(str(message.get(name) or ""))) for name in _HEADERS]
@@ -62,6 +96,8 @@ def read_eml(
         blocks += html_blocks(part_text(body), most_text(path), notes, lost)[1]
     elif body is not None:
         blocks.append(Paragraph(part_text(body).replace("\r\n", "\n")))
+    if limited.cut:
+        lost.append(f"headers that are too long were cut: {', '.join(limited.cut)[:300]}")
     names = list(_attachments(message))
     if names:
         lost.append(f"attachments were not read: {', '.join(names)[:300]}")

@@ -335,6 +335,7 @@ def _closed(page: str) -> str:
         page = page[:end] + page[end:].replace(opening, "&lt;" + opening[1:])
     return page
 
+_CELL_TAG = re.compile(r"<t[dh][\s/>]", re.I)
 MOST_ATTRIBUTES: int = 1_000   # Of an element; the parser compares each with all others
 _LONG_TAG = re.compile(r"<[A-Za-z][^<>]{4000,}>")
 
@@ -386,6 +387,10 @@ def html_blocks(
 ) -> tuple[str, list[Block]]:   # The title, and the blocks of the body
     "Read markup."
     from lxml import html
+    n_cells = len(_CELL_TAG.findall(page))
+    if n_cells > 2 * MOST_CELLS:
+        raise InputError(f"the page has {n_cells:,} cells, more than {2 * MOST_CELLS:,}: "
+                         "save its tables as .csv or .xlsx")
     page = _LONG_TAG.sub(_without_attributes, _closed(page))
     parser = html.HTMLParser(encoding="utf-8", huge_tree=True, remove_comments=True, remove_pis=True)
     root = html.document_fromstring(page.encode("utf-8", "replace") or b"<p>", parser=parser)

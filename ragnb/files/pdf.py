@@ -25,6 +25,7 @@ from ..machinery.markup import counted
 from ..machinery.registry import register
 from ..documents.span import InputError
 from .grid import Block, Grid, on_one_line, Paragraph, to_markdown
+from .pdf_guard import call_apart, pdf_risk
 from .pdf_layout import mark_headings, page_runs, printed_numbers, reading_order, running_heads
 from .pdf_tables import region_blocks, Rules, ruled_tables, ruling_lines, PageTable
 from .pdf_text import Glyphs, Joiner, Line, OpenParagraph, page_glyphs, Segment, text_lines, whole_textpage
@@ -320,14 +321,10 @@ def _read_sheets(pdf: Any) -> tuple[list[Sheet], list[int]]:
 MOST_RUNS: int = 400   # Characters of the counts of printed pages; longer ones are no page numbers
 
 
-@register("format", ".pdf", help="PDF", korean="PDF")
-def read_pdf(
-    path: str | Path,              # `InputError` when it is no PDF, is encrypted, or has no text
-    password: str | None = None,   # Of an encrypted file
-) -> dict[str, Any]:   # "pages", "page_breaks" between them, "printed_pages" where they differ, "lost" and "notes"
-    "Read a PDF as pages of Markdown."
-    path = Path(path)
-    pdf = open_pdf(path, password)
+def _read_here(path: str, password: str | None) -> dict[str, Any]:
+    "Read a PDF in this process."
+    file = Path(path)
+    pdf = open_pdf(file, password)
     with closing(pdf):
         sheets, damaged = _read_sheets(pdf)
         bookmarks = _bookmarks(pdf)
@@ -346,10 +343,23 @@ def read_pdf(
     lost = _lost(sheets, damaged)
     if not any(page.strip() for page in pages):
         reason = "; ".join(lost) or "it is probably scanned and needs OCR, by ocrmypdf for example"
-        raise InputError(f"{path.name} has {counted(len(pages), 'page')} but no text: {reason}")
+        raise InputError(f"{file.name} has {counted(len(pages), 'page')} but no text: {reason}")
     notes = _notes(sheets, heads.texts, len(numbers))
     record: dict[str, Any] = {"pages": pages, "page_breaks": breaks, "lost": lost, "notes": notes}
     runs = page_runs({sheet: number[:2] for sheet, number in numbers.items()}, len(sheets))
     if 0 < len(runs) <= MOST_RUNS:
         record["printed_pages"] = runs
     return record
+
+
+@register("format", ".pdf", help="PDF", korean="PDF")
+def read_pdf(
+    path: str | Path,              # `InputError` when it is no PDF, is encrypted, has no text, or takes too much
+    password: str | None = None,   # Of an encrypted file
+) -> dict[str, Any]:   # "pages", "page_breaks" between them, "printed_pages" where they differ, "lost" and "notes"
+    "Read a PDF as pages of Markdown."
+    path = Path(path)
+    if pdf_risk(path):
+        imports = ("pypdfium2", "ragnb.files.pdf")
+        return call_apart(path, "ragnb.files.pdf", "_read_here", str(path.absolute()), password, imports=imports)
+    return _read_here(str(path), password)

@@ -16,7 +16,7 @@ from ..documents.readers import most_text
 from ..documents.span import InputError
 from .archive import Archive, attribute, child, number, tag
 from .formats import is_date_format, shown_date, shown_number
-from .grid import Block, Cell, Paragraph, Title, read_cells, to_markdown
+from .grid import Block, Cell, Paragraph, Title, on_one_line, read_cells, to_markdown
 
 # %% auto #0
 __all__ = ['MOST_CELLS', 'formats_of', 'boxes_of', 'place', 'Workbook', 'read_xlsx']
@@ -66,6 +66,7 @@ def boxes_of(
 # %% ../../nbs/88_files/07_xlsx.ipynb #31b8eb49
 MOST_CELLS: int = 20_000_000   # Rows and cells of a workbook, the empty ones counted
 _PLACE = re.compile(r"([A-Z]{1,3})([1-9]\d{0,6})")
+_SUM = re.compile(r"\s*(?:[총합소누월]?\s*계|총\s*합(?:\s*계)?|합|평\s*균|(?:sub|grand )?total|sum|average)\s*[:：]?\s*", re.I)
 
 
 def place(
@@ -96,6 +97,7 @@ class Workbook:
         self._formats = formats_of(self.archive.xml(styles)) if styles else []
         self._texts = self._read_texts()
         self._n_seen = 0
+        self._empty_sums: list[str] = []    # Labels of rows of a sheet that have no values
         self.lost: list[str] = []
 
     def _part(self, kind: str) -> str:
@@ -145,19 +147,24 @@ class Workbook:
             self.lost.append(f"hidden sheets were left out: {', '.join(hidden)}")
 
     def _read_row(self, element: Any, row: int, found: dict[tuple[int, int], str]) -> int:
-        "Add the texts of a row; return how many formulas have no value."
+        "Add the texts of a row, unless they are only the label of sums; return how many formulas have no value."
         self._n_seen += 1 + len(element)
         if self._n_seen > MOST_CELLS:
             raise InputError(f"{self._path.name} has more than {MOST_CELLS:,} rows and cells")
         n_open = 0
         column = -1
+        texts: dict[tuple[int, int], str] = {}
         for cell in element:
             at = cell.get("r")
             column = place(at)[1] if at else column + 1
             text = self._value(cell)
             n_open += not text and child(cell, "f") is not None
             if text.strip():
-                found[row, column] = text
+                texts[row, column] = text
+        if n_open and len(texts) == 1 and _SUM.fullmatch(*texts.values()):
+            self._empty_sums.append(*texts.values())
+        else:
+            found |= texts
         return n_open
 
     def cells(self, name: str, part: str) -> list[Cell]:
@@ -167,6 +174,7 @@ class Workbook:
         hidden_rows: list[int] = []
         hidden_columns: set[int] = set()
         n_open = 0                # Formulas without a value
+        self._empty_sums = []
         row = -1
         for element in self.archive.elements(part, "col", "row", "mergeCell"):
             kind = tag(element)
@@ -183,6 +191,9 @@ class Workbook:
         if n_open:
             self.lost.append(f"sheet {name}: {n_open:,} formulas without a stored value "
                              "(open and save the file in Excel)")
+        if self._empty_sums:
+            self.lost.append(f"sheet {name}: rows of sums without a stored value were left out: "
+                             f"{', '.join(map(on_one_line, self._empty_sums))[:200]}")
         return self._visible(name, found, spans, hidden_rows, sorted(hidden_columns))
 
     def _visible(self, name: str, found: dict[tuple[int, int], str], spans: dict[tuple[int, int], tuple[int, int]],

@@ -309,7 +309,7 @@ def plugin_spec(made: object) -> str:  # '' for what was made without a name
 SHEDS: dict[str, str] = {   # Package -> names that it registers
     "adapters": "langchain",
     "agent": "chat mcp collections",
-    "evaluation": "demo eval tune decide questions check strategy",
+    "evaluation": "demo eval tune decide compare questions check strategy",
     "files": ".pdf .html .htm .docx .pptx .xlsx .csv .hwp .hwpx .eml",
     "laws": "records statute ruling interpretation laws",
     "opensearch": "opensearch opensearchs alias",

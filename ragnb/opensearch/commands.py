@@ -9,15 +9,10 @@ from typing import Annotated
 
 from typer import Argument
 
-from ..cli import print_text, PlaceOptions
+from ..cli import JsonFlag, print_json, print_text, PlaceOptions
 from ..documents.span import InputError
-from ..indexing.folder_index import on_cluster
 from ..machinery.messages import say
 from ..machinery.registry import register
-from ..machinery.servers import ServerAddress
-from .client import checked_name, server_errors
-from .cluster_rows import ClusterRows
-from .cluster_store import ClusterStore
 
 # %% auto #0
 __all__ = ['move_alias', 'AliasOptions']
@@ -28,6 +23,10 @@ def move_alias(
     url: str,          # Address of the index that it shall name; an alias leads to its index
 ) -> str:              # Index that it named before, or ''; `InputError` for a name in use
     "Let an alias name one index, and no other one, in one step."
+    from ragnb.machinery.servers import ServerAddress
+    from ragnb.opensearch.client import checked_name, server_errors
+    from ragnb.opensearch.cluster_rows import ClusterRows
+    from ragnb.opensearch.cluster_store import ClusterStore
     rows = ClusterStore(ServerAddress(url).whole).rows
     named = ClusterRows(rows.client, checked_name(None, alias), f"{rows.where.rpartition('/')[0]}/{alias}")
     if not rows.read_state().told.get("finished"):
@@ -48,6 +47,7 @@ def move_alias(
 class AliasOptions(PlaceOptions):
     "Which name, for which index."
     name: Annotated[str, Argument(help="The alias: small letters, digits, . _ -")]
+    json: JsonFlag = False
 
 
 @register("command", "alias", example="ragnb alias rules --index opensearch://localhost:9200/rules-v2",
@@ -55,8 +55,12 @@ class AliasOptions(PlaceOptions):
           korean="클러스터의 색인에 또 다른 이름을 붙이거나 옮깁니다. 그 이름을 읽는 쪽은 바로 따라갑니다.")
 def _alias(args: AliasOptions) -> None:
     "Let a second name lead to an index on a cluster."
+    from ragnb.indexing.folder_index import on_cluster
+    from ragnb.machinery.servers import ServerAddress
     if not on_cluster(args.index):
         raise InputError(say("an alias names an index on a cluster: --index opensearch://HOST:PORT/NAME"))
-    before = move_alias(args.name, args.index)
-    told = say("{name} leads to {index} now", name=args.name, index=ServerAddress(args.index))
+    before, index = move_alias(args.name, args.index), str(ServerAddress(args.index))
+    if args.json:
+        return print_json({"alias": args.name, "index": index, "before": before})
+    told = say("{name} leads to {index} now", name=args.name, index=index)
     print_text(told + (say(", before to {index}", index=before) if before else ""))

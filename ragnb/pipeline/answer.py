@@ -447,7 +447,7 @@ class AnswerStream:
     """
 
     @checked
-    def __init__(self, answer: Answer, llm: Any, prompt: str, step: Any = None) -> None:
+    def __init__(self, answer: Answer, llm: Any, prompt: str, step: TracedStep | None = None) -> None:
         self.answer, self._llm, self._prompt = answer, llm, prompt
         self._call = ModelCall()
         self._template, self._said, self._shown = prompt_template(prompt), "", ThoughtFilter()

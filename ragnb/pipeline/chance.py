@@ -23,7 +23,7 @@ WEIGHTS: Signs = Signs(known=1.7372, near=2.5292, cosine=3.6322, agree=1.9877)  
 INTERCEPT: float = -5.3461
 ABSENT_BELOW: float = 0.119     # A chance below it is reported
 LOW_CHANCE: float = 0.4         # Below it a model is asked for other words: most everyday questions
-BETTER_BY: float = 0.1          # Its words are used if the chance rises by more; words that miss the point raise it less
+BETTER_BY: float = 0.1          # Its words are used if the chance rises by more: wrong words raise it less
 N_CALIBRATION: int = 1_688      # Questions that the model was fitted on, of nine sets
 WRONGLY_ABSENT: tuple[float, float, float] = (0.03, 0.0, 0.16)   # Share of answered questions below: mean, least, most
 WRONGLY_ABSENT_LAY: float = 0.25   # The same of 32 questions in everyday words over the sample

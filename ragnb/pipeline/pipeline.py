@@ -273,7 +273,7 @@ def noted(
         notes += words.notes
         by_meaning = getattr(retriever, "scale", None) is not None     # Such vectors find an answer in other words
         unlikely = unlikely if words.asked and not (by_meaning and words.is_all_missing) else []
-        unlikely = [] if unlikely and all_in_one(words.asked, texts) else unlikely
+        unlikely = unlikely if words.missing or not all_in_one(words.asked, texts) else []
     notes += unlikely + _file_notes(answer.question, answer.passages, store, filtered)
     return _with_notes(answer, notes)
 
@@ -493,6 +493,7 @@ class Pipeline(_Shown):
         reorder: bool = True,
         where: Where = None, cut: float | None = None, as_of: str | None = None,
         document_share: float | None = None, lookup: bool = True,
+        other_words: bool = True,
     ) -> Pipeline:
         """Create a pipeline over an index.
 
@@ -539,6 +540,8 @@ class Pipeline(_Shown):
             Share of the context for one document while others wait, in (0, 1]; no ceiling by default.
         lookup : bool
             Put first what a question names, such as 제56조; False searches by words and vectors only.
+        other_words : bool
+            Ask the model for other words if an answer is unlikely, and search with them too.
 
         Raises
         ------
@@ -556,7 +559,8 @@ class Pipeline(_Shown):
         refuse_unused(parts, _given(top_k=top_k) | counts | size)
         expander = Expander(filtered_store(index.store, where), parts.policy, **counts)
         return cls(parts.retriever, expander, parts.builder, llm, reranker=parts.reranker,
-                   compressor=parts.compressor, catalogue=index.catalogue, document_share=document_share)
+                   compressor=parts.compressor, catalogue=index.catalogue, document_share=document_share,
+                   other_words=other_words)
 
     @property
     def reads(self) -> int:

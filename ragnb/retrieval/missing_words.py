@@ -66,7 +66,7 @@ CODED = re.compile(r"[A-Za-z]-?\d|\d-?[A-Za-z]|\d\.\d")   # A text that may have
 
 
 _MOST = 20   # Names of a question, and missing words: each is compared with many others
-_ASKED = 100   # Words of content that are looked up one by one
+_ASKED = 64    # Words of content at most: of more, as many from the beginning and the end
 
 
 def _sections(text: str) -> list[str]:
@@ -85,26 +85,27 @@ def codes_in(
 
 def content_words(
     question: str,
-) -> list[str]:  # As they are written, Korean ones without endings; each once
+) -> list[str]:  # As they are written, Korean ones without endings; each once, at most 64 from both ends
     "Find the words of content: no question words, particles or function words."
     question = _MEANING.sub(" ", search_form(question))
-    if not _HANGUL.search(question):
+    if _HANGUL.search(question):
+        out = codes_in(question) if CODED.search(question) else []
+        in_codes = "\n".join(out)
+        morphemes = load_kiwi().tokenize(question)
+        for a, b in pairwise(morphemes):    # 일비, read as 일 and 비 in some sentences
+            begins = not question[:a.start][-1:].strip()
+            if begins and b.start == a.end and all(m.tag in _NOUNS and len(m.form) == 1 for m in (a, b)):
+                out.append(a.form + b.form)
+        for m in morphemes:
+            noun = m.tag in ("NNG", "NNP", "SL", "SH") or m.tag == "SN" and len(m.form) > 3
+            is_asking = m.form in _QUESTION_NOUNS or m.form.lower() in _FUNCTION
+            if noun and m.form not in in_codes and len(m.form) > 1 and not is_asking:
+                out.append(m.form)
+    else:
         found = [m[0] for m in _LATIN.finditer(question) if re.split("['’]", m[0].lower())[0] not in _FUNCTION]
-        words = [word for word in found if len(word) > 1 and not _ORDINAL.fullmatch(word)]
-        return list(dict.fromkeys(_sections(question) + words))
-    out = codes_in(question) if CODED.search(question) else []
-    in_codes = "\n".join(out)
-    morphemes = load_kiwi().tokenize(question)
-    for a, b in pairwise(morphemes):    # 일비, read as 일 and 비 in some sentences
-        begins = not question[:a.start][-1:].strip()
-        if begins and b.start == a.end and all(m.tag in _NOUNS and len(m.form) == 1 for m in (a, b)):
-            out.append(a.form + b.form)
-    for m in morphemes:
-        noun = m.tag in ("NNG", "NNP", "SL", "SH") or m.tag == "SN" and len(m.form) > 3
-        is_asking = m.form in _QUESTION_NOUNS or m.form.lower() in _FUNCTION
-        if noun and m.form not in in_codes and len(m.form) > 1 and not is_asking:
-            out.append(m.form)
-    return list(dict.fromkeys(out))
+        out = _sections(question) + [word for word in found if len(word) > 1 and not _ORDINAL.fullmatch(word)]
+    words = list(dict.fromkeys(out))
+    return words[:_ASKED // 2] + words[max(_ASKED // 2, len(words) - _ASKED // 2):]
 
 
 def code_forms(
@@ -370,7 +371,7 @@ def missing_words(
     filtered: bool = False,        # Only some documents may be read
 ) -> QuestionWords:
     "Find the words of a question that occur in no document, and rare ones that occur in no passage that was read."
-    asked, read = content_words(question)[:_ASKED], search_form(" ".join(texts))
+    asked, read = content_words(question), search_form(" ".join(texts))
     if words.look_up:
         words.look_up(asked)
     missing = [w for w in asked if not words.occurs(w) and not (_is_in if code_forms(w) else _begins)(w, read)]
@@ -503,7 +504,7 @@ def common_words(
     texts: Callable[[], Sequence[str]] = tuple,   # Of these: read only for a word that is counted in another form
 ) -> dict[int, Common]:       # By key; empty for an index that is not small, and a question without words of content
     "Find the words that units of a small index share with a question."
-    asked = content_words(question)[:_ASKED] if words.size() <= SMALL else []
+    asked = content_words(question) if words.size() <= SMALL else []
     shared, rows = {key: list[str]() for key in keys.tolist()} if asked else {}, units.rows_of(keys)
     for word in asked:
         wanted = {t for t in words.tokens(word) if t in words.counts}     # the word, or one of its parts

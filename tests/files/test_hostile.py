@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import struct
 import subprocess
 import sys
@@ -11,7 +12,7 @@ import zlib
 from pathlib import Path
 
 import pytest
-from conftest import write
+from conftest import ROOT, write
 from test_file_readers import make_docx, make_hwpx, make_pptx, ole
 
 from ragnb.documents.files import read_documents
@@ -136,3 +137,61 @@ def test_what_no_program_writes_is_refused_before_it_takes_memory(tmp_path: Path
     assert found == {"attributes.html": "연차는 15일"}
     told = {p.where: p.what for p in problems}
     assert "204,000 cells" in told["cells.html"] and "line of 100,001 cells" in told["line.csv"]
+
+
+def test_a_pdf_that_stops_its_library_is_one_skipped_file(tmp_path: Path) -> None:
+    """A form inside itself, found also when the file writes its names in another way; without the other process all is lost."""
+    from office.hostile import page, stream
+    inside = "/Type/XObject/Subtype/F#6frm/BBox[0 0 9 9]/Resources 7 0 R"
+    (tmp_path / "circle.pdf").write_bytes(page(b"/X Do BT /F 9 Tf 9 9 Td (x) Tj ET", "/XObject<</X 6 0 R>>", 0, stream(b"/X Do /X Do", inside),
+                                               "<</XObject<</X 6 0 R>>>>"))
+    (tmp_path / "a.md").write_text("연차는 15일", encoding="utf-8")
+    problems = []
+    assert [d.text for d in read_documents(tmp_path, problems)] == ["연차는 15일"]
+    assert [(p.where, p.what.partition(" to read")[0]) for p in problems if p.n] == [("circle.pdf", "needs more than 256 MB of memory")]
+
+
+def test_another_process_reads_the_same_pages(tmp_path: Path) -> None:
+    """A form that draws a form is harmless, and an encrypted file cannot be checked; both are read as in this process."""
+    from office.hostile import page, stream
+    from reportlab.lib.pdfencrypt import StandardEncryption
+    from reportlab.pdfgen import canvas
+
+    from ragnb.files.pdf import _read_here, read_pdf
+    from ragnb.files.pdf_guard import pdf_risk
+    form = "/Type/XObject/Subtype/Form/BBox[0 0 600 800]/Resources<</XObject<</X 7 0 R>>/Font<</F 4 0 R>>>>"
+    nested, locked = tmp_path / "nested.pdf", tmp_path / "locked.pdf"
+    nested.write_bytes(page(b"/X Do", "/XObject<</X 6 0 R>>", 0, stream(b"/X Do", form), stream(b"BT /F 9 Tf 9 700 Td (leave is 15 days) Tj ET", form)))
+    out = canvas.Canvas(str(locked), encrypt=StandardEncryption("pass"), pageCompression=0)
+    out.drawString(50, 700, "leave is 15 days")
+    out.save()
+    assert pdf_risk(nested) == "forms in forms" and pdf_risk(locked) == "encrypted streams"
+    assert read_pdf(nested) == _read_here(str(nested), None) and "leave is 15 days" in read_pdf(nested)["pages"][0]
+    assert read_pdf(locked, "pass") == _read_here(str(locked), "pass")
+
+
+def test_a_mail_has_limits_on_parts_and_headers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from office.hostile import multipart
+
+    from ragnb.files import eml
+    from ragnb.files.eml import MOST_HEADER
+    assert eml.MOST_PARTS == 5_000
+    monkeypatch.setattr(eml, "MOST_PARTS", 50)
+    (tmp_path / "parts.eml").write_bytes(multipart(50))
+    (tmp_path / "many.eml").write_bytes(multipart(49, b"15 days"))
+    (tmp_path / "subject.eml").write_bytes(b"From: a@b.c\nSubject: " + b"word " * MOST_HEADER + b"\n\n15 days")
+    problems = []
+    found = {d.id_: d.text for d in read_documents(tmp_path, problems)}
+    assert {name: "15 days" in text for name, text in found.items()} == {"many.eml": True, "subject.eml": True}
+    told = {p.where: p.what for p in problems}
+    assert "more than 50 parts" in told["parts.eml"] and "Subject" in told["subject.eml"]
+    assert len(found["subject.eml"]) < MOST_HEADER + 200
+
+
+@pytest.mark.heavy
+def test_each_hostile_file_of_the_benchmark_is_within_its_limits() -> None:
+    """8 seconds of CPU and 400 MB each, with the processes that a reader starts; the CPU of all is 30 seconds at most."""
+    done = subprocess.run([sys.executable, str(ROOT / "benchmarks/office/hostile.py")], capture_output=True, text=True, env=os.environ | {"PYTHONUTF8": "1"})
+    assert done.returncode == 0 and "over a limit: none" in done.stdout, done.stdout
+    n_files, seconds = re.search(r"^(\d+) files, ([\d.]+) s", done.stdout, re.M).groups()
+    assert int(n_files) >= 74 and float(seconds) <= 30

@@ -14,6 +14,7 @@ from ragnb.documents.readers import read_by_ending
 from ragnb.files.csv import read_csv
 from ragnb.files.numerals import Level, Numbering, numeral
 from ragnb.files.formats import is_date_format, shown_date, shown_number
+from ragnb.files.xlsx import read_xlsx
 from ragnb.machinery import registry
 
 WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
@@ -244,6 +245,19 @@ def test_formats_of_dates():
     assert not any(map(is_date_format, ("General", "#,##0", '0"days"', "[Red]0.0", "0.00E+00")))
 
 
+@pytest.mark.parametrize("row, kept", [(["합 계", "=SUM(B2:B2)"], False), (["Grand total", "=B2"], False), (["나사", "=2*B2"], True), (["합계", "=B2", 5], True),
+                                       (["합계", 3], True), (["합계"], True)])
+def test_a_row_of_sums_without_any_value_is_left_out_and_told(tmp_path: Path, row: list[object], kept: bool):
+    openpyxl = pytest.importorskip("openpyxl")
+    book = openpyxl.Workbook()
+    for values in (["품목", "값", "수"], ["못", 1, 2], row):
+        book.active.append(values)
+    book.save(tmp_path / "a.xlsx")
+    record = read_xlsx(tmp_path / "a.xlsx")
+    assert (f"| {row[0]} |" in record["text"]) == kept
+    assert any(f"left out: {row[0]}" in note for note in record["lost"]) != kept
+
+
 def test_hidden_columns_leave_no_gap_that_would_end_the_table(tmp_path: Path):
     import openpyxl
 
@@ -303,6 +317,7 @@ def test_a_reader_that_is_added_is_found_by_its_ending(tmp_path: Path, monkeypat
 LOST = ["hidden text was left out (13 characters)", "hidden or struck text was left out (1,313 characters)", "hidden comments were left out (3 characters)",
         "tracked changes were read as accepted: 4 deleted characters were left out", "hidden slides were left out: number 2, 5", "hidden sheets were left out: 초안",
         "sheet 가: hidden rows were left out: 2", "sheet 가: hidden columns were left out: 1", "sheet 가: 3 formulas without a stored value (open and save the file in Excel)",
+        "sheet 가: rows of sums without a stored value were left out: 합계, 계",
         "more than 150 elements are inside each other: the page was read as plain text", "a table has 8,001 rows and 8,000 columns, and more characters than 2,000,000",
         "a table of 3 rows and 5 columns has cells that overlap", "a table of 3 rows spans more than 20 places"]
 

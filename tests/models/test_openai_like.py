@@ -83,7 +83,7 @@ def test_the_context_fits_the_window_that_the_server_names(server, tmp_path):
         assert answer.text == server.said and [n.kind for n in answer.context.notes if n.kind == "window"] == ["window"]
     server.says_window = False
     with pytest.raises(ConnectionError, match="does not fit the window of 1,200"):
-        Pipeline.from_index(index, llm=resolve_llm("openai-like:chat", server.url)).ask("바깥섬 배편은 언제 떠나나?")
+        Pipeline.from_index(index, llm=resolve_llm("openai-like:chat", server.url), other_words=False).ask("바깥섬 배편은 언제 떠나나?")
 
 
 def test_an_embedding_with_prefixes(server, tmp_path):

@@ -145,7 +145,8 @@ def excel_hidden(folder: Path) -> list[Any]:
     return ["비밀품" in text, told]
 
 
-@item(right=["sheet Sheet: 1 formulas without a stored value (open and save the file in Excel)"])
+@item(right=["sheet Sheet: 1 formulas without a stored value (open and save the file in Excel)",
+             "sheet Sheet: rows of sums without a stored value were left out: 합"])
 def excel_formula(folder: Path) -> list[str]:
     "Excel: a formula without a stored value is told"
     sheet(folder, [["품목", "값"], ["못", 1], ["합", "=SUM(B2:B2)"]]).save(folder / "a.xlsx")
