@@ -25,9 +25,9 @@ from .span import InputError, Span
 from ..machinery.registry import find_part, parts_of, register, registered, told_gone
 
 # %% auto #0
-__all__ = ['ANYWHERE', 'PartMark', 'Kind', 'MissingCitation', 'TouchedPart', 'NamedPlaces', 'Rows', 'all_kinds', 'is_kind',
-           'kind_named', 'detect_kind', 'document_kind', 'records_of', 'reading_notes', 'part_label', 'part_marks',
-           'begins_part', 'Catalogue']
+__all__ = ['ANYWHERE', 'ASKS_KIND', 'PartMark', 'Kind', 'MissingCitation', 'TouchedPart', 'NamedPlaces', 'Rows', 'all_kinds',
+           'is_kind', 'kind_named', 'detect_kind', 'document_kind', 'asked_kinds', 'records_of', 'reading_notes',
+           'part_label', 'part_marks', 'begins_part', 'Catalogue']
 
 # %% ../../nbs/00_documents/14_kinds.ipynb #f3e7cc18
 class PartMark(NamedTuple):
@@ -42,6 +42,7 @@ class Kind:
     name: str = ""                  # What rules and splitters call it
     rank: int = 50                  # Kinds of a lower rank are asked first
     numbers: tuple[str, ...] = ()   # Fields with the number that records are named after; it also tells the kind
+    asked: str = ""                 # Pattern of the words with which a question asks for documents of this kind
 
     def is_surely(
         self,
@@ -345,6 +346,16 @@ def document_kind(
         if field_text(fields, *(number for number in kind.numbers if number != "law_id")):   # any row may cite a law_id
             return kind.name
     return None
+
+# %% ../../nbs/00_documents/14_kinds.ipynb #10ab88ea
+ASKS_KIND: re.Pattern[str] = re.compile(r"례|판결|해석|회시|문답|FAQ")   # A question that may ask for a kind
+
+
+def asked_kinds(
+    question: str,
+) -> set[str]:     # Names of kinds: interpretation and qa for 연차유급휴가 해석례
+    "Find the kinds of documents that a question asks for."
+    return {kind.name for kind in all_kinds() if kind.asked and re.search(kind.asked, question)}
 
 # %% ../../nbs/00_documents/14_kinds.ipynb #37f92721
 def records_of(

@@ -180,6 +180,7 @@ class QAKind(Kind):
     "Questions with their answers."
     name = "qa"
     rank = 50
+    asked = r"해석례|행정해석|질의\s?회시|질의\s?응답|문답|(?<![A-Za-z])FAQ"
 
     def is_surely(self, text: str) -> bool:
         return bool(qa_pairs(text))

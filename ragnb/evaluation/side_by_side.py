@@ -29,9 +29,10 @@ from .strategy import build_system, IndexCache, resolve_strategies, Strategy
 # %% ../../nbs/90_evaluation/18_side_by_side.ipynb #3aadfa37
 NAMED_QUESTIONS: tuple[str, ...] = ("근로기준법 제56조 내용", "최저임금 위반 시 처벌", "연차유급휴가 해석례", "부가세 신고 절차")
 DEFAULT_WAYS: tuple[str, ...] = ("articles-before", "articles-after", "multi-scale")
-_IN_SAMPLE = (   # Question, document, first and last words of the evidence
+_IN_SAMPLE = (   # Question, document, first and last words of each part of the evidence
     ("공유작업장법 제18조 내용", "law_common/shared_workshop_act.txt", "제18조(안전관리자의 선임)", "15일을 넘을 수 없다."),
-    ("공유작업장법 위반 시 처벌", "law_common/shared_workshop_act.txt", "제49조(벌칙)", "거짓으로 작성한 자"),
+    ("공유작업장법 위반 시 처벌", "law_common/shared_workshop_act.txt", "제49조(벌칙)", "거짓으로 작성한 자",
+     "제50조(벌칙)", "현장을 훼손한 자"),
     ("연차유급휴가 해석례", "LABOR_QA_1", "질의 :", "알려 드립니다."),
     ("부가세 신고 절차", "finance_tax/tax_guide.md", "다음 표의 기한은", "종료 후 50일 |"),
 )
@@ -42,13 +43,15 @@ def sample_questions(
 ) -> list[Question]:         # In the order of `NAMED_QUESTIONS`, which are their kinds; `InputError` without a document
     "Ask the sample documents what the four named questions ask, with evidence."
     questions = []
-    for named, (query, doc_id, first, last) in zip(NAMED_QUESTIONS, _IN_SAMPLE):
-        text = texts.get(doc_id, "")
-        if first not in text or last not in text:
-            raise InputError(f"the sample documents lack the evidence of {query!r}: {doc_id}")
-        start = text.index(first)
-        span = Span(start, text.index(last, start) + len(last))
-        questions.append(Question(query, query, (Evidence(doc_id, span, text[span.start:span.end]),), kind=named))
+    for named, (query, doc_id, *edges) in zip(NAMED_QUESTIONS, _IN_SAMPLE):
+        text, evidence = texts.get(doc_id, ""), []
+        for first, last in zip(edges[::2], edges[1::2]):
+            if first not in text or last not in text:
+                raise InputError(f"the sample documents lack the evidence of {query!r}: {doc_id}")
+            start = text.index(first)
+            span = Span(start, text.index(last, start) + len(last))
+            evidence.append(Evidence(doc_id, span, text[span.start:span.end]))
+        questions.append(Question(query, query, tuple(evidence), kind=named))
     return questions
 
 # %% ../../nbs/90_evaluation/18_side_by_side.ipynb #9e768085

@@ -130,6 +130,7 @@ class RulingKind(Kind):
     "Rulings of courts."
     name = "ruling"
     rank = 20
+    asked = r"판례|판결|결정례|재결례"
     numbers = ("판례일련번호", "판례정보일련번호", "헌재결정례일련번호", "행정심판재결례일련번호")
 
     def is_surely(self, text: str) -> bool:
@@ -148,6 +149,7 @@ class InterpretationKind(Kind):
     "Official interpretations of statutes."
     name = "interpretation"
     rank = 30
+    asked = r"해석례|법령해석|유권해석|행정해석|질의\s?회시"
     numbers = ("법령해석례일련번호", "해석례일련번호", "법령해석일련번호", "안건번호")
 
     def is_surely(self, text: str) -> bool:

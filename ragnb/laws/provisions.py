@@ -21,8 +21,8 @@ from ..documents.kinds import MissingCitation
 from ..documents.span import Span
 
 # %% auto #0
-__all__ = ['look_up', 'LookUp', 'look_ups', 'look_up_title', 'look_up_question', 'missing_citations', 'provision_label',
-           'touched_articles', 'cited_spans']
+__all__ = ['look_up', 'LookUp', 'look_ups', 'look_up_penalties', 'look_up_title', 'look_up_question', 'missing_citations',
+           'provision_label', 'touched_articles', 'cited_spans']
 
 # %% ../../nbs/84_laws/07_provisions.ipynb #f4186dce
 def _siblings(holding: Holding, path: str) -> list[str]:
@@ -252,6 +252,31 @@ def _titled(catalogue: StatuteCatalogue, words: str, ids: Sequence[str] | None) 
         out += found
     return out
 
+# %% ../../nbs/84_laws/07_provisions.ipynb #38197291
+_PENAL = re.compile(r"처벌|벌칙|형벌|벌금|징역|과태료|제재")    # What a question may call a penalty
+_PENAL_WORD = re.compile(   # A word of a question that asks for nothing but the penalty
+    r"(?:위반|위배|어기|어길|어겼|형사|처벌|형벌|벌칙|벌금|징역|과태료|제재|규정|조항|조문|기준|수위|종류|금액|내용|부과|얼마|무엇|무슨|어떤|어떻게"
+    r"|뭐|뭔|받|되|돼|될|알려|있)[가-힣]*|시|때|경우|하면|할|한|했을|주세요|줘|[을를의은는이가상로과와및]|에서?|[?!.,]+")
+_BREACH = re.compile(r"([가-힣A-Za-z0-9ㆍ· ]{2,40}?)(?:을|를)?\s?(?=위반|위배|어기|어길|어겼)")
+
+
+def look_up_penalties(
+    question: str,
+    catalogue: StatuteCatalogue,
+) -> list[tuple[str, str]]:    # (document id, path) of articles; [] if the question asks for something else too
+    "Find the articles on penalties of a statute that a question names."
+    named = [(ids, question[:span.start] + " " + question[span.end:]) for span, ids in catalogue.mentions(question)]
+    if not named and (breach := _BREACH.match(question)):     # 최저임금 위반: 최저임금법
+        named = [(catalogue.index.documents(breach[1].strip() + "법"), question[breach.end():])]
+    if len(named) != 1 or not named[0][0] or not all(
+            map(_PENAL_WORD.fullmatch, re.findall(r"\w+", named[0][1]))):
+        return []
+    doc_id, is_fine = named[0][0][0], "과태료" in question
+    titles = ("과태료",) if is_fine else ("벌칙", "양벌규정", "과태료")
+    articles = [(path, title_key(title)) for path, title in catalogue.holdings[doc_id].titles.items()]
+    return [(doc_id, path) for wanted in titles for path, title in articles
+            if title == wanted and ":" not in path and "@" not in path]
+
 # %% ../../nbs/84_laws/07_provisions.ipynb #954cf42c
 _WHICH = re.compile(r"(?:몇|어느|무슨|어떤)\s?조|조문|조항|조번호")   # The question asks for a number
 
@@ -265,6 +290,8 @@ def look_up_title(
     for span, ids in named:
         particle = PARTICLE.match(question, span.end)
         found += _titled(catalogue, question[particle.end():], ids[:1])
+    if not found and _PENAL.search(question):
+        found = look_up_penalties(question, catalogue)
     if not named and _WHICH.search(question):
         found = _titled(catalogue, question, None)
     return list(dict.fromkeys((doc_id, Span(*catalogue.holdings[doc_id].spans[path])) for doc_id, path in found))

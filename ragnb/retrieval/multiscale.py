@@ -20,12 +20,12 @@ from llama_index.core.schema import NodeRelationship, NodeWithScore, QueryBundle
 __all__ = ['HEADER', 'SAME_LINE', 'BY_NAME', 'BY_ID', 'WITH_FIRST', 'Piece', 'pieces_by_score', 'once_each', 'cut_pieces',
            'take_units', 'with_headers', 'UnitReader', 'take_readable', 'KnownPlace', 'places_apart',
            'MultiScaleRanking', 'put_first', 'known_places', 'own_code_first', 'names_first', 'agreeing_ahead',
-           'extended', 'MultiScaleRetriever']
+           'asked_kind_first', 'extended', 'MultiScaleRetriever']
 
 # %% ../../nbs/40_retrieval/07_multiscale.ipynb #d1e85e12
 from ..machinery.arguments import checked
 from ..machinery.markup import one_line
-from ..documents.kinds import ANYWHERE
+from ..documents.kinds import ANYWHERE, asked_kinds, ASKS_KIND, detect_kind
 from ragnb.documents.span import (
     InputError, MissingChunkError, Outline, Passage, Span, stitch, try_address, Why
 )
@@ -43,7 +43,7 @@ from ragnb.retrieval.missing_words import (
 from .hybrid import check_question, Hits, HitsRetriever, question_bundle
 from .cosine_scale import CosineScale
 from .polarity import agreeing_first, POLAR
-from .repeats import repeated_units, Repeats
+from .repeats import edition_name, repeated_units, Repeats
 from .scoring import question_vector, score_units, Signs, UnitScores
 from .unit_source import GROW, in_short_records, SHIFT, Units, UnitSource, WHOLE
 
@@ -704,6 +704,34 @@ def agreeing_ahead(
     first = [piece._replace(score=pieces[0].score) for piece in pieces if piece.key == key]
     return [*first, *(piece for piece in pieces if piece.key != key)]
 
+# %% ../../nbs/40_retrieval/07_multiscale.ipynb #8c6bc842
+_HALF = 0.5         # Share of the best score, at least, of a document that comes first for its kind
+_DOCUMENTS = 12     # Looked at, best first
+_FIRST = 20         # Units of a document that tell its kind
+
+
+def asked_kind_first(
+    reader: UnitReader,
+    pieces: Sequence[Piece],   # Best first
+    question: str,
+    sizes: Mapping[int, int],  # Number of a document -> how many units it has
+    allowed: np.ndarray | Passing | None = None,   # Keys that may be read, rising; None for all
+) -> list[Piece]:              # Each once, scores still falling
+    "Put the documents of the kind first that a question asks for."
+    kinds = asked_kinds(question)
+    if not kinds or not pieces:
+        return list(pieces)
+    top = pieces[0].score
+    numbers = [*dict.fromkeys(p.key >> SHIFT for p in pieces if p.score >= _HALF * top)][:_DOCUMENTS]
+    begins = [np.arange(n << SHIFT, (n << SHIFT) + min(sizes[n], _FIRST)) for n in numbers]
+    keys = among(np.sort(np.concatenate(begins)), allowed).tolist()
+    texts: dict[int, str] = {}
+    for key, unit in zip(keys, reader.read_units(keys)):
+        texts[key >> SHIFT] = f"{texts.get(key >> SHIFT, '')}{unit.text}\n"
+    of_kind = {n for n, text in texts.items() if detect_kind(text) in kinds}
+    order = sorted(pieces, key=lambda p: p.key >> SHIFT not in of_kind)
+    return [p._replace(score=top) if p.key >> SHIFT in of_kind else p for p in order]
+
 # %% ../../nbs/40_retrieval/07_multiscale.ipynb #4dc4e440
 def extended(
     source: UnitSource,
@@ -732,6 +760,14 @@ def _keys_of(source: UnitSource, addresses: Iterable[str]) -> np.ndarray | Passi
         if a is not None and a.level == "u" and a.doc_id in numbers and a.index < sizes[numbers[a.doc_id]]:
             out.append((numbers[a.doc_id] << SHIFT) + a.index)
     return np.sort(np.array(out, np.int64))
+
+# %% ../../nbs/40_retrieval/07_multiscale.ipynb #4d43932b
+def _edition_names(reader: UnitReader, numbers: Sequence[int]) -> dict[str, str]:
+    "Name documents with the dates in their titles, metadata or first headings."
+    outlines = reader.read_outlines(number << SHIFT for number in numbers)
+    known = [(doc_id, outlines[doc_id]) for doc_id in map(reader.units.ids.__getitem__, numbers)]
+    return {doc_id: edition_name(doc_id, outline.metadata, outline.sections[0][0] if outline.sections else "")
+            for doc_id, outline in known}
 
 # %% ../../nbs/40_retrieval/07_multiscale.ipynb #20204ce7
 class MultiScaleRetriever(StoreRetriever, HitsRetriever):
@@ -859,6 +895,8 @@ class MultiScaleRetriever(StoreRetriever, HitsRetriever):
             reader = UnitReader(units, self.store, fill=source.fill if source.looks_ahead else None)
             pieces = pieces_by_score(scores)
             pieces = names_first(scores, agreeing_ahead(reader, pieces, text) if POLAR.search(text) else pieces)
+            if ASKS_KIND.search(text):
+                pieces = asked_kind_first(reader, pieces, text, source.sizes, allowed)
             common = common_words(text, source, words, units, scores.keys, allowed, lambda: [
                 unit.text for unit in reader.read_units(scores.keys.tolist())])
             if self.cut:
@@ -867,7 +905,7 @@ class MultiScaleRetriever(StoreRetriever, HitsRetriever):
                     read = [unit.text for unit in reader.read_units(p.key for p in pieces[:20])]
                     pieces = [] if missing_words(text, words, read).is_all_missing else pieces
             repeated = repeated_units(scores.units, [p.key for p in pieces], lambda keys: [
-                unit.text for unit in reader.read_units(keys)], text)
+                unit.text for unit in reader.read_units(keys)], text, lambda numbers: _edition_names(reader, numbers))
             pieces = once_each(pieces, repeated) if any(repeated) else pieces
             may = None if allowed is None else set(among(units.keys, allowed).tolist())
             pieces = with_headers(units, own_code_first(reader, pieces, text) if CODED.search(text) else pieces, may)

@@ -94,6 +94,7 @@ def other_editions(
 # %% ../../nbs/40_retrieval/17_repeats.ipynb #2c6a6d90
 _LEAST = 15     # Letters and digits of a text that is compared
 _BEST = 200     # Units that are looked at, best first
+_NEAR = 50      # Those whose documents may be editions without a date in their ids
 
 
 class Repeats(NamedTuple):
@@ -103,21 +104,29 @@ class Repeats(NamedTuple):
     beside: dict[int, list[int]] = {}   # Unit -> those that differ in numbers only, in other editions asked for
 
 
-def _same_words(units: Units, keys: Sequence[int]) -> list[list[int]]:
-    "Group the units that have the same words in the same order; those with few words stay alone."
+def _same_words(units: Units, keys: Sequence[int], least: int = 3) -> list[list[int]]:
+    "Group the units that have the same words in the same order; those with fewer words than `least` stay alone."
     ends = np.cumsum(units.table["length"], dtype=np.int64)
     groups: dict[bytes, list[int]] = {}
     for key, row in zip(keys, units.rows_of(np.array(keys, np.int64)).tolist()):
         words = units.tokens[ends[row] - int(units.table["length"][row]):ends[row]]
-        if row >= 0 and len(words) >= 3:
+        if row >= 0 and len(words) >= least:
             groups.setdefault(words.tobytes(), []).append(key)
     return [group for group in groups.values() if len(group) > 1]
 
 
-def _of_editions(units: Units, keys: Sequence[int]) -> dict[int, tuple[str, int]]:
+_Named = Callable[[Sequence[int]], Mapping[str, str]]    # Numbers of documents -> ids with names of `edition_name`
+
+
+def _of_editions(units: Units, keys: Sequence[int], named: _Named | None) -> dict[int, tuple[str, int]]:
     "Map the units of documents with several editions to their series and date."
-    numbers = dict.fromkeys(key >> SHIFT for key in keys)
-    dated = {n: (_series(units.ids[n]), date) for n in numbers if (date := edition_date(units.ids[n]))}
+    known = {n: units.ids[n] for n in dict.fromkeys(key >> SHIFT for key in keys)}
+    shared = {key >> SHIFT for group in _same_words(units, keys[:_NEAR], 1) for key in group} if named else ()
+    undated = [n for n in sorted(shared) if not edition_date(known[n])]     # They share a sentence or a heading
+    if named and len(undated) > 1:
+        names = named(undated)
+        known |= {n: names[units.ids[n]] for n in undated}
+    dated = {n: (_series(name), date) for n, name in known.items() if (date := edition_date(name))}
     n_editions = Counter(series for series, _ in dated.values())
     return {key: dated[n] for key in keys if (n := key >> SHIFT) in dated and n_editions[dated[n][0]] > 1}
 
@@ -138,9 +147,9 @@ def _without_numbers(text: str) -> str:
 
 
 def _asked_together(units: Units, keys: Sequence[int], read: Callable[[Sequence[int]], Sequence[str]],
-                    years: Collection[int]) -> dict[int, list[int]]:
+                    years: Collection[int], named: _Named | None) -> dict[int, list[int]]:
     "Map each unit of an edition asked for to the same sentence in the others."
-    editions = {key: of for key, of in _of_editions(units, keys).items() if of[1] // 10_000 in years}
+    editions = {key: of for key, of in _of_editions(units, keys, named).items() if of[1] // 10_000 in years}
     texts = dict(zip(editions, read([*editions]))) if editions else {}
     groups = _by_spelling(texts, lambda key, text: (editions[key][0], _without_numbers(text)))
     return {group[0]: [key for key in group[1:] if key >> SHIFT != group[0] >> SHIFT] for group in groups}
@@ -151,12 +160,13 @@ def repeated_units(
     keys: Sequence[int],           # Best first
     read: Callable[[Sequence[int]], Sequence[str]],   # Reads the texts of units
     question: str = "",            # If it names two years, editions are not compared
+    named: _Named | None = None,   # Reads the names of documents whose ids have no date
 ) -> Repeats:
     "Find units with the text of a better one."
     best, years = list(keys[:_BEST]), asked_years(question)
     if len(years) > 1 or not len(units.tokens):
-        return Repeats({}, set(), _asked_together(units, best, read, years))
-    editions = {} if asks_edition(question) else _of_editions(units, best)
+        return Repeats({}, set(), _asked_together(units, best, read, years, named))
+    editions = {} if asks_edition(question) else _of_editions(units, best, named)
     equal = {key for group in _same_words(units, best) for key in group}
     compared = [key for key in best if key in equal or key in editions]
     if not compared:
@@ -172,4 +182,5 @@ def repeated_units(
     for group in _by_spelling(left, lambda key, text: (editions[key][0], _without_numbers(text))):
         newest = max(editions[key][1] for key in group)
         behind.update(key for key in group if editions[key][1] < newest)
+    behind |= {key - 1 for key in behind if is_heading(left.get(key - 1, ""))}     # It would bring its section
     return Repeats(same, behind)

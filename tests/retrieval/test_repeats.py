@@ -53,13 +53,13 @@ PLACES = {"metadata": ("열람실 규정", "시행일", ""), "title": ("열람�
 
 
 @pytest.mark.parametrize("where", PLACES)
-@pytest.mark.parametrize(("question", "right"), [("요즘 열람실 보증금은?", 3), ("2022년 열람실 보증금", 1), ("'23년 열람실 보증금은?", 2), ("현재 열람실 보증금", 3)])
+@pytest.mark.parametrize(("question", "right"), [("요즘 열람실 보증금은?", 3), ("2022년 열람실 보증금", 1), ("'23년 열람실 보증금은?", 2), ("현재 열람실 보증금", 3), ("열람실 보증금은 얼마인가요?", 3)])
 def test_date_of_an_edition_is_in_its_metadata_title_or_heading(tmp_path, where, question, right):
     title, key, head = PLACES[where]
     documents = []
     for n, name in enumerate(("가", "다", "나"), 1):
         metadata = {"title": title.format(y=2021 + n)} | ({key: f"{2021 + n}-03-01"} if key else {})
-        text = f"{head.format(y=2021 + n)}## 보증금\n\n열람실 보증금은 {n}만 원이다.\n"
+        text = f"{head.format(y=2021 + n)}## 보증금\n\n열람실 보증금은 한 사람에 {n}만 원으로 한다.\n"
         documents.append(Document(text=text, id_=f"{name}.md", metadata=metadata))
     pipeline = Pipeline.from_index(index_documents(documents, tmp_path, show_progress=False)[0])
     assert f"{right}만 원" in pipeline.passages(question)[0].text
