@@ -333,7 +333,9 @@ def readable_cut(
     words: bool = True,  # May it end inside a sentence? Never in a table row or a list item
 ) -> tuple[Span, bool]:  # Within [start, end), empty when nothing can be followed; does its last sentence go on?
     "Shrink a part of a text to where a reader can follow."
-    sentences = whole_rows(text, sentence_spans(text, "rule"))
+    sentences = sentence_spans(text, "rule")
+    if "|" in text:
+        sentences = whole_rows(text, sentences)
     if start > 0:
         start = next((s.start for s in sentences if s.start >= start), end)
     part = trim_span(text, start, max(start, end))

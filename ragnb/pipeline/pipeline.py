@@ -273,7 +273,7 @@ def noted(
         notes += words.notes
         by_meaning = getattr(retriever, "scale", None) is not None     # Such vectors find an answer in other words
         unlikely = unlikely if words.asked and not (by_meaning and words.is_all_missing) else []
-        unlikely = unlikely if words.missing or not all_in_one(words.asked, texts) else []
+        unlikely = [] if unlikely and not words.missing and all_in_one(words.asked, texts) else unlikely
     notes += unlikely + _file_notes(answer.question, answer.passages, store, filtered)
     return _with_notes(answer, notes)
 
