@@ -229,7 +229,7 @@ def _set_limits(n_seconds: int) -> None:
     "Limit the memory and the CPU of this process, where the system can do that."
     try:
         import resource
-        n_bytes = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize() + MOST_MEMORY
+        n_bytes = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0]) * resource.getpagesize() + MOST_MEMORY
     except (ImportError, OSError):
         return
     for kind, most in ((resource.RLIMIT_AS, n_bytes), (resource.RLIMIT_CPU, n_seconds), (resource.RLIMIT_CORE, 0)):
