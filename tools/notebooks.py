@@ -11,7 +11,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-# As `make test`: the axes of a corpus end in other digits where the algebra has more threads.
+# As `make test`: two notebooks at a time share two processors.
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(name, "1")
 

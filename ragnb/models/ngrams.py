@@ -153,7 +153,7 @@ def corpus_axes(
 ) -> np.ndarray:        # Shape (n_columns, n), float32, n <= n_axes; n = 0 for a corpus without variation
     "Compute the scaled singular axes of a corpus."
     from scipy.linalg import eigh
-    gram = (table @ table.T).toarray()
+    gram = (table @ table.T).toarray().astype(np.float64)   # with 32 bits, axes differ between processors
     wanted = min(n_axes, (len(gram) + 1) // 2)
     last = (len(gram) - wanted, len(gram) - 1)
     squares, left = eigh(gram, driver="evr", subset_by_index=last, overwrite_a=True)
@@ -227,8 +227,11 @@ class Axes:
         if overlap is None:     # the part of each direction along the axes, which are orthogonal
             axes = from_steps(found, steps)
             squares = (axes ** 2).sum(axis=0)
-            directions = _DIRECTIONS.rows(np.arange(len(found)), len(found), n_rest)
-            part = (axes.T @ directions) / np.where(squares == 0, 1, squares)[:, None]
+            part = np.zeros((len(steps), n_rest))
+            for at in range(0, len(found), 2_048):      # in 64 bits, for the same 16 on every processor
+                some = np.arange(at, min(at + 2_048, len(found)))
+                part += axes[some].T.astype(np.float64) @ _DIRECTIONS.rows(some, len(found), n_rest)
+            part /= np.where(squares == 0, 1, squares)[:, None]
             overlap = part.astype(np.float16).astype(np.float32)
         return cls(found, steps, n_rest, overlap)
 

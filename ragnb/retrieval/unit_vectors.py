@@ -80,7 +80,7 @@ def code_dots(
     "Compare a question with the vectors that codes stand for."
     out = np.zeros(len(rows), np.float32)
     for at in range(0, len(rows), 256):
-        block = codes[rows[at:at + 256]].astype(np.float32)
+        block = codes[rows[at:at + 256]].astype(np.float64)      # 32 bits sum differently on other processors
         out[at:at + 256] = (block @ query) * (code_steps(block) if steps is None else steps[rows[at:at + 256]])
     return out
 
