@@ -27,7 +27,7 @@ from ..documents.span import InputError
 from .grid import Block, Grid, on_one_line, Paragraph, to_markdown
 from .pdf_guard import call_apart, pdf_risk
 from .pdf_layout import mark_headings, page_runs, printed_numbers, reading_order, running_heads
-from .pdf_tables import region_blocks, Rules, ruled_tables, ruling_lines, PageTable
+from .pdf_tables import barred_tables, region_blocks, Rules, ruled_tables, ruling_lines, PageTable
 from .pdf_text import Glyphs, Joiner, Line, OpenParagraph, page_glyphs, Segment, text_lines, whole_textpage
 
 # %% ../../nbs/88_files/23_pdf.ipynb #1a201360
@@ -168,6 +168,7 @@ def _page_blocks(sheets: Sequence[Sheet], joiner: Joiner) -> list[list[Block]]:
     header: tuple[str, ...] = ()
     for sheet in sheets:
         lines, _ = ruled_tables(sheet.lines, sheet.rules, joiner)
+        lines = barred_tables(lines, sheet.rules, joiner)
         blocks: list[Block] = []
         last: PageTable | None = None
         for region in reading_order(lines):

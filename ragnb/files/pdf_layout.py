@@ -14,8 +14,8 @@ from typing import NamedTuple
 
 # %% auto #0
 __all__ = ['Extent', 'MOST_IN_ROW', 'SHORT_CELL', 'MOST_FLOWS', 'EDGE', 'LARGER', 'LONGEST_HEADING', 'LONGEST_RUN',
-           'column_edges', 'column_of', 'columns_first', 'reading_order', 'printed_numbers', 'page_runs', 'Heads',
-           'running_heads', 'mark_headings']
+           'column_edges', 'column_of', 'is_prose_column', 'columns_first', 'reading_order', 'printed_numbers',
+           'page_runs', 'Heads', 'running_heads', 'mark_headings']
 
 # %% ../../nbs/88_files/21_pdf_layout.ipynb #9ecf51f5
 from ..documents.markdown import is_value
@@ -71,7 +71,11 @@ def _letters(text: str) -> float:
     return len(text) + 0.7 * len(re.findall(r"[가-힣\u3040-\u30ff\u4e00-\u9fff]", text))
 
 
-def _is_prose(segments: Sequence[Segment], width: float, drawn_apart: bool) -> bool:
+def is_prose_column(
+    segments: Sequence[Segment],
+    width: float,          # Of the column
+    drawn_apart: bool,     # The file draws it before or after what is beside it
+) -> bool:
     "True for segments that fill their column, with long lines and few numbers."
     if len(segments) < 3:
         return False
@@ -90,14 +94,14 @@ def _is_column(lines: Sequence[Line], drawn_apart: bool) -> bool:
         return False
     segments = [segment for line in lines for segment in line]
     if 2 * sum(len(line) > 1 for line in lines) < len(lines):
-        return _is_prose(segments, max(s.x1 for s in segments) - min(s.x0 for s in segments), drawn_apart)
+        return is_prose_column(segments, max(s.x1 for s in segments) - min(s.x0 for s in segments), drawn_apart)
     columns = column_edges(lines)
     if len(columns) > 3:
         return False
     inside: dict[int, list[Segment]] = defaultdict(list)
     for segment in segments:
         inside[column_of(columns, segment)].append(segment)
-    return all(_is_prose(inside[n], end - start, drawn_apart) for n, (start, end) in enumerate(columns))
+    return all(is_prose_column(inside[n], end - start, drawn_apart) for n, (start, end) in enumerate(columns))
 
 
 def _are_drawn_apart(left: Sequence[Line], right: Sequence[Line]) -> bool:

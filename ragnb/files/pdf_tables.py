@@ -18,13 +18,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 # %% auto #0
-__all__ = ['MOST_PATHS', 'Box', 'MOST_CROSSINGS', 'MOST_BOXES', 'MOST_IN_CELL', 'LONG_CELL', 'Rules', 'ruling_lines', 'Net',
-           'PageTable', 'ruled_tables', 'aligned_table', 'region_blocks']
+__all__ = ['MOST_PATHS', 'Box', 'MOST_CROSSINGS', 'MOST_BOXES', 'MOST_IN_CELL', 'LONG_CELL', 'MOST_IN_HEADER', 'Rules',
+           'ruling_lines', 'Net', 'PageTable', 'ruled_tables', 'aligned_table', 'barred_tables', 'region_blocks']
 
 # %% ../../nbs/88_files/22_pdf_tables.ipynb #06abe444
 from ..documents.markdown import is_value
 from .grid import Block, Cell, read_cells
-from .pdf_layout import column_edges, column_of
+from .pdf_layout import column_edges, column_of, is_prose_column
 from .pdf_text import Bar, Joiner, Line, line_text, page_objects, paragraphs, Segment
 
 # %% ../../nbs/88_files/22_pdf_tables.ipynb #c362e4f6
@@ -213,6 +213,7 @@ class PageTable:
     cells: list[Cell]
     top: float
     bottom: float
+    n_header: int = 0     # Rows of the header; 0 where the cells say it
 
     def blocks(
         self,
@@ -220,8 +221,8 @@ class PageTable:
     ) -> list[Block]:
         "Read the cells, below the header of the page before where there is one."
         cells = [Cell(c.row, c.column, c.text, c.rowspan, c.colspan) for c in self.cells]
-        if len(header) != len(self.columns):
-            return read_cells(cells)
+        if self.n_header or len(header) != len(self.columns):
+            return read_cells(cells, self.n_header)
         first = tuple(next((c.text for c in cells if c.row == 0 and c.column == n), "") for n in range(len(header)))
         if first == header:
             return read_cells(cells, 1)
@@ -458,9 +459,18 @@ def _row_texts(rows: list[list[Line]], columns: Sequence[tuple[float, float]], j
         for line in row:
             for segment in line:
                 n = column_of(columns, segment)
-                texts[n] = joiner.join(texts[n], _LEADERS.sub("", segment.text).rstrip(), segment.blank)
+                text = re.sub(r"(?<=\s)[.·․‥…\s]+$", "", _LEADERS.sub("", segment.text)).rstrip()
+                texts[n] = joiner.join(texts[n], text, segment.blank)
         out.append(texts)
     return out
+
+
+def _is_around(lines: Sequence[Line], columns_of: Sequence[set[int]], at: int) -> bool:
+    "True for a label of two lines with its values at half their height."
+    if at + 2 >= len(lines) or not columns_of[at] == columns_of[at + 2] == {0} or 0 in columns_of[at + 1]:
+        return False
+    first, values, last = (line[0] for line in lines[at:at + 3])
+    return first.y - values.y < 0.9 * first.height and values.y - last.y < 0.9 * last.height
 
 
 def _table_rows(
@@ -468,16 +478,28 @@ def _table_rows(
 ) -> list[list[Line]]:
     "Lines put together to rows: a line that begins no row goes on in the one above."
     left, right = columns[0][0], columns[-1][1]
-    bars = [round(y) for y, start, end in level if start < right and end > left]
+    bars = [round(y) for y, start, end in level if min(end, right) - max(start, left) > 0.4 * (right - left)]
     rows: list[list[Line]] = []
-    for line in lines:
-        filled = {column_of(columns, segment) for segment in line}
+    columns_of = [{column_of(columns, segment) for segment in line} for line in lines]
+    at = 0
+    while at < len(lines):
+        line = lines[at]
+        filled = columns_of[at]
+        if _is_around(lines, columns_of, at):
+            rows.append(list(lines[at:at + 3]))
+            at += 3
+            continue
+        at += 1
         if rows:
             above = rows[-1][-1]
             barred = any(line[0].y < y < above[0].y for y in bars)
             n_above = len({column_of(columns, s) for part in rows[-1] for s in part})
             starts_late = 0 not in filled and len(filled) < max(2, n_above)
             near = above[0].y - line[0].y < 1.75 * line[0].height
+            if n_above == 1 and 0 in filled and len(above) == 1 and column_of(columns, above[0]) == 0 and near:
+                if line[0].text[:1].islower() and len(line) > 1 and not barred:      # a label that goes on
+                    rows[-1].append(line)
+                    continue
             has_value = len(rows) == 1 and any(is_value(segment.text) for segment in line)
             if starts_late and near and not barred and not has_value:
                 rows[-1].append(line)
@@ -502,6 +524,281 @@ def aligned_table(
     rows = _row_texts(_table_rows(run, columns, rules.level), columns, joiner)
     cells = [Cell(r, c, text) for r, row in enumerate(rows) for c, text in enumerate(row) if text]
     return end, PageTable(columns, cells, run[0][0].y, run[-1][0].y)
+
+# %% ../../nbs/88_files/22_pdf_tables.ipynb #ba44ed02
+MOST_IN_HEADER: int = 90    # Characters of a cell
+_DOTS = re.compile(r"[.·․‥…]{2,}|\.")      # Of a word
+_TYPED_BAR = re.compile(r"[-=_—─━]{6,}")
+
+
+def _word_gaps(segment: Segment) -> list[float]:
+    "The gaps between the words of a segment, in heights of its letters."
+    pairs = zip(segment.words, segment.words[1:])
+    return [(after[0] - before[1]) / max(segment.height, 0.1) for before, after in pairs]
+
+
+def _usual_gap(lines: Sequence[Line]) -> float:
+    "The gap that is certainly between cells: wider than blanks are, which are wide in typewriter letters."
+    gaps = sorted(gap for line in lines for segment in line for gap in _word_gaps(segment))
+    return max(0.45, 1.6 * gaps[len(gaps) // 5]) if gaps else 0.45
+
+
+def _pieces(line: Line, least: float) -> Line:
+    "The segments of a line, divided at wide gaps and at dots that lead to the next column."
+    out: Line = []
+    for segment in line:
+        texts = segment.text.split(" ")
+        if len(texts) != len(segment.words):
+            out.append(segment)
+            continue
+        runs: list[list[int]] = [[]]     # Numbers of words
+        for n, (text, gap) in enumerate(zip(texts, [0.0, *_word_gaps(segment)])):
+            if gap > least and runs[-1]:
+                runs.append([])
+            if not _DOTS.fullmatch(text):
+                runs[-1].append(n)
+            elif runs[-1]:
+                runs.append([])
+        for run in filter(None, runs):
+            words = segment.words[run[0]:run[-1] + 1]
+            text = " ".join(texts[n] for n in run)
+            out.append(replace(segment, x0=words[0][0], x1=words[-1][1], text=text, words=words))
+    return out
+
+
+def _strips_of(segments: Sequence[Segment], most: float) -> list[tuple[float, float]]:
+    "The strips in which more than so many segments are."
+    events = sorted([*((s.x0, 1) for s in segments), *((s.x1 - 0.5, -1) for s in segments)])
+    out: list[tuple[float, float]] = []
+    n_open = 0
+    start = 0.0
+    for place, step in events:
+        before = n_open
+        n_open += step
+        if before <= most < n_open:
+            start = place
+        elif n_open <= most < before:
+            out.append((start, place))
+    return out
+
+
+def _text_columns(lines: Sequence[Line]) -> list[tuple[float, float]]:
+    "The columns of lines; a few cells may go over several."
+    several = [line for line in lines if len(line) > 1]
+    segments = [segment for line in several for segment in line]
+    rough = _strips_of(segments, 0.1 * len(several))
+    single = [s for s in segments if sum(s.x0 < end - 0.5 and s.x1 > start + 0.5 for start, end in rough) < 2]
+    return _strips_of(single, 0)
+
+
+# %% ../../nbs/88_files/22_pdf_tables.ipynb #ba44ed04
+class _Frame(NamedTuple):
+    "Level bars of one width with lines between them."
+    bars: list[float]    # Heights, from the top
+    left: float
+    right: float
+    gap: float = 0.45    # Between cells, in heights of letters
+
+    def lines(self, lines: Sequence[Line], top: float, bottom: float) -> list[Line]:
+        "The parts of lines between two heights, in the frame."
+        inside = ([s for s in line if self.left - 4 < s.x0 and s.x1 < self.right + 4] for line in lines
+                  if bottom < line[0].y < top and line[0].blocks is None)
+        return [pieces for line in inside if (pieces := _pieces(line, self.gap))]
+
+
+def _frames(rules: Rules) -> list[_Frame]:
+    "Groups of at least two level bars that begin and end at the same places; pieces of a bar are one."
+    bars: list[list[float]] = []
+    for y, left, right in _merged(rules.level):
+        if bars and abs(bars[-1][0] - y) <= 1 and left - bars[-1][2] < 30:
+            bars[-1][2] = max(bars[-1][2], right)
+        else:
+            bars.append([y, left, right])
+    groups: list[list[list[float]]] = []
+    for bar in sorted(bars, reverse=True):
+        if bar[2] - bar[1] > 100:
+            near = (g for g in groups if abs(g[0][1] - bar[1]) < 8 and abs(g[0][2] - bar[2]) < 8)
+            group = next(near, None)
+            if group is None:
+                groups.append([bar])
+            elif group[-1][0] - bar[0] > _NEAR:
+                group.append(bar)
+    several = [group for group in groups if len(group) > 1]
+    return [_Frame([y for y, _, _ in g], min(b[1] for b in g), max(b[2] for b in g)) for g in several]
+
+
+# %% ../../nbs/88_files/22_pdf_tables.ipynb #ba44ed06
+def _touched(columns: Sequence[tuple[float, float]], segment: Segment) -> list[int]:
+    "The columns that a segment reaches into."
+    return [n for n, (start, end) in enumerate(columns) if min(segment.x1, end) - max(segment.x0, start) > 0.5]
+
+
+def _is_full(line: Line, columns: Sequence[tuple[float, float]]) -> bool:
+    "True for a line with text in nearly all columns."
+    return len({n for segment in line for n in _touched(columns, segment)}) >= 0.7 * len(columns)
+
+
+def _header_end(lines: Sequence[Line], columns: Sequence[tuple[float, float]], n_below: int) -> int:
+    "The number of lines that are a header: rows with values are none, nor are several rows above few others."
+    full = [n for n, line in enumerate(lines) if _is_full(line, columns)]
+    if len(full) > 2 and len(lines) >= n_below:
+        return full[1]
+    valued = [n for n in full[1:] if 2 * sum(is_value(s.text) for s in lines[n]) >= len(lines[n])]
+    return valued[0] if valued else len(lines)
+
+
+def _by_columns(line: Line, columns: Sequence[tuple[float, float]]) -> Line:
+    "The labels right above the columns; two that are near each other are divided."
+    out: Line = []
+    for segment in line:
+        at = [column_of(columns, replace(segment, x0=start, x1=end)) for start, end in segment.words]
+        texts = segment.text.split(" ")
+        touched = _touched(columns, segment)
+        if len(touched) < 2 or sorted({*at}) != touched or len(texts) != len(at):
+            out.append(segment)
+            continue
+        for n in touched:
+            own = [k for k, column in enumerate(at) if column == n]
+            words = [segment.words[k] for k in own]
+            text = " ".join(texts[k] for k in own)
+            out.append(replace(segment, x0=words[0][0], x1=words[-1][1], text=text, words=words))
+    return out
+
+
+def _label_columns(
+    line: Line, columns: Sequence[tuple[float, float]], bars: Sequence[Bar],
+) -> Iterator[tuple[Segment, list[int]]]:
+    "The labels of a header line with their columns: a bar below says which; several labels share them evenly."
+    over: dict[Bar, list[Segment]] = defaultdict(list)
+    for segment in line:
+        middle = (segment.x0 + segment.x1) / 2
+        below = [bar for bar in bars if segment.y - 1.6 * segment.height < bar[0] < segment.y
+                 and bar[1] - 2 < middle < bar[2] + 2]
+        if below:
+            over[below[0]].append(segment)
+        else:
+            yield segment, _touched(columns, segment) or [column_of(columns, segment)]
+    for bar, labels in over.items():
+        barred = [n for n, (left, right) in enumerate(columns) if min(bar[2], right) - max(bar[1], left) > 0.5]
+        share = len(barred) // len(labels)
+        for n, label in enumerate(labels):
+            is_even = share and len(barred) % len(labels) == 0
+            yield label, barred[n * share:(n + 1) * share] if is_even else [column_of(columns, label)]
+
+
+def _header_cells(
+    lines: Sequence[Line], columns: Sequence[tuple[float, float]], bars: Sequence[Bar], joiner: Joiner,
+) -> list[Cell]:
+    "The cells of header lines."
+    cells: list[Cell] = []
+    last: dict[tuple[int, int], tuple[Cell, Segment]] = {}    # Of each place: the cell that a line below may go on in
+    for row, line in enumerate(lines):
+        labels = _by_columns(line, columns) if _is_full(line, columns) else line
+        for segment, touched in _label_columns(labels, columns, bars):
+            middle = (segment.x0 + segment.x1) / 2
+            place = touched[0], len(touched)
+            cell, above = last.get(place, (None, segment))
+            is_barred = any(segment.y < bar[0] < above.y and bar[1] < middle < bar[2] for bar in bars)
+            if cell is not None and above.y - segment.y < 1.6 * segment.height and not is_barred:
+                cell.text = joiner.join(cell.text, segment.text, above.blank)
+                cell.rowspan = row - cell.row + 1
+            else:
+                cell = Cell(row, touched[0], segment.text, 1, len(touched))
+                cells.append(cell)
+            last[place] = cell, segment
+    begun = sorted({cell.row for cell in cells})
+    for cell in cells:        # lines in which all cells go on are no rows
+        row = bisect_left(begun, cell.row)
+        cell.rowspan = bisect_left(begun, cell.row + cell.rowspan) - row
+        cell.row = row
+    return cells
+
+
+# %% ../../nbs/88_files/22_pdf_tables.ipynb #ba44ed08
+def _divided_frame(frame: _Frame, lines: Sequence[Line]) -> Iterator[_Frame]:
+    "The frames of several tables one below the other: notes and titles between bars end a table."
+    bars: list[float] = [frame.bars[0]]
+    for bottom in frame.bars[1:]:
+        zone = frame.lines(lines, bars[-1], bottom)
+        wide = [line for line in zone if line[-1].x1 - line[0].x0 > 0.5 * (frame.right - frame.left) and len(line) < 3]
+        if wide and sum(len(line) > 1 for line in zone) <= 0.34 * len(zone):
+            yield frame._replace(bars=bars)
+            bars = []
+        bars.append(bottom)
+    yield frame._replace(bars=bars)
+
+
+def _frame_table(frame: _Frame, lines: Sequence[Line], rules: Rules, joiner: Joiner) -> PageTable | None:
+    "Read the lines of a frame as a table, if they are one."
+    first, *others = frame.bars
+    head = frame.lines(lines, first, others[0]) if len(others) > 1 else []
+    body = frame.lines(lines, others[0] if head else first, others[-1])
+    if not head:                       # a header above the first bar
+        for line in reversed(frame.lines(lines, first + 60, first)):
+            last = head[0][0].y if head else first
+            if line[0].y - last > 2.2 * line[0].height or len(line) < 2 and not head:
+                break
+            head.insert(0, line)
+    top = max([first, *(line[0].y for line in head)])
+    columns = _text_columns(body)
+    n_head = _header_end(head, columns, len(body))
+    body = [*head[n_head:], *body]
+    head = head[:n_head]
+    rows = _table_rows(body, columns, rules.level) if len(columns) > 1 else []
+    filled = [len({column_of(columns, s) for line in row for s in line}) for row in rows]
+    segments = [segment for line in body for segment in line]
+    n_long = sum(len(segment.text) > LONG_CELL for segment in segments)
+    n_led = sum(bool(_LEADERS.search(segment.text)) for segment in segments)
+    is_prose = n_long > (0.3 if any(len(line) > 1 for line in head) else 0.1) * len(segments)
+    inside = [[s for s in segments if column_of(columns, s) == n] for n in range(len(columns))]
+    is_prose |= all(is_prose_column(s, end - start, False) for s, (start, end) in zip(inside, columns))
+    is_contents = n_led > 0.2 * len(body) and len(columns) < 3
+    is_small = len(rows) + bool(head) < 3 or sum(n > 1 for n in filled) < 0.5 * len(rows)
+    if is_small or len(head) > 8 or is_prose or is_contents:
+        return None
+    bars = [bar for bar in rules.level if bar[2] - bar[1] < 0.9 * (frame.right - frame.left)]
+    cells = _header_cells(head, columns, bars, joiner)
+    if any(len(cell.text) > MOST_IN_HEADER for cell in cells):       # lines of text above the table
+        top = others[0] if top <= first + 1 else first
+        cells = []
+    n_header = 1 + max((cell.row for cell in cells), default=-1)
+    texts = _row_texts(rows, columns, joiner)
+    cells += [Cell(r, c, text) for r, row in enumerate(texts, n_header) for c, text in enumerate(row) if text]
+    return PageTable(columns, cells, top + 1, others[-1], n_header)
+
+
+def barred_tables(
+    lines: Sequence[Line],      # Of a page, from the top
+    rules: Rules,
+    joiner: Joiner,
+) -> list[Line]:    # With a line without text in place of each table
+    "Take the tables between level bars out of the lines of a page."
+    typed = [line for line in lines if line[0].blocks is None and all(_TYPED_BAR.fullmatch(s.text) for s in line)]
+    if typed:
+        rules.level.extend((s.y, s.x0, s.x1) for line in typed for s in line)
+        gone = {*map(id, typed)}
+        lines = [line for line in lines if id(line) not in gone]
+    rest = list(lines)
+    whole = _frames(rules)
+    gap = _usual_gap(lines) if whole else 0.0
+    parts = (part for one in whole for part in _divided_frame(one._replace(gap=gap), lines))
+    for frame in [part for part in parts if len(part.bars) > 1]:
+        table = _frame_table(frame, rest, rules, joiner)
+        if table is None:
+            continue
+        outside: list[Line] = []
+        order = None
+        for line in rest:
+            is_level = table.bottom < line[0].y <= table.top and line[0].blocks is None
+            inside = [s for s in line if is_level and frame.left - 4 < s.x0 and s.x1 < frame.right + 4]
+            order = min([s.order for s in inside] + ([] if order is None else [order]), default=None)
+            if others := [s for s in line if s not in inside]:
+                outside.append(others)
+        middle = (table.top + table.bottom) / 2
+        place = Segment(frame.left, frame.right, middle, 10.0, "", 0.0, order or 0, False, blocks=table)
+        rest = sorted([*outside, [place]], key=lambda line: -line[0].y)
+    return rest
+
 
 # %% ../../nbs/88_files/22_pdf_tables.ipynb #c98c3a10
 def _plain(lines: Sequence[Line], joiner: Joiner, right: float) -> list[Block]:

@@ -9,7 +9,7 @@ import ctypes
 import math
 import re
 from bisect import bisect_left
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from functools import cache
@@ -212,6 +212,58 @@ def _letters(codes: np.ndarray, kinds: np.ndarray) -> np.ndarray:
         letters[first + 1] = 0x10000 + ((codes[first] - 0xD800) << 10) + codes[first + 1] - 0xDC00
     return letters
 
+# %% ../../nbs/88_files/20_pdf_text.ipynb #a11ca002
+_DRAWN_WITH = {"i": "f", "l": "f", "f": "f", "h": "T"}   # A letter, and the one that may be drawn with it, before it
+
+
+def _font_numbers(page: _TextPage, places: Sequence[int]) -> np.ndarray:
+    "A number for the font of each character; 0 where there is none."
+    texts = map(_call("FPDFText_GetTextObject", ctypes.c_void_p, ctypes.c_int), repeat(page.handle), places)
+    font_of = cache(_call("FPDFTextObj_GetFont", ctypes.c_void_p))
+    return np.array([(text and font_of(text)) or 0 for text in texts], np.uint64)
+
+
+def _missing_letters(page: _TextPage, glyphs: Glyphs) -> dict[int, str]:
+    "The letters that are missing before characters: their glyph is as wide as several letters of its font."
+    widths = (glyphs.x1 - glyphs.x0) / np.maximum(glyphs.size, 0.1)
+    overlap = glyphs.x1[:-1] - glyphs.x0[1:]
+    is_over = (glyphs.x0[1:] >= glyphs.x0[:-1]) & (overlap > 0.25 * (glyphs.x1 - glyphs.x0)[:-1])
+    is_alone = ~(np.append(False, is_over) | np.append(is_over, False))     # letters that PDFium knows share a box
+    letters = {letter: np.flatnonzero(is_alone & (glyphs.code == ord(letter))) for letter in "filhT"}
+    usual = {letter: np.median(widths[at]) for letter, at in letters.items() if len(at)}
+    if not any((widths[letters[letter]] > 1.5 * usual[letter]).any() for letter in usual.keys() - {"T"}):
+        return {}
+    every = np.concatenate([*letters.values()])
+    fonts = dict(zip(every.tolist(), _font_numbers(page, glyphs.order[every].tolist()).tolist()))
+    alone: dict[tuple[int, str], float] = defaultdict(lambda: math.inf)    # Of a font: the width of a letter
+    for letter, places in letters.items():
+        for at in places.tolist():
+            alone[fonts[at], letter] = min(alone[fonts[at], letter], float(widths[at]))
+    missing: dict[int, str] = {}
+    for letter, before in _DRAWN_WITH.items():
+        for at in letters[letter].tolist():
+            font = fonts[at]
+            own = min(alone[font, other] for other in ("il" if letter in "il" else letter))    # as narrow as each other
+            n_before = round((widths[at] - own) / (0.8 * alone[font, before]))    # a box of f is wider than its place
+            if font and widths[at] > 1.5 * own and 1 <= n_before <= (2 if letter in "il" else 1):
+                missing[at] = n_before * before
+    return missing
+
+
+def _with_missing(glyphs: Glyphs, missing: dict[int, str]) -> Glyphs:
+    "The characters with missing letters before some of them, in the same box."
+    copies = np.ones(len(glyphs), int)
+    copies[[*missing]] += [*map(len, missing.values())]
+    out = glyphs.take(np.repeat(np.arange(len(glyphs)), copies))
+    first = np.cumsum(copies) - copies
+    for at, before in missing.items():
+        begin, end = int(first[at]), int(first[at]) + len(before)
+        out.code[begin:end] = [*map(ord, before)]
+        out.blank[begin + 1:end + 1] = 0
+        out.ends[begin:end] = False
+    return out
+
+
 # %% ../../nbs/88_files/20_pdf_text.ipynb #9befb84a
 _TURN = math.pi / 2
 
@@ -277,6 +329,8 @@ def page_glyphs(
     turns = turns[is_kept]
     seen = Glyphs(*(edge[is_kept] for edge in edges), letters[places], sizes[is_kept], places, blank, ends)
     turned = {turn: seen.take(np.flatnonzero(turns == turn)) if turns.any() or turn else seen for turn in range(4)}
+    if missing := _missing_letters(page, turned[0]):
+        turned[0] = _with_missing(turned[0], missing)
     return PageGlyphs(turned, int((kinds == _NOTHING).sum()), n_slanted)
 
 
@@ -306,6 +360,7 @@ class Segment:
     blank: bool       # A blank of the file follows it
     level: int = 0    # Of a heading, from 1; 0 for others
     blocks: Any = None   # Of a table that stands here in place of text
+    words: Sequence[tuple[float, float]] = ()   # Where each word begins and ends; () where it is not known
 
 
 Line = list[Segment]          # From left to right
@@ -656,6 +711,10 @@ class _Lines:
         values = sizes, order, self.glyphs.ends[ends].tolist()
         places = zip(x0, x1, self.middles[rows].tolist(), self.heights[rows].tolist())
         segments = [Segment(*place, *value) for place, *value in zip(places, texts, *values)]
+        begins = np.minimum.reduceat(self.glyphs.x0, word_starts).tolist()
+        edges = [*zip(begins, np.maximum.reduceat(self.glyphs.x1, word_starts).tolist())]
+        for segment, start, end in zip(segments, first, [*first[1:], len(words)]):
+            segment.words = edges[start:end]
         edges = np.searchsorted(rows, np.arange(len(self.starts) + 1)).tolist()
         return [segments[start:end] for start, end in zip(edges, edges[1:])]
 

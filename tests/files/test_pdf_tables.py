@@ -105,3 +105,58 @@ def test_a_page_of_pictures_is_told_with_the_way_to_read_it(tmp_path: Path):
     out.save()
     with pytest.raises(InputError, match="ocrmypdf -l kor"):
         read_pdf(tmp_path / "a.pdf")
+
+
+HEADED = [(190, 686, "First half"), (320, 686, "Second half"), *rows((60, 150, 220, 290, 360), 666, [("Branch", "Sales", "Staff", "Sales", "Staff")])]
+VALUES = [("North", "1,210", "31", "1,350", "33"), ("South", "880", "12", "910", "14"), ("West", "430", "7", "460", "7")]
+BARS = [(50, y, 400, y) for y in (700, 660, 590)]
+SHORT = [(150, 682, 260, 682), (280, 682, 400, 682)]
+
+
+def test_short_bars_in_a_header_say_over_which_columns_a_label_goes(tmp_path: Path):
+    texts = [*HEADED, *rows((60, 150, 220, 290, 360), 642, VALUES, 20), *BARS, *SHORT]
+    text = text_of(drawn(tmp_path / "a.pdf", texts, font="Helvetica"))
+    assert "| Branch | First half Sales | First half Staff | Second half Sales | Second half Staff |" in text
+    assert "| South | 880 | 12 | 910 | 14 |" in text
+
+
+def test_two_tables_between_bars_of_one_width_are_two(tmp_path: Path):
+    head = [("Branch", "Sales", "Staff")]
+    first = [*rows((60, 150, 300), 686, head), *rows((60, 150, 300), 662, [v[:3] for v in VALUES], 16)]
+    title = [(50, 590, "Table 2. Sales of the second half of the year in all branches")]
+    second = [*rows((60, 150, 300), 562, [("Branch", "Sales", "Rooms")]), *rows((60, 150, 300), 538, [(v[0], v[3], v[4]) for v in VALUES], 16)]
+    bars = [(50, y, 400, y) for y in (700, 678, 610, 576, 554, 490)]
+    text = text_of(drawn(tmp_path / "a.pdf", [*first, *title, *second, *bars], font="Helvetica"))
+    assert text.count("|---|---|---|") == 2 and "| Branch | Sales | Rooms |" in text and "| South | 910 | 14 |" in text
+    assert "\nTable 2. Sales of the second half of the year in all branches\n" in text
+
+
+def test_typed_bars_are_bars(tmp_path: Path):
+    typed = "-" * 60
+    texts = [(60, 700, "Share     1.0      1.1      1.2"), (60, 688, typed), (60, 676, "0.99 ..... 800      880      960"), (60, 664, "0.95 ..... 160      176      192"),
+             (60, 652, "0.90 .....  80       88       96"), (60, 640, typed)]
+    text = text_of(drawn(tmp_path / "a.pdf", texts, font="Courier"))
+    assert text.split("\n") == ["| Share | 1.0 | 1.1 | 1.2 |", "|---|---|---|---|", "| 0.99 | 800 | 880 | 960 |", "| 0.95 | 160 | 176 | 192 |", "| 0.90 | 80 | 88 | 96 |"]
+
+
+@pytest.mark.parametrize("n_columns", [1, 2])
+def test_text_between_bars_is_no_table(tmp_path: Path, n_columns: int):
+    lines = ["The hall has three rooms that can", "be rented by the hour, and each of", "them has a screen and a board for", "notes. Prices are the same on all", "days, and guests who come late are", "asked to use the side door."]
+    texts = [entry for n in range(n_columns) for entry in column(60 + 190 * n, 680, lines)]
+    bars = [(50, y, 430, y) for y in (720, 700, 590)]
+    text = text_of(drawn(tmp_path / "a.pdf", [*texts, (60, 706, "Rooms"), (300, 706, "Page 3"), *bars], font="Helvetica"))
+    assert "|" not in text and text.count(" ".join(lines)) == n_columns
+
+
+def test_a_label_of_two_lines_has_its_values_at_half_its_height(tmp_path: Path):
+    texts = [*rows((60, 200, 300), 686, [("Branch", "Sales", "Staff")]), (60, 660, "North"), (200, 660, "1,210"), (300, 660, "31"),
+             (60, 641, "South and all"), (200, 635, "880"), (300, 635, "12"), (60, 629, "of its shops")]
+    text = text_of(drawn(tmp_path / "a.pdf", [*texts, *((50, y, 400, y) for y in (700, 678, 615))], font="Helvetica"))
+    assert "| South and all of its shops | 880 | 12 |" in text
+
+
+def test_a_label_that_goes_on_in_small_letters_belongs_to_the_next_row(tmp_path: Path):
+    texts = [*rows((60, 200, 300), 686, [("Offence", "2008", "2009")]), *rows((60, 200, 300), 660, [("Robbery", "102", "98")]), (60, 646, "Murder and other"),
+             *rows((70, 200, 300), 634, [("manslaughter", "10", "9")]), *rows((60, 200, 300), 616, [("Burglary", "240", "231")])]
+    text = text_of(drawn(tmp_path / "a.pdf", [*texts, *((50, y, 400, y) for y in (700, 678, 605))], font="Helvetica"))
+    assert "| Murder and other manslaughter | 10 | 9 |" in text

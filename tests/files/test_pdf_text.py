@@ -205,3 +205,47 @@ def test_a_blank_alone_in_a_font_that_is_nowhere_is_left_out_as_by_pdfium(tmp_pa
     path = page_of_missing_font(tmp_path, (50, 700, "연차"), (200, 700, "가"), (240, 700, " "))
     textpage = whole_textpage(pypdfium2.PdfDocument(path)[0])
     assert not [n for n in range(textpage.count_chars()) if textpage.get_text_range(n, 1) == " " and not pypdfium2.raw.FPDFText_IsGenerated(textpage, n)]
+
+
+LETTERS = {"f": 333, "i": 278, "l": 278, "h": 500, "T": 611}     # Widths in thousandths of the size, as in Times
+GLYPHS = {"\x1c": ("f_i", "i", 556), "\x1d": ("f_l", "l", 556), "\x1e": ("f_f_i", "i", 860), "\x1f": ("T_h", "h", 1090)}
+
+
+def with_ligatures(path: Path, text: str, widths: dict[str, int] = LETTERS) -> Path:
+    "A PDF whose font draws fi, fl, ffi and Th as one glyph, of which the file says only the last letter."
+    names = " ".join(f"/{name}" for name, _, _ in GLYPHS.values())
+    maps = "\n".join(f"<{ord(code):02x}> <{ord(letter):04x}>" for code, (_, letter, _) in GLYPHS.items())
+    unicode = (f"/CIDInit /ProcSet findresource begin 12 dict begin begincmap /CMapName /U def /CMapType 2 def\n"
+               f"1 begincodespacerange <00> <ff> endcodespacerange\n{len(GLYPHS)} beginbfchar\n{maps}\nendbfchar\n"
+               f"1 beginbfrange <20> <7e> <0020> endbfrange\nendcmap end end")
+    each = [GLYPHS[chr(n)][2] if chr(n) in GLYPHS else widths.get(chr(n), 250 if n == 32 else 444) for n in range(28, 127)]
+    content = f"BT /F1 12 Tf 50 700 Td ({text}) Tj ET"
+    objects = ["<< /Type /Catalog /Pages 2 0 R >>", "<< /Type /Pages /Kids [3 0 R] /Count 1 >>",
+               "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Resources << /Font << /F1 4 0 R >> >> /Contents 6 0 R >>",
+               f"<< /Type /Font /Subtype /Type1 /BaseFont /Times-Roman /FirstChar 28 /LastChar 126 /Widths {each} /ToUnicode 5 0 R "
+               f"/Encoding << /Type /Encoding /BaseEncoding /WinAnsiEncoding /Differences [28 {names}] >> >>".replace(",", ""),
+               f"<< /Length {len(unicode)} >> stream\n{unicode}\nendstream", f"<< /Length {len(content)} >> stream\n{content}\nendstream"]
+    out = "%PDF-1.4\n"
+    places = []
+    for n, item in enumerate(objects, 1):
+        places.append(len(out))
+        out += f"{n} 0 obj {item} endobj\n"
+    table = "".join(f"{place:010d} 00000 n \n" for place in places)
+    out += f"xref\n0 {len(objects) + 1}\n0000000000 65535 f \n{table}trailer << /Size {len(objects) + 1} /Root 1 0 R >>\nstartxref\n{len(out)}\n%%EOF"
+    path.write_bytes(out.encode("latin-1"))
+    return path
+
+
+@pytest.mark.parametrize(("drawn_as", "read"), [
+    ("The \x1cnal o\x1ece is still of this city", "The final office is still of this city"),
+    ("\x1fis is the in\x1duence of Tom Hall", "This is the influence of Tom Hall"),
+    ("of a fin, a fly, a thin Thing", "of a fin, a fly, a thin Thing"),
+])
+def test_letters_drawn_as_one_glyph_are_all_read(tmp_path: Path, drawn_as: str, read: str) -> None:
+    assert text_of(with_ligatures(tmp_path / "a.pdf", drawn_as)) == read
+
+
+def test_wide_letters_of_a_typewriter_are_letters(tmp_path: Path) -> None:
+    "In a font where all letters have one width, none stands for two."
+    text = "if this is the list of all files"
+    assert text_of(with_ligatures(tmp_path / "a.pdf", text, dict.fromkeys(LETTERS, 600))) == text
