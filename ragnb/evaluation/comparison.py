@@ -489,7 +489,7 @@ def write_results(
     else:
         (folder / "contexts.jsonl.gz").unlink(missing_ok=True)   # of another run
     results = {"dataset": dataset.name, "version": dataset.version, "n_questions": len(dataset.questions), "unit": unit}
-    results["notes"] = list(dataset.notes)
+    results |= {"notes": list(dataset.notes), "ragnb": __version__}    # `version` is that of the dataset
     results["strategies"] = {r.strategy.name: r.to_dict() for r in runs}
     write_atomically(folder / "results.json", json.dumps(results, ensure_ascii=False, indent=1))
     return folder / "results.json"
