@@ -29,7 +29,7 @@ def drawn_from(
     "Hash the cells up to the last picture, the results that they read, and the rules of plots."
     cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
     cells = [cell for cell in cells if cell["cell_type"] == "code"]
-    pictures = [i for i, cell in enumerate(cells) for output in cell["outputs"] if "image/png" in output.get("data", ())]
+    pictures = [i for i, cell in enumerate(cells) for one in cell["outputs"] if "image/png" in one.get("data", ())]
     if not pictures:
         return None
     sources = ["".join(cell["source"]).strip() for cell in cells[:pictures[-1] + 1]]
