@@ -13,7 +13,7 @@ from conftest import ROOT
 
 from ragnb.cli import command_line
 
-PAGES = [*(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "data/README.md")),
+PAGES = [*(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "THIRD_PARTY.md", "data/README.md")),
          *sorted((ROOT / "benchmarks").rglob("README.md")), *sorted((ROOT / "docs").glob("*.md"))]
 NOTEBOOKS = sorted(p for p in (ROOT / "nbs").rglob("*.ipynb") if not any(part.startswith((".", "_")) for part in p.relative_to(ROOT).parts))
 
