@@ -171,6 +171,14 @@ def test_the_picture_of_the_trace_page_is_of_todays_templates():
         assert picture.text["Description"] == fingerprint(), "draw it again: python tools/figures.py trace"
 
 
+def test_the_korean_page_has_the_numbers_of_the_picture():
+    """The picture and the Korean page show one run of the demo: places, units, passages and characters are the same."""
+    from tools.figures import stored
+    shown = (ROOT / "docs/ko.md").read_text(encoding="utf-8").partition("```text\n")[2].partition("```")[0]
+    korean, english = ([re.findall(r"[\d,.@-]{3,}", line) for line in text.splitlines()] for text in (shown, stored()))
+    assert len(shown.splitlines()) > 15 and [sorted(line) for line in korean] == [sorted(line) for line in english[:len(korean)]]
+
+
 def test_the_plots_of_notebooks_are_of_todays_results_and_rules():
     """A cell, a stored result or a rule of plots changed after the picture was drawn."""
     from tools.notebooks import drawn_from, PLOTS
@@ -188,6 +196,14 @@ def test_a_changed_result_is_another_mark(tmp_path):
     assert first and drawn_from(tmp_path / "a.ipynb") != first
     (tmp_path / "a.ipynb").write_text(json.dumps({"cells": [cell | {"outputs": []}]}), encoding="utf-8")
     assert drawn_from(tmp_path / "a.ipynb") is None
+
+
+def test_the_korean_page_has_the_sections_and_links_of_the_readme():
+    """The twin of the README in Korean: the same sections, and in its last table the same pages in the same order."""
+    pages = [re.sub(r"^(```|~~~).*?^\1", "", (ROOT / name).read_text(encoding="utf-8"), flags=re.M | re.S) for name in ("README.md", "docs/ko.md")]
+    links = [[Path(link).name for link in re.findall(r"\]\(([^)]+)\)", page.rpartition("\n## ")[2])] for page in pages]
+    assert len({len(re.findall(r"^## ", page, re.M)) for page in pages}) == 1
+    assert len(links[0]) > 12 and [*dict.fromkeys(links[0])] == [*dict.fromkeys(links[1])]
 
 
 def test_the_minutes_of_the_lessons_are_those_of_their_list():
