@@ -229,7 +229,8 @@ def _set_limits(n_seconds: int) -> None:
     "Limit the memory and the CPU of this process, where the system can do that."
     try:
         import resource
-        n_bytes = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0]) * resource.getpagesize() + MOST_MEMORY
+        n_pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
+        n_bytes = n_pages * resource.getpagesize() + MOST_MEMORY
     except (ImportError, OSError):
         return
     for kind, most in ((resource.RLIMIT_AS, n_bytes), (resource.RLIMIT_CPU, n_seconds), (resource.RLIMIT_CORE, 0)):
