@@ -206,6 +206,24 @@ def test_the_korean_page_has_the_sections_and_links_of_the_readme():
     assert len(links[0]) > 12 and [*dict.fromkeys(links[0])] == [*dict.fromkeys(links[1])]
 
 
+def stored(name: str) -> dict:
+    return json.loads((ROOT / name).read_text(encoding="utf-8"))
+
+
+def test_numbers_of_the_readme_are_those_of_the_stored_results():
+    """Office files, everyday words and the table of evidence: each number is in a file of results."""
+    from ragnb.evaluation.evidence import evidence_table
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    meaning = stored("nbs/studies/results/meaning.json")["lay_held_out"]
+    plain, by_meaning = (f"{meaning['embeddings'][name]['delivered'][1]:.2f}"[1:] for name in ("ngram", "e5"))
+    assert f"On {meaning['n']} unseen questions in everyday words it delivers {plain}, and" in readme and f"download) {by_meaning} (" in readme
+    held = {reader: right / n for reader, (right, n) in ((k, v["checks"]["all"]) for k, v in stored("benchmarks/office/results.json").items()) if reader.endswith(" held")}
+    first, best = held["ragnb 99f84c61 held"], max(share for reader, share in held.items() if not reader.startswith("ragnb"))
+    for page in (readme, (ROOT / "docs/ko.md").read_text(encoding="utf-8")):
+        assert f"{first:.2f}"[1:] in page and f"{best:.2f}"[1:] in page
+    assert evidence_table(stored("nbs/studies/results/evidence.json"), only=("tydiqa_ko", "squad2", "typed")).strip() in readme
+
+
 def test_the_minutes_of_the_lessons_are_those_of_their_list():
     minutes = sum(one["minutes"] for one in json.loads((ROOT / "nbs/lessons/lessons.json").read_text(encoding="utf-8")))
     assert f"lessons, {minutes} minutes]" in (ROOT / "README.md").read_text(encoding="utf-8")
