@@ -209,6 +209,7 @@ def repr_word(word: str) -> str:
 FLEETING = (   # What differs between two runs or two machines, and what stands for it
     (re.compile(r"[\d,.]+ MiB"), "<n> MiB"), (re.compile(r"\b[\d.]+ s\b"), "<n> s"),
     (re.compile(r'"(seconds|peak_memory_mib|bytes)": [\d.]+'), r'"\1": <n>'), (re.compile(r"bytes( +)[\d,]+"), r"bytes\1<n>"),
+    (re.compile(r'^(ragnb +| "ragnb": ")\d+\.\d+\.\d+(?="?,?$)', re.M), r"\1<n>"),
     (re.compile(r'"fingerprint": "\w+"'), '"fingerprint": <n>'), (re.compile(r"\bprocess \d+"), "process <n>"),
     (re.compile(r"-?\d+\.\d{4,}(e-?\d+)?"), "<x>"), (re.compile(r" \(choose from [^)]*\)"), ""),
     (re.compile(r"\| [\d.]+ \| ([\d.]+) \|$", re.M), r"| <ms> | \1 |"),

@@ -894,7 +894,7 @@ def _info(args: InfoOptions) -> None:
     index = Index.open(args.index)
     facts = {"index": args.index, **index_statistics(index), "unfinished": len(index.unfinished),
              **({"health": index.store.health()} if on_cluster(args.index) else {}),
-             "embedding": index.manifest.embedding, "splitter": index.manifest.parser,
+             "ragnb": index.manifest.ragnb, "embedding": index.manifest.embedding, "splitter": index.manifest.parser,
              "settings": load_settings(args.index)}
     if args.json:
         return print_json(facts)

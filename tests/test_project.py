@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import ast
 import copy
+import fnmatch
 import importlib
 import importlib.util
 import inspect
@@ -440,3 +441,23 @@ def test_chores_install_no_quarto_and_run_tests_that_exist() -> None:
     assert not [path for path, text in texts.items() if re.search(r"nbdev_(docs|preview|proc_nbs|prepare|readme|install)", text)]
     named = {name for path, text in texts.items() if path.suffix == ".yml" for name in re.findall(r"\btests/[\w/]+(?:\.py)?", text)}
     assert named and [name for name in sorted(named) if not (ROOT / name).exists()] == []
+
+
+# --- licences
+OWN = {".py", ".ipynb", ".md", ".json", ".jsonl", ".txt", ".html", ".yml", ".csv", ".ini", ".cff", ".in", ".pyi", ".typed"}
+
+
+def test_everything_that_others_made_has_its_licence_listed() -> None:
+    """A file that is no text of ours is in the table of THIRD_PARTY.md, and each of its rows has files and a licence."""
+    rows = [[cell.strip() for cell in row.split("|")[1:-1]] for row in (ROOT / "THIRD_PARTY.md").read_text(encoding="utf-8").split("## ")[0].splitlines()
+            if row.startswith("| `")]
+    patterns = {pattern: row for row in rows for pattern in re.findall(r"`([^`]+)`", row[0])}
+    there = {path.relative_to(ROOT).as_posix(): path for folder in ("ragnb", "nbs", "docs", "data", "benchmarks", "tests", "tools") for path in (ROOT / folder).rglob("*")
+             if path.is_file() and not any(part.startswith((".", "__pycache__")) for part in path.relative_to(ROOT).parts)}
+    foreign = [name for name, path in there.items() if path.suffix not in OWN | {".css", ".js"} or name.startswith("docs/vendor/") and path.suffix in {".css", ".js"}]
+    listed = {name for name in foreign if any(fnmatch.fnmatch(name, pattern) for pattern in patterns)}
+    texts = {text for row in rows for text in re.findall(r"`([^`]+)`", row[3])}
+    assert sorted(set(foreign) - listed - texts) == [], "THIRD_PARTY.md does not have these"
+    assert all(fnmatch.filter(foreign, pattern) and row[2] for pattern, row in patterns.items()) and all((ROOT / text).is_file() for text in texts)
+    packages = json.loads((ROOT / "docs/vendor/vendor.json").read_text(encoding="utf-8"))["packages"]
+    assert all(f"{name} {version}" in " ".join(row[1] for row in rows).lower() for name, version in packages.items())

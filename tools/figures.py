@@ -1,7 +1,7 @@
 """Draw what `make demo` prints (`python tools/figures.py`), and its page (`python tools/figures.py trace`).
 
 Both need Chromium. A picture stores as its description what it was made from: the printed text, or a fingerprint of the
-templates of the page. So a test finds a picture that is older than the code.
+templates, the rules and the text of the page. So a test finds a picture that is older than the code.
 """
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ ROOT = Path(__file__).resolve().parent.parent
 FIGURE = ROOT / "nbs/figures/demo.png"
 TRACE = ROOT / "nbs/figures/trace.png"
 TRACE_SIZE = 760, 1120   # Width and height in pixels of the picture of the demo's page
-TEMPLATES = [ROOT / "ragnb/pipeline" / name for name in ("trace_page.html", "trace.html", "trace.css")]
+RULES = [ROOT / "ragnb" / name for name in ("documents/page.html", "pipeline/trace_page.html", "pipeline/trace.html",
+                                            "pipeline/trace.css", "pipeline/trace_page.py")]   # Of the demo's page
 LINE, MARGIN, WIDTH = 21, 16, 792   # Height of a line, space around the text and width, in pixels
 PLAIN, STRONG, AROUND = "#e6e9ee", "#a3d28b", "#808a96"   # Colors of a line, of a strong match, of the text around it
 
@@ -67,8 +68,9 @@ def page(
 
 
 def fingerprint() -> str:
-    "Hash the templates of the page of a trace."
-    return hashlib.sha256(b"".join(path.read_bytes() for path in TEMPLATES)).hexdigest()[:16]
+    "Hash the templates and rules of the demo's page, and the text that the demo prints."
+    rules = b"".join(path.read_bytes() for path in RULES)
+    return hashlib.sha256(rules + stored().encode()).hexdigest()[:16]
 
 
 def shot(

@@ -1,10 +1,13 @@
 """Run the notebooks from their own folders and store their outputs, cleaned.
 
 A second run changes no byte. Cells marked `#| eval: false`, `#| slow` or `#| notest` keep the outputs they have.
+Beside the outputs, `nbs/figures/plots.json` keeps for each picture a fingerprint of what it was drawn from.
 """
 from __future__ import annotations
 
 import argparse
+import hashlib
+import json
 import os
 import re
 import subprocess
@@ -16,6 +19,35 @@ for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(name, "1")
 
 NBS = Path(__file__).resolve().parent.parent / "nbs"
+PLOTS = NBS / "figures/plots.json"     # Notebook -> fingerprint of what its pictures were drawn from
+RULES = NBS.parent / "ragnb/evaluation/plots.py"    # Draws the pictures of measures
+
+
+def drawn_from(
+    path: Path,      # A notebook
+) -> str | None:     # None if no cell has a picture
+    "Hash the cells up to the last picture, the results that they read, and the rules of plots."
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    cells = [cell for cell in cells if cell["cell_type"] == "code"]
+    pictures = [i for i, cell in enumerate(cells) for one in cell["outputs"] if "image/png" in one.get("data", ())]
+    if not pictures:
+        return None
+    sources = ["".join(cell["source"]).strip() for cell in cells[:pictures[-1] + 1]]
+    shown = [source for source in sources if not re.match(r"#\|\s*(export|default_exp)", source)]
+    named = sorted({name for source in shown for name in re.findall(r"[\w./]+\.json\b", source)})
+    files = [path.parent / name for name in named] + [RULES] * ("plots" in "".join(shown))
+    parts = [source.encode() for source in shown] + [file.read_bytes() for file in files if file.is_file()]
+    return hashlib.sha256(b"\0".join(parts)).hexdigest()[:16]
+
+
+def keep_plots(
+    paths: list[Path],   # Notebooks that were run
+) -> None:
+    "Write the fingerprints of the pictures of these notebooks; the others keep theirs."
+    kept = json.loads(PLOTS.read_text(encoding="utf-8")) if PLOTS.is_file() else {}
+    new = {path.relative_to(NBS).as_posix(): drawn_from(path) for path in paths}
+    kept = {name: mark for name, mark in sorted({**kept, **new}.items()) if mark}
+    PLOTS.write_text(json.dumps(kept, indent=0) + "\n", encoding="utf-8")
 
 
 def skipped(
@@ -75,6 +107,7 @@ def main() -> None:
         if subprocess.run(command).returncode:
             sys.exit(f"{path.relative_to(NBS)} failed; it was left as it was")
         print(path.relative_to(NBS), "unchanged" if path.read_bytes() == before else "rewritten", flush=True)
+        keep_plots([path])
 
 
 if __name__ == "__main__":

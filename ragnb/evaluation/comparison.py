@@ -346,12 +346,12 @@ def _run_group(
     cache = IndexCache(plan.cache, plan.base_url, embed_options=plan.embed_options, models=models)
     wanted = [as_document_strategy(s) for s in strategies] if plan.by_documents else strategies
     called = f"peer:{wanted[0].peer}" if wanted[0].peer else wanted[0].split
-    bar.set_description(f"index {called}")
+    bar.set_description(say("index {strategy}", strategy=called))
     fill = max(plan.budgets) * (1 if plan.unit == "characters" else 8)
     systems = [build_system(s, plan.dataset, cache, embed=plan.embed, llm=llm, fill=fill, unit=plan.unit)
                for s in wanted]
     bar.update(_index_steps(plan))
-    bar.set_description(f"ask {called}")
+    bar.set_description(say("ask {strategy}", strategy=called))
     for system in systems if llm is None else ():   # not counted: it also loads what all later questions use
         system.rank(plan.dataset.questions[0].query).at(1_000)
     if plan.by_documents:
@@ -489,7 +489,7 @@ def write_results(
     else:
         (folder / "contexts.jsonl.gz").unlink(missing_ok=True)   # of another run
     results = {"dataset": dataset.name, "version": dataset.version, "n_questions": len(dataset.questions), "unit": unit}
-    results["notes"] = list(dataset.notes)
+    results |= {"notes": list(dataset.notes), "ragnb": __version__}    # `version` is that of the dataset
     results["strategies"] = {r.strategy.name: r.to_dict() for r in runs}
     write_atomically(folder / "results.json", json.dumps(results, ensure_ascii=False, indent=1))
     return folder / "results.json"

@@ -20,7 +20,7 @@ __all__ = ['Order', 'ORDERS', 'EVALUATORS', 'FrozenContext', 'lay_out', 'freeze_
 
 # %% ../../nbs/90_evaluation/14_judging.ipynb #409aa499
 from ..documents.forms import plain_text
-from ..machinery.messages import for_question
+from ..machinery.messages import for_question, say
 from ..documents.span import InputError, Passage
 from ..documents.text import word_tokens_batch
 from ..models.limits import ModelCall, TEXT_TOKENS
@@ -74,7 +74,7 @@ def freeze_contexts(
     "Retrieve once, for every question."
     from tqdm.auto import tqdm
     builder, items = builder or SimpleContextBuilder(), []
-    for q in tqdm(questions, desc="freeze", disable=not show_progress):
+    for q in tqdm(questions, desc=say("read the contexts"), disable=not show_progress):
         used = lay_out(ask(q.query), list, builder).passages
         items.append(FrozenContext(q, tuple(used), builder.build(used)))
     return items
@@ -262,7 +262,7 @@ def judge_answers(
     if hasattr(source, "ask"):
         if getattr(source, "llm", None) is None:
             raise InputError("the pipeline has no model, so there are no answers to judge: pass llm to it")
-        answers = [_asked(source, q) for q in tqdm(questions, desc="answer", disable=not show_progress)]
+        answers = [_asked(source, q) for q in tqdm(questions, desc=say("write the answers"), disable=not show_progress)]
     elif len(source) != len(questions):
         got = f"{len(source)} answers, {len(questions)} questions"
         raise InputError(f"judge_answers needs one answer for each question, got {got}")
@@ -270,7 +270,8 @@ def judge_answers(
         answers = [*map(_given, source, questions)]
     todo = [(name, evaluator, a) for a in answers for name, evaluator in asked.items()
             if not a.error and (a.reference or name != "correctness")]
-    return JudgeReport(answers, [_judge(*job) for job in tqdm(todo, desc="judge", disable=not show_progress)])
+    jobs = tqdm(todo, desc=say("judge the answers"), disable=not show_progress)
+    return JudgeReport(answers, [_judge(*job) for job in jobs])
 
 # %% ../../nbs/90_evaluation/14_judging.ipynb #40219f62
 @dataclass(frozen=True)
@@ -391,7 +392,7 @@ def compare_answers(
     for name, variant in variants.items():
         answers, checks[name] = [], []
         prompt = variant if isinstance(variant, str) else QA_PROMPT
-        for f in tqdm(frozen, desc="answer", disable=not show_progress):
+        for f in tqdm(frozen, desc=say("write the answers"), disable=not show_progress):
             context = f.context if isinstance(variant, str) else lay_out(f.passages, variant, builder)
             said, error = "", ""
             try:

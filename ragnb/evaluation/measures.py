@@ -26,6 +26,7 @@ __all__ = ['INTERVAL_NOTE', 'ID_MEASURES', 'Score', 'score_passages', 'score_con
 # %% ../../nbs/90_evaluation/03_measures.ipynb #56a779e9
 from ..machinery.atomic import new_file
 from ..machinery.markup import card, counted
+from ..machinery.messages import say
 from ..documents.span import InputError, n_characters, Passage, shared, Span
 from ..documents.text import tokenizer as named_tokenizer
 from ..context.builders import Context, PassageRanking, Ranking
@@ -385,7 +386,7 @@ def evaluate(
         raise InputError("a pipeline needs budgets to be measured at, got None")
     wanted = tuple(sorted(set(budgets))) if budgets is not None else (0,)
     count = named_tokenizer(tokenizer).count if tokenizer else None
-    asked = tqdm(questions, desc="evaluate", disable=not show_progress)
+    asked = tqdm(questions, desc=say("evaluate"), disable=not show_progress)
     return Evaluation([_ask(q, ask, wanted, count, unit) for q in asked], wanted)
 
 # %% ../../nbs/90_evaluation/03_measures.ipynb #a2d7eca9

@@ -37,6 +37,7 @@ __all__ = ['FORMAT', 'FILE', 'IN_A_FOLDER', 'SETTINGS_FILE', 'TABLES', 'Manifest
            'open_for_writing', 'remove_documents', 'Contents', 'drop_index']
 
 # %% ../../nbs/70_indexing/02_folder_index.ipynb #3955ebae
+from .. import __version__
 from ..machinery.arguments import checked
 from ..machinery.atomic import why_not_written, WriteError
 from ..documents.kinds import Catalogue
@@ -75,6 +76,7 @@ class Manifest:
     embedding_folder: str = ""          # "embedding-1": the current embedding of the vectors
     format: int = FORMAT
     cosines: dict[str, float] | None = None    # A `CosineScale`; None with n-grams
+    ragnb: str = __version__            # That wrote it last; "" if it did not say so
 
     @classmethod
     def of(
@@ -86,11 +88,12 @@ class Manifest:
         "Read the stored settings of an index."
         if (found := told.get("format")) != FORMAT:
             raise IndexMismatchError(f"index format is {found!r}, this version reads {FORMAT}: {rebuild(place)}")
-        return cls(**told, documents=documents)
+        return cls(**{"ragnb": ""} | told, documents=documents)
 
     def settings(self) -> dict[str, Any]:
-        "Return everything but the documents."
-        return {name: value for name, value in vars(self).items() if name != "documents" and value is not None}
+        "Return everything but the documents, as this version of ragnb writes it."
+        told = {name: value for name, value in vars(self).items() if name != "documents" and value is not None}
+        return told | {"ragnb": __version__}
 
     @property
     def cosine_scale(self) -> CosineScale | None:

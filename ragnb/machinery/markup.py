@@ -13,6 +13,7 @@ from functools import lru_cache
 from pathlib import PurePath
 from typing import Any
 
+from .. import __version__
 from .messages import language, say
 
 # %% auto #0
@@ -110,7 +111,7 @@ def _templates() -> Any:  # jinja2.Environment
 
     made = Environment(autoescape=True, finalize=written, undefined=StrictUndefined, loader=FunctionLoader(read))
     made.filters |= {"cut": cut, "counted": counted, "comma": "{:,}".format}
-    made.globals["say"] = say
+    made.globals |= {"say": say, "version": __version__}
     return made
 
 

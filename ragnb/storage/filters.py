@@ -217,14 +217,15 @@ def _nothing_fulfils(condition: Condition, documents: Sequence[Mapping[str, Any]
             missing = f"no document has {condition.key!r} (did you mean {near[0]!r}?)"
         return "; ".join([missing, f"known keys: {', '.join(sorted(known))}", *more])
     there = list(dict.fromkeys(str(item) for d in documents for item in _items(d.get(condition.key))))
-    if condition.key in FOLDER_KEYS:
-        there = [". (no folder)" if name == "." else name for name in there]
     names = {str(v) for v in condition.values}
     there.sort(key=lambda name: (PurePath(name).name not in names, name))    # what is meant comes first
     shown = ", ".join(there[:12]) + (f" … (+{len(there) - 12:,})" if len(there) > 12 else "")
     said = " or ".join(repr(v) for v in dict.fromkeys(map(str, condition.values)))
     sign = "" if condition.operator in ("==", "in") else f"{condition.operator} "
-    return f"no document has {condition.key} {sign}{said}; there are: {shown}"
+    value = f"{sign}{said}"
+    if condition.key in FOLDER_KEYS and "." in there:
+        return f"no document has {condition.key} {value}; there are: {shown}; . means files in no subfolder"
+    return f"no document has {condition.key} {value}; there are: {shown}"
 
 
 def why_nothing(
