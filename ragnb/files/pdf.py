@@ -21,11 +21,12 @@ __all__ = ['MOST_FIELDS', 'MOST_ON_PAGE', 'MOST_IN_FILE', 'MOST_BOOKMARKS', 'MOS
            'open_pdf', 'read_pdf']
 
 # %% ../../nbs/88_files/23_pdf.ipynb #187ad3ed
+from ..machinery.apart import call_apart
 from ..machinery.markup import counted
 from ..machinery.registry import register
 from ..documents.span import InputError
 from .grid import Block, Grid, on_one_line, Paragraph, to_markdown
-from .pdf_guard import call_apart, pdf_risk
+from .pdf_guard import pdf_risk
 from .pdf_layout import mark_headings, page_runs, printed_numbers, reading_order, running_heads
 from .pdf_tables import region_blocks, Rules, ruled_tables, ruling_lines, PageTable
 from .pdf_text import Glyphs, Joiner, Line, OpenParagraph, page_glyphs, Segment, text_lines, whole_textpage
