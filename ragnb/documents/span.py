@@ -542,7 +542,10 @@ class Passage:
         "Does its text begin inside a table row, and does it end inside one?"
         lines = [line.strip() for line in (self.prefix.rpartition("\n")[2] + "\n" + self.text.strip()).split("\n")]
         header, first, last = lines[0], lines[1], lines[-1]
-        begins = not first.startswith("|") and (header.startswith("|") or "|" in first[:-1] and first.endswith("|"))
+        n_bars = len(_BAR.findall(first))
+        is_bare = n_bars and n_bars + 2 == len(_BAR.findall(header)) and not first.endswith("|")   # A row without outer bars
+        in_table = header.startswith("|") or "|" in first[:-1] and first.endswith("|")
+        begins = not first.startswith("|") and in_table and not is_bare
         is_row = last.startswith("|") and len(last) > 1 or begins and len(lines) == 2
         above = next((line for line in reversed(lines[:-1]) if _TABLE_RULE.fullmatch(line)), "")
         lacks_cells = last.startswith("|") and len(_BAR.findall(last)) < len(_BAR.findall(above))
