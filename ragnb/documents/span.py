@@ -543,7 +543,8 @@ class Passage:
         lines = [line.strip() for line in (self.prefix.rpartition("\n")[2] + "\n" + self.text.strip()).split("\n")]
         header, first, last = lines[0], lines[1], lines[-1]
         n_bars = len(_BAR.findall(first))
-        is_bare = n_bars and n_bars + 2 == len(_BAR.findall(header)) and not first.endswith("|")   # A row without outer bars
+        has_outer = first.endswith("|") or n_bars + 2 != len(_BAR.findall(header))
+        is_bare = n_bars > 0 and not has_outer     # A row that is written without bars around it
         in_table = header.startswith("|") or "|" in first[:-1] and first.endswith("|")
         begins = not first.startswith("|") and in_table and not is_bare
         is_row = last.startswith("|") and len(last) > 1 or begins and len(lines) == 2
