@@ -10,7 +10,7 @@ from llama_index.core.schema import BaseNode, TextNode
 
 from ..documents.packing import cut_long
 from ..documents.span import Outline, Span
-from ..documents.text import sentence_spans
+from ..documents.text import sentence_spans, whole_rows
 from .base import SizedNodeParser
 
 # %% auto #0
@@ -45,8 +45,9 @@ class SentenceWindowNodeParser(SizedNodeParser):
     sentences: str = "auto"
 
     def split(self, text: str) -> dict[str, list[Span]]:
-        "Sentences of a text."
-        found, ruler = sentence_spans(text, self.sentences), self.ruler(text)
+        "Sentences of a text; a table row is one."
+        ruler = self.ruler(text)
+        found = whole_rows(text, sentence_spans(text, self.sentences), lambda a, b: ruler.fits(a, b, self.max_size))
         return {"s": [piece for sentence in found for piece in cut_long(text, sentence, self.max_size, ruler)]}
 
     def parse(self, document: BaseNode) -> tuple[list[TextNode], Outline]:

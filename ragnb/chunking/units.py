@@ -64,7 +64,7 @@ def unit_spans(
     text: str,
     walls: Iterable[int] = (),   # Offsets that no unit crosses, besides those of paragraphs
     size: int = 200,             # Characters of a unit, at most, but for a longer sentence
-    longest: int | None = None,  # Characters of a sentence that is not cut (a row: twice); 1.25 sizes when None
+    longest: int | None = None,  # Characters of a sentence that is not cut (a row or cell: twice); 1.25 sizes when None
     sentences: str = "auto",     # How sentences are found: auto, kiwi or rule
     ruler: TextRuler | None = None,  # Of the text: sizes are its tokens; characters when None
 ) -> list[Span]:                 # Trimmed, disjoint, in order; every non-space character is in one
@@ -77,7 +77,7 @@ def unit_spans(
     longest_row = 2 * longest if longest > size else size
     atoms: list[Span] = []
     for span in whole_rows(text, sentence_spans(text, sentences), lambda a, b: ruler.fits(a, b, longest_row)):
-        is_row = text.startswith("|", span.start) and text.endswith("|", span.start, span.end)
+        is_row = text.endswith("|", span.start, span.end)     # or a cell
         edges = [span.start, *stops[bisect_right(stops, span.start):bisect_left(stops, span.end)], span.end]
         for start, end in zip(edges, edges[1:]):
             atoms += cut_long(text, trim_span(text, start, end), longest_row if is_row else longest, ruler)

@@ -423,7 +423,7 @@ class ContextBuilder:
             for n, part in enumerate(sorted((p for p in group if p not in said), key=lambda p: p.span)):
                 at, text = (len(text), text + self.gap) if n else (at, text)
                 sources.append(Source(number, part, len(text), at, "" if n else alone))
-                text += self.body(part.text) + (" …" if part.goes_on else "")
+                text += self.body(part.text) + part.shown[len(part.text):]
             text += self.below
         return guard_numbers(text, ours), sources
 
@@ -433,15 +433,10 @@ def _says_nothing(cut: Passage, whole: Passage) -> bool:
     return not _WORD.search(cut.text) or is_heading(cut.text) and not is_heading(whole.text)
 
 
-def _ends_in_row(passage: Passage) -> bool:
-    "Check for a passage that was cut inside a table row."
-    line = passage.text[passage.text.rfind("\n") + 1:].strip()
-    return line.startswith("|") and (passage.goes_on or len(line) > 1 and not line.endswith("|"))
-
-
 def _to_whole_row(cut: Passage, whole: Passage) -> Passage | None:
     "A part of a passage without the piece of a table row at its end; None where no row is left."
-    if not _ends_in_row(cut):
+    is_row = cut.text[cut.text.rfind("\n") + 1:].startswith("|")
+    if not (cut.in_row[1] or is_row and cut.goes_on):
         return cut
     end = cut.span.start + len(cut.text[:max(0, cut.text.rfind("\n"))].rstrip())
     if end <= cut.span.start:
@@ -489,7 +484,8 @@ def _labels(builder: ContextBuilder, passages: Sequence[Passage], room: int) -> 
         n, title = numbers[id(p)], "" if p.doc_id in seen else titles[p.doc_id]
         values = {f.name: getattr(p, f.name) for f in fields(Passage)}
         values["metadata"] = {k: v for k, v in p.metadata.items() if k != "title"} | {"title": title}
-        values["prefix"] = _unsaid_prefix(p, builder.header(n, p) if p.prefix else "")
+        prefix = _unsaid_prefix(p, builder.header(n, p) if p.prefix else "")
+        values["prefix"] = f"{prefix}\n…".lstrip() if "|" in p.text + prefix and p.in_row[0] else prefix
         own = InContext(**values, by_title=given[title] == 1)
         alone, label = builder.above(n, own), ""
         if above is not None and above.doc_id == p.doc_id:

@@ -23,7 +23,7 @@ from ..documents.forms import reading_form
 from ..machinery.messages import for_question, in_both, say
 from ..machinery.registry import ArgumentError, make_part, register, told_plugins, usages
 from ..documents.span import check_fields, covering, InputError, Outline, Passage, shared, Span, try_address, union
-from ..documents.text import sentence_spans, word_tokens_batch
+from ..documents.text import sentence_spans, whole_rows, word_tokens_batch
 from ..models.asking import ModelStep
 from ..models.guards import guard_marks
 from ..models.limits import TEXT_TOKENS
@@ -50,11 +50,11 @@ class _Sentence(NamedTuple):
 
 # %% ../../nbs/60_context/06_compress.ipynb #51daa800
 def _sentences(passages: Sequence[Passage], outlines: Mapping[str, Outline] | None) -> list[_Sentence]:
-    "The sentences of all passages, in order."
+    "The sentences and table rows of all passages, in order."
     out = []
     for n, p in enumerate(passages):
         hits, base = _hit_spans(p, outlines or {}), p.span.start
-        for s in sentence_spans(p.text):
+        for s in whole_rows(p.text, sentence_spans(p.text)):
             span = Span(base + s.start, base + s.end)
             out.append(_Sentence(n, span, any(span.overlap(h) for h in hits)))
     return out

@@ -9,6 +9,7 @@ import struct
 import zlib
 from contextlib import closing
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ __all__ = ['page_image']
 
 # %% ../../nbs/60_context/08_page_images.ipynb #ffeacf3d
 from ..documents.span import InputError
-from ..retrieval.arguments import check_counts
+from ..machinery.apart import call_apart
 
 # %% ../../nbs/60_context/08_page_images.ipynb #851b0af2
 def _png(pixels: np.ndarray) -> bytes:
@@ -28,37 +29,51 @@ def _png(pixels: np.ndarray) -> bytes:
         return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
 
     height, width, _ = pixels.shape
-    rows = b"".join(b"\0" + pixels[y].tobytes() for y in range(height))
+    packer = zlib.compressobj(6)
+    rows = [packer.compress(b"\0" + pixels[y].tobytes()) for y in range(height)]
     head = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
-    return b"\x89PNG\r\n\x1a\n" + part(b"IHDR", head) + part(b"IDAT", zlib.compress(rows, 6)) + part(b"IEND", b"")
+    data = b"".join([*rows, packer.flush()])
+    return b"\x89PNG\r\n\x1a\n" + part(b"IHDR", head) + part(b"IDAT", data) + part(b"IEND", b"")
 
 # %% ../../nbs/60_context/08_page_images.ipynb #6374dd2f
-_TALLEST = 16_000  # Pixels; a page that would be drawn higher is drawn smaller
+_TALLEST = 16_000            # Pixels; a page that would be drawn higher is drawn smaller
+_MOST_PIXELS = 32 * 2**20    # Of a picture, three bytes each
 
 
+def _draw(path: str, page: int, width: int, target: str) -> None:
+    "Write a page of a PDF as a PNG file."
+    import pypdfium2
+    name = Path(path).name
+    failed = f"{name} cannot be read as a PDF"
+    try:
+        with closing(pypdfium2.PdfDocument(path)) as pdf:
+            if not 1 <= page <= len(pdf):
+                raise InputError(f"{name} has {len(pdf)} pages, got page={page}")
+            failed = f"page {page} of {name} cannot be drawn"
+            with closing(pdf[page - 1]) as sheet:
+                across, down = (max(side, 1e-3) for side in sheet.get_size())
+                scale = min(width / across, _TALLEST / down, (_MOST_PIXELS / across / down) ** 0.5)
+                bitmap = sheet.render(scale=scale, rev_byteorder=True, draw_annots=True, prefer_bgrx=False)
+                Path(target).write_bytes(_png(bitmap.to_numpy()[..., :3]))
+    except pypdfium2.PdfiumError as error:
+        raise InputError(f"{failed} ({' '.join(str(error).split())})") from error
+
+# %% ../../nbs/60_context/08_page_images.ipynb #7f20d5be
 def page_image(
     path: str | Path,             # A PDF
     page: int,                    # From 1
     width: int = 800,             # Pixels, 16 to 4,000
-) -> bytes:                       # PNG; `InputError` for a file that is not a PDF and a page that it does not have
+) -> bytes:                       # PNG; `InputError` for no PDF, no such page, or one that takes too much
     "Draw a page of a PDF."
-    import pypdfium2
+    from ragnb.retrieval.arguments import check_counts
     check_counts(page=page, width=width)
     if not 16 <= width <= 4_000:
         raise InputError(f"width must be between 16 and 4000 pixels, got {width}")
     path = Path(path)
     if not path.is_file():
         raise InputError(f"no file {path.name!r} to draw a page of")
-    failed = f"{path.name} cannot be read as a PDF"
-    try:
-        with closing(pypdfium2.PdfDocument(path)) as pdf:
-            if not 1 <= page <= len(pdf):
-                raise InputError(f"{path.name} has {len(pdf)} pages, got page={page}")
-            failed = f"page {page} of {path.name} cannot be drawn"
-            with closing(pdf[page - 1]) as sheet:
-                across, down = sheet.get_size()
-                scale = min(width / max(across, 1e-3), _TALLEST / max(down, 1e-3))
-                bitmap = sheet.render(scale=scale, rev_byteorder=True, draw_annots=True, prefer_bgrx=False)
-                return _png(bitmap.to_numpy()[..., :3])
-    except pypdfium2.PdfiumError as error:
-        raise InputError(f"{failed} ({' '.join(str(error).split())})") from error
+    with TemporaryDirectory() as folder:
+        target = Path(folder, "page.png")
+        arguments = str(path.absolute()), int(page), int(width), str(target)
+        call_apart(path, "ragnb.context.page_images", "_draw", *arguments, imports=("pypdfium2", "numpy"))
+        return target.read_bytes()

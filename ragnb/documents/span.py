@@ -439,6 +439,10 @@ class Why:
         return f"{sentence} ({rank})" if rank else sentence
 
 # %% ../../nbs/00_documents/01_span.ipynb #5cb41f4d
+_BAR = re.compile(r"(?<!\\)\|")
+_TABLE_RULE = re.compile(r"\|(?:\s*:?-+:?\s*\|)+")
+
+
 @dataclass(frozen=True, repr=False)
 class Passage:
     """A continuous run of one document, with the evidence for why it is there.
@@ -534,9 +538,25 @@ class Passage:
         return bool(self.hits) and all(i in self.why and self.why[i].unlike for i in self.hits)
 
     @property
+    def in_row(self) -> tuple[bool, bool]:
+        "Does its text begin inside a table row, and does it end inside one?"
+        lines = [line.strip() for line in (self.prefix.rpartition("\n")[2] + "\n" + self.text.strip()).split("\n")]
+        header, first, last = lines[0], lines[1], lines[-1]
+        n_bars = len(_BAR.findall(first))
+        has_outer = first.endswith("|") or n_bars + 2 != len(_BAR.findall(header))
+        is_bare = n_bars > 0 and not has_outer     # A row that is written without bars around it
+        in_table = header.startswith("|") or "|" in first[:-1] and first.endswith("|")
+        begins = not first.startswith("|") and in_table and not is_bare
+        is_row = last.startswith("|") and len(last) > 1 or begins and len(lines) == 2
+        above = next((line for line in reversed(lines[:-1]) if _TABLE_RULE.fullmatch(line)), "")
+        lacks_cells = last.startswith("|") and len(_BAR.findall(last)) < len(_BAR.findall(above))
+        return begins and bool(first), is_row and (lacks_cells or not last.endswith("|"))
+
+    @property
     def shown(self) -> str:
-        "Its text as it is shown: with an ellipsis where its last sentence goes on."
-        return self.text + (" …" if self.goes_on else "")
+        "Its text as it is shown: with an ellipsis where its last sentence or table row goes on."
+        goes_on = self.goes_on or "|" in self.text + self.prefix and self.in_row[1]
+        return self.text + (" …" if goes_on else "")
 
     def _repr_html_(self) -> str:
         from ragnb.machinery.markup import card

@@ -256,25 +256,31 @@ def sentence_spans(
 
 # %% ../../nbs/00_documents/02_text.ipynb #f03814bc
 _TABLE_ROW = re.compile(r"^[^\S\n]*\|.*\|[^\S\n]*$", re.M)
+_CELL = re.compile(r"\s*\|?(?:[^|\\\n]|\\.?)*(?:\||$)")   # With the bar behind it; the first has the one in front, too
 
 
 def whole_rows(
     text: str,                            # The whole document
     sentences: Iterable[Span],            # Of the text, in order, disjoint
-    fits: Callable[[int, int], bool] | None = None,   # Is there room for a row with this start and end? Always if None
-) -> list[Span]:                          # All sentences of such a row are one
+    fits: Callable[[int, int], bool] | None = None,   # Is there room for a row, or a cell, from here to there?
+) -> list[Span]:                          # All sentences of a row are one, and of a cell where the row has no room
     "Join the sentences in each row of a table."
-    rows = [match.span() for match in _TABLE_ROW.finditer(text)] if "|" in text else []
-    if fits is not None:
-        rows = [row for row in rows if fits(*row)]
-    starts = [start for start, _ in rows]
+    parts: list[tuple[int, int]] = []     # Rows, and the cells of those without room
+    for row in _TABLE_ROW.finditer(text) if "|" in text else ():
+        is_whole = fits is None or fits(*row.span())
+        parts += [row.span()] if is_whole else [cell.span() for cell in _CELL.finditer(text, *row.span())]
+    starts = [start for start, _ in parts]
     out: list[Span] = []
     for sentence in sentences:
-        at = bisect_right(starts, sentence.start) - 1
-        if out and at >= 0 and starts[at] <= out[-1].start and sentence.end <= rows[at][1]:
-            out[-1] = Span(out[-1].start, sentence.end)
-        else:
-            out.append(sentence)
+        inside = starts[bisect_right(starts, sentence.start):bisect_left(starts, sentence.end)]
+        edges = [sentence.start, *inside, sentence.end]
+        for piece in (trim_span(text, start, end) for start, end in zip(edges, edges[1:])):
+            at = bisect_right(starts, piece.start) - 1
+            is_same = out and at >= 0 and starts[at] <= out[-1].start and piece.end <= parts[at][1]
+            if is_same and (fits is None or fits(*parts[at])):
+                out[-1] = Span(out[-1].start, piece.end)
+            elif piece:
+                out.append(piece)
     return out
 
 # %% ../../nbs/00_documents/02_text.ipynb #e35d5665

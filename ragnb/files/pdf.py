@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import ctypes
 import re
+from bisect import bisect_left
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
@@ -21,11 +22,12 @@ __all__ = ['MOST_FIELDS', 'MOST_ON_PAGE', 'MOST_IN_FILE', 'MOST_BOOKMARKS', 'MOS
            'open_pdf', 'read_pdf']
 
 # %% ../../nbs/88_files/23_pdf.ipynb #187ad3ed
+from ..machinery.apart import call_apart
 from ..machinery.markup import counted
 from ..machinery.registry import register
 from ..documents.span import InputError
 from .grid import Block, Grid, on_one_line, Paragraph, to_markdown
-from .pdf_guard import call_apart, pdf_risk
+from .pdf_guard import pdf_risk
 from .pdf_layout import mark_headings, page_runs, printed_numbers, reading_order, running_heads
 from .pdf_tables import barred_tables, region_blocks, Rules, ruled_tables, ruling_lines, PageTable
 from .pdf_text import Glyphs, Joiner, Line, OpenParagraph, page_glyphs, Segment, text_lines, whole_textpage
@@ -171,19 +173,34 @@ def _page_blocks(sheets: Sequence[Sheet], joiner: Joiner) -> list[list[Block]]:
         lines = barred_tables(lines, sheet.rules, joiner)
         blocks: list[Block] = []
         last: PageTable | None = None
-        for region in reading_order(lines):
+        regions = reading_order(lines) or [[]]
+        behind = _turned_behind(sheet.turned, regions)
+        waiting: list[Block] = []
+        for number, region in enumerate(regions):
             read, last = region_blocks(region, sheet.rules, joiner, None if blocks else carried, header)
+            if not _goes_over(blocks, read):
+                blocks += waiting
+                waiting = []
             blocks += _with_sentence(blocks, read, joiner)
+            waiting += region_blocks(behind[number], Rules([], []), joiner)[0] if number in behind else []
         if sheet.plain:
             blocks.append(Paragraph(sheet.plain))
         if last is not None and isinstance(blocks[-1], Grid):
             header = blocks[-1].header
         carried = last
-        if sheet.turned:
-            read, _ = region_blocks(sheet.turned, Rules([], []), joiner)
-            blocks += read
-        pages.append(blocks)
+        pages.append(blocks + waiting)
     return pages
+
+
+def _turned_behind(turned: Sequence[Line], regions: Sequence[Sequence[Line]]) -> dict[int, list[Line]]:
+    "Lines of turned text, by the number of the region that is drawn before them; the last one if there is none."
+    orders = sorted((segment.order, n) for n, region in enumerate(regions) for line in region for segment in line)
+    behind: dict[int, list[Line]] = {}
+    for line in turned:
+        at = bisect_left(orders, (line[0].order, -1))
+        number = orders[at - 1][1] if at else max(0, len(regions) - 1)
+        behind.setdefault(number, []).append(line)
+    return behind
 
 
 def _begins_sentence(text: str) -> bool:

@@ -6,26 +6,16 @@
 from __future__ import annotations
 
 import base64
-import json
 import mmap
 import re
-import signal
-import subprocess
-import sys
 import zlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from importlib import import_module
 from pathlib import Path
-from typing import Any
 
 # %% auto #0
-__all__ = ['MOST_STREAM', 'MOST_DRAWN', 'MOST_MEMORY', 'MOST_SECONDS', 'SECONDS_A_MEGABYTE', 'PdfStream', 'pdf_streams',
-           'decoded', 'PdfRisk', 'pdf_risk', 'call_apart']
-
-# %% ../../nbs/88_files/19_pdf_guard.ipynb #fa1f6a8b
-from ..documents.span import InputError
+__all__ = ['MOST_STREAM', 'MOST_DRAWN', 'PdfStream', 'pdf_streams', 'decoded', 'PdfRisk', 'pdf_risk']
 
 # %% ../../nbs/88_files/19_pdf_guard.ipynb #ff8c4059
 _STREAM = re.compile(rb"(?<!end)stream\r?\n")
@@ -216,65 +206,3 @@ def pdf_risk(
         return ""
     with path.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
         return PdfRisk(data).reason
-
-# %% ../../nbs/88_files/19_pdf_guard.ipynb #a9f62aae
-MOST_MEMORY: int = 256 * 2**20   # Bytes beyond what the process takes before it reads
-MOST_SECONDS: int = 6            # Of CPU, or more for a large file
-SECONDS_A_MEGABYTE: int = 3
-_CALL = "import json, sys; call = json.load(sys.stdin); sys.path[:] = call['path']; " \
-        "from ragnb.files.pdf_guard import _answer; _answer(call)"
-
-
-def _set_limits(n_seconds: int) -> None:
-    "Limit the memory and the CPU of this process, where the system can do that."
-    try:
-        import resource
-        n_pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
-        n_bytes = n_pages * resource.getpagesize() + MOST_MEMORY
-    except (ImportError, OSError):
-        return
-    for kind, most in ((resource.RLIMIT_AS, n_bytes), (resource.RLIMIT_CPU, n_seconds), (resource.RLIMIT_CORE, 0)):
-        highest = resource.getrlimit(kind)[1]
-        most = most if highest == resource.RLIM_INFINITY else min(most, highest)
-        resource.setrlimit(kind, (most, highest))
-
-
-def _answer(call: dict[str, Any]) -> None:
-    "Call a function in this process and print its result."
-    function = getattr(import_module(call["module"]), call["function"])
-    for name in call["imports"]:
-        import_module(name)
-    _set_limits(call["seconds"])
-    try:
-        answer = {"result": function(*call["arguments"])}
-    except InputError as error:
-        answer = {"error": str(error)}
-    except MemoryError:
-        answer = {}
-    print(json.dumps(answer))
-
-
-def call_apart(
-    path: Path,              # The file that is read, for its size and for messages
-    module: str,             # Name of the function's module
-    function: str,           # Name
-    *arguments: Any,         # As JSON can write them
-    imports: Sequence[str] = (),   # Modules that are loaded before the limits count
-) -> Any:                    # As JSON can write it
-    "Call a function in a process with limits; `InputError` if it takes too much."
-    n_seconds = MOST_SECONDS + SECONDS_A_MEGABYTE * (path.stat().st_size // 2**20)
-    call = {"path": sys.path, "module": module, "function": function, "arguments": arguments,
-            "imports": list(imports), "seconds": n_seconds}
-    try:
-        done = subprocess.run([sys.executable, "-c", _CALL], input=json.dumps(call).encode(), capture_output=True,
-                              timeout=60 + 20 * n_seconds, check=False)
-    except subprocess.TimeoutExpired:
-        raise InputError(f"{path.name} needs more than {n_seconds} seconds to read") from None
-    if done.returncode in (-getattr(signal, "SIGXCPU", 0), -getattr(signal, "SIGKILL", 0)):
-        raise InputError(f"{path.name} needs more than {n_seconds} seconds to read")
-    answer = json.loads(done.stdout) if done.returncode == 0 else {}
-    if "error" in answer:
-        raise InputError(answer["error"])
-    if "result" not in answer:
-        raise InputError(f"{path.name} needs more than {MOST_MEMORY // 2**20} MB of memory to read, or it is damaged")
-    return answer["result"]

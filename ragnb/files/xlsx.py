@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from .formats import is_date_format, shown_date, shown_number
 from .grid import Block, Cell, Paragraph, Title, on_one_line, read_cells, to_markdown
 
 # %% auto #0
-__all__ = ['MOST_CELLS', 'formats_of', 'boxes_of', 'place', 'Workbook', 'read_xlsx']
+__all__ = ['MOST_CELLS', 'formats_of', 'boxes_of', 'place', 'Workbook', 'title_row', 'read_xlsx']
 
 # %% ../../nbs/88_files/07_xlsx.ipynb #3fe3e5a0
 _DATES = {14, 15, 16, 17, 22, *range(27, 37), *range(50, 59)}    # Formats of Excel itself
@@ -219,6 +219,21 @@ class Workbook:
         return cells
 
 # %% ../../nbs/88_files/07_xlsx.ipynb #f3d806f0
+_LONGEST_TITLE = 60   # Characters
+
+
+def title_row(
+    blocks: Sequence[Block],   # Of a workbook
+) -> str:                      # '' where there is none, or several sheets
+    "Find the title above the first table of the only sheet."
+    sheets = [number for number, block in enumerate(blocks) if isinstance(block, Title)]
+    if len(sheets) != 1 or len(blocks) < 3 or not isinstance(blocks[sheets[0] + 1], Paragraph):
+        return ""
+    text = on_one_line(blocks[sheets[0] + 1].text)
+    is_sentence = text.endswith((".", "!", "?", "다", "요")) or ":" in text
+    return "" if is_sentence or len(text) > _LONGEST_TITLE or not re.search(r"[^\W\d_]", text) else text
+
+
 @register("format", ".xlsx", help="Excel", korean="엑셀", extra="files")
 def read_xlsx(
     path: Path,            # A workbook
@@ -242,4 +257,4 @@ def read_xlsx(
         n_comments += sum(1 for found in comments for _ in book.archive.elements(found, "comment"))
     if n_comments:
         book.lost.append(f"comments were left out: {n_comments:,}")
-    return {"text": to_markdown(blocks), "title": path.stem, "lost": book.lost}
+    return {"text": to_markdown(blocks), "title": title_row(blocks) or path.stem, "lost": book.lost}

@@ -279,6 +279,7 @@ def numbered_passages(
         header = RankedContextBuilder().header(number, best)
         table = "".join(f"{line}\n" for line in best.prefix.split("\n") if line.startswith("|"))
         group = sorted((p for p in (best, *more) if p is best or p.text not in table), key=lambda p: p.span)
+        table += "…\n" if table and group[0].in_row[0] else ""
         parts.append(f"{header}\n{table}" + "\n…\n".join(map(shown, group)))
     return "\n\n".join(parts)
 

@@ -374,7 +374,8 @@ def _passage(reader: UnitReader, run: Sequence[int], taken: Mapping[int, Span], 
     outline, goes_on, end = reader.outlines[units.ids[last >> SHIFT]], last in opened, units.span(last).end
     if not goes_on and taken[last].end >= end and last + 1 in units.row_by_key:   # a sentence longer than a unit
         gap = outline.blanks.get(end, "" if units.span(last + 1).start == end else "\n")
-        goes_on = "\n" not in gap and not _CLOSED.search(nodes[-1].text)
+        is_row = units.header[units.row_by_key[last]] >= 0
+        goes_on = "\n" not in gap and (is_row or not _CLOSED.search(nodes[-1].text))
     held = [(Span(n.start_char_idx, n.end_char_idx), n.text) for n in nodes]
     pages = tuple((n, s) for n, s in outline.pages if s.overlap(span))
     return Passage(

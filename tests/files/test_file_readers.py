@@ -315,3 +315,23 @@ def test_a_list_of_choices_shows_the_chosen_one_as_chosen(tmp_path: Path):
     found = {d.id_: d.text for d in read_documents(tmp_path, [])}
     assert found["form.docx"].split("\n\n") == ["배송 방법: 직접 수령", "반품 방법: 택배", "교환 방법: 택배"]
     assert found["form.html"] == "지역 ☑ 속초 ☐ 강릉 ☐ 동해 조 가, 나"
+
+
+@pytest.mark.parametrize("rows, title", [
+    ([["2031년도 연구직 봉급표"], ["(단위: 원)"], ["직급", "호봉", "봉급"], ["9급", 1, 100], ["9급", 2, 110]], "2031년도 연구직 봉급표"),
+    ([["직급", "호봉", "봉급"], ["9급", 1, 100], ["9급", 2, 110]], "pay"),
+    ([["작성일: 2031-06-30"], ["직급", "호봉", "봉급"], ["9급", 1, 100], ["9급", 2, 110]], "pay"),
+    ([["이 표는 2031년부터 적용한다."], ["직급", "호봉", "봉급"], ["9급", 1, 100], ["9급", 2, 110]], "pay"),
+])
+def test_the_title_row_of_the_only_sheet_is_the_title(tmp_path: Path, rows: list[list[object]], title: str) -> None:
+    """So the rows of one of many tables of the same form are found by it; with a second sheet the name of the file is the title."""
+    openpyxl = pytest.importorskip("openpyxl")
+    for n_sheets in (1, 2):
+        book = openpyxl.Workbook()
+        for row in rows:
+            book.active.append(row)
+        for number in range(1, n_sheets):
+            book.create_sheet(f"sheet {number}").append(["x", number])
+        book.save(tmp_path / "pay.xlsx")
+        found, = read_documents(tmp_path, [])
+        assert found.metadata["title"] == (title if n_sheets == 1 else "pay")

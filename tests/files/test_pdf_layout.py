@@ -198,3 +198,27 @@ def test_a_foot_stands_below_the_last_page_and_divides_no_sentence(tmp_path: Pat
     found = read_pdf(drawn(tmp_path / "a.pdf", *sheets, font="Helvetica"))
     assert found["pages"][0].endswith("calls") and found["page_breaks"] == [" "]
     assert found["pages"][1].endswith("Harbor rules, sheet 2") and "sheet 1" not in found["pages"][0]
+
+
+def test_turned_text_comes_behind_what_is_drawn_before_it(tmp_path: Path) -> None:
+    """The owner of a picture, along its side; a sentence that goes on in the next column stays in one piece."""
+    from reportlab.pdfgen import canvas
+    first = ["The pump is checked once a week.", "Its filter is changed every month.", "The oil is changed each spring and"]
+    second = ["each autumn by the technical team.", "Old oil is given to the depot.", "It is collected every Friday."]
+    for last, order in ((first[2], "sentence"), ("The oil is changed each spring.", "credit")):
+        out = canvas.Canvas(str(tmp_path / "a.pdf"), invariant=1)
+        for n, line in enumerate([*first[:2], last]):
+            out.drawString(50, 700 - 14 * n, line)
+        out.saveState()
+        out.translate(280, 500)
+        out.rotate(90)
+        out.drawString(0, 0, "Photo by Kim")
+        out.restoreState()
+        for n, line in enumerate(second):
+            out.drawString(320, 700 - 14 * n, line)
+        out.save()
+        text = read_pdf(tmp_path / "a.pdf")["pages"][0]
+        if order == "credit":
+            assert text.index("each spring.") < text.index("Photo by Kim") < text.index("by the technical team")
+        else:
+            assert "each spring and each autumn by" in text and text.rstrip().endswith("Photo by Kim")
