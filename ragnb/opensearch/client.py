@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 # %% auto #0
 __all__ = ['PATIENCE', 'HASTY', 'Action', 'ClusterPlace', 'cluster_place', 'checked_name', 'ServerError', 'is_blocked',
-           'server_errors', 'open_client', 'send_bulk', 'written_token', 'vector_field', 'nearest_rows',
-           'inner_product', 'fact', 'facts_of', 'server_where']
+           'server_errors', 'open_client', 'send_bulk', 'written_token', 'vector_field', 'nearest_rows', 'fact',
+           'facts_of', 'server_where']
 
 # %% ../../nbs/89_opensearch/01_client.ipynb #f11349cc
 from ..machinery.servers import ServerAddress, without_logins
@@ -187,7 +187,7 @@ def _brief() -> type:
 
     class Brief(Urllib3HttpConnection):
         def _gzip_compress(self, body: Any) -> bytes:
-            return gzip.compress(body, 1 if len(body) > 100_000 else 6)
+            return gzip.compress(body, 4 if len(body) > 100_000 else 6)
     return Brief
 
 
@@ -305,27 +305,20 @@ def written_token(
 def vector_field(
     dims: int,
 ) -> dict[str, Any]:
-    "Return the mapping of vectors: a graph, compared by inner product."
-    method = {"name": "hnsw", "engine": "lucene", "space_type": "innerproduct",
+    "Return the mapping of vectors: a graph of bytes, compared by cosine."
+    method = {"name": "hnsw", "engine": "lucene", "space_type": "cosinesimil",
               "parameters": {"ef_construction": 128, "m": 16}}
-    return {"type": "knn_vector", "dimension": dims, "method": method}
+    return {"type": "knn_vector", "data_type": "byte", "dimension": dims, "method": method}
 
 
 def nearest_rows(
-    vector: Sequence[float],    # Length 1
+    vector: Sequence[int],      # From `to_codes`, not only zeros
     k: int,                     # Rows to find
     among: Mapping[str, Any] | None = None,  # Query that the rows must match
 ) -> dict[str, Any]:            # Query
     "Write a query for the rows nearest to a vector."
     only, reach = {} if among is None else {"filter": among}, max(512, k)   # Candidates that the graph keeps
     return {"knn": {"vector": {"vector": vector, "k": k, "method_parameters": {"ef_search": reach}, **only}}}
-
-
-def inner_product(
-    score: float,   # Score of the engine, above 0
-) -> float:
-    "Convert a score to the inner product."
-    return score - 1 if score >= 1 else 1 - 1 / score
 
 # %% ../../nbs/89_opensearch/01_client.ipynb #9049e859
 _MIRROR = str.maketrans("0123456789abcdef", "fedcba9876543210")
