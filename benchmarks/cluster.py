@@ -4,6 +4,7 @@
     python benchmarks/cluster.py build --sizes 10000 100000            our index, by ClusterStore.put, and the foreign one
     python benchmarks/cluster.py build --sizes 1000000 --indexes ours --graph 8 32      a graph with fewer edges, for its time
     python benchmarks/cluster.py expand --sizes 10000 100000 1000000
+    python benchmarks/cluster.py expand --sizes 10000 --indexes theirs --questions 300         only over the foreign index
     python benchmarks/cluster.py search --sizes 10000 100000 1000000   the server's answers, and how many of the nearest it finds
     python benchmarks/cluster.py local --sizes 10000 100000            the same chunks and questions in memory
     python benchmarks/cluster.py bulk --sizes 10000                    our writing, against parallel_bulk of the client library alone on the same rows
@@ -277,12 +278,13 @@ def expand(args: argparse.Namespace) -> None:
     for size in args.sizes:
         store = store_of(args, size)
         ways = ways_to_expand(store, theirs(size), args)
+        ways = {name: way for name, way in ways.items() if ("ours" if name.startswith("ours") else "theirs") in args.indexes}
         times, found = timed({name: way for name, (_, way) in ways.items()}, hits_of(size, args.hits, args.questions))
         wrong = sum(any(f"d{int(p.doc_id[1:]):07d}" != p.doc_id or p.text not in "".join(texts(int(p.doc_id[1:]))) for p in expanded.passages)
-                    for expanded in found["ours: keyed reads"])
-        cpu = {name: round(sum(cpu_of(store.rows.client, way, list(hits_of(size, args.hits, 20, 8)))), 1) for name, (_, way) in ways.items()}
+                    for expanded in found.get("ours: keyed reads", ()))
+        cpu = {name: cpu_of(store.rows.client, way, list(hits_of(size, args.hits, args.questions // 5, 8))) for name, (_, way) in ways.items()}
         save(args, "expand", [{"chunks": size, "index": name.partition(":")[0], "way": name, "requests": ways[name][0], **percentiles(took),
-                               "cpu": cpu[name], "questions": len(took), "wrong": wrong} for name, took in times.items()])
+                               "cpu": round(sum(cpu[name]), 1), "client_cpu": round(cpu[name][1], 1), "questions": len(took), "wrong": wrong} for name, took in times.items()])
 
 
 # --- retrieval ------------------------------------------------------------------------------------------------------
