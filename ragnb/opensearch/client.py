@@ -13,7 +13,6 @@ import os
 import random
 import re
 import struct
-import threading
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence

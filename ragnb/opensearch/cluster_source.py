@@ -149,10 +149,15 @@ def _count_queries(keys: Sequence[str | tuple[str, ...]], live: Callable[..., di
 def _best_units_query(weights: Mapping[str, float], n: int, live: dict[str, Any]) -> dict[str, Any]:
     "Find units by the server's own BM25, with the words in them: a boost for each of the ordered tokens."
     should = [{"term": {_UNIT: {"value": w, "boost": b}}} for w, b in weights.items()]
+    query = {"bool": {"should": should, "minimum_should_match": 1, "filter": live}}
+    return _units_search(query, n, heard=_heard_script(list(weights)))
+
+
+def _units_search(query: dict[str, Any], n: int, **scripts: dict[str, Any]) -> dict[str, Any]:
+    "Search for units, best first, with what scripts compute of each."
     return {"size": n, "_source": False, "stored_fields": "_none_", "track_total_hits": False,
-            "docvalue_fields": ["beside"], "script_fields": {"heard": {"script": _heard_script(list(weights))}},
-            "sort": ["_score", "id", "pos"],
-            "query": {"bool": {"should": should, "minimum_should_match": 1, "filter": live}}}
+            "docvalue_fields": ["beside"], "script_fields": {name: {"script": s} for name, s in scripts.items()},
+            "sort": ["_score", "id", "pos"], "query": query}
 
 
 _COSINE = """
@@ -174,9 +179,7 @@ def nearest_units_query(
     short, codes = _short(vector), to_codes(vector[None])[0]
     query = _compared(short, live) if exact or not codes.any() else nearest_rows(codes.tolist(), n, live)
     cosine = {"source": f"{_COSINE} return cosine(doc['vector'], params.vector);", "params": {"vector": short}}
-    return {"size": n, "_source": False, "stored_fields": "_none_", "track_total_hits": False,
-            "docvalue_fields": ["beside"], "script_fields": {"cosine": {"script": cosine}},
-            "sort": ["_score", "id", "pos"], "query": query}
+    return _units_search(query, n, cosine=cosine)
 
 
 def _compared(vector: Sequence[float], among: dict[str, Any]) -> dict[str, Any]:

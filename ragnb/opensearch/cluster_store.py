@@ -28,7 +28,7 @@ __all__ = ['FORMAT', 'ROWS', 'RESERVED', 'rows_body', 'DocumentWords', 'beside',
 from ..machinery.atomic import LockedError
 from ..machinery.markup import one_line
 from ragnb.documents.span import (
-    IndexMismatchError, InputError, MissingChunkError, Outline, parse_address, SEARCHED, Span
+    IndexMismatchError, InputError, Outline, parse_address, SEARCHED
 )
 from ..storage.filters import Filter, resolve_where, seen_metadata, Where
 from ragnb.opensearch.client import (
@@ -399,17 +399,6 @@ def delete_indexes(
             rows.client.indices.delete(index=index, ignore_unavailable=True)
 
 
-def _held_state(rows: ClusterRows) -> tuple[ClusterState, dict[str, Any]]:
-    "Read the state, and the condition under which it may be replaced."
-    from opensearchpy import NotFoundError
-    try:
-        found = rows.client.get(index=rows.at, id="state")
-    except NotFoundError:
-        return ClusterState(), {"op_type": "create"}
-    only = {"if_seq_no": found["_seq_no"], "if_primary_term": found["_primary_term"]}
-    return ClusterState.of(found["_source"], rows.where), only
-
-
 def reserve_numbers(
     rows: ClusterRows,
     state: ClusterState,    # That is in force
@@ -420,7 +409,8 @@ def reserve_numbers(
         if not state.generation:
             make_state(rows)
         for _ in range(10):
-            held, only = _held_state(rows)
+            row, only = rows.read_row("state")
+            held = ClusterState.of(row, rows.where)
             if held != state:
                 break
             reserved = replace(state, fence=max(1, held.limit, held.fence) + RESERVED)
@@ -734,7 +724,8 @@ def replace_state(
     with server_errors(rows.where):
         if not before.generation:
             make_state(rows)
-        held, only = _held_state(rows)
+        row, only = rows.read_row("state")
+        held = ClusterState.of(row, rows.where)
         try:
             if held == before:
                 fence = after.fence if held.fence == before.fence else held.fence     # another writer has its numbers
