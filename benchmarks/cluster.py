@@ -4,9 +4,11 @@
     python benchmarks/cluster.py build --sizes 10000 100000            our index, by ClusterStore.put, and the foreign one
     python benchmarks/cluster.py build --sizes 1000000 --indexes ours --graph 8 32      a graph with fewer edges, for its time
     python benchmarks/cluster.py expand --sizes 10000 100000 1000000
+    python benchmarks/cluster.py expand --sizes 10000 --indexes theirs --questions 300         only over the foreign index
     python benchmarks/cluster.py search --sizes 10000 100000 1000000   the server's answers, and how many of the nearest it finds
     python benchmarks/cluster.py local --sizes 10000 100000            the same chunks and questions in memory
     python benchmarks/cluster.py bulk --sizes 10000                    our writing, against parallel_bulk of the client library alone on the same rows
+    python benchmarks/cluster.py change                                 the bytes that one changed line of a document of 1,199 units sends
     python benchmarks/cluster.py drop
 
 Chunks are made by cluster_data.py. `--save` notes what was measured in nbs/studies/results/one_machine.json.
@@ -20,8 +22,10 @@ import os
 import random
 import resource
 import statistics
+import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -29,18 +33,22 @@ from cluster_data import document, foreign_body, foreign_lines, kind, Known, PER
 from common import alone, arguments, cpu_of, ROOT, server, store as write_json
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
+from urllib3.connectionpool import HTTPConnectionPool
 
 from ragnb.expansion.chunk_expanders import NeighborChunkExpander
 from ragnb.expansion.expander import Expander
 from ragnb.expansion.policies import by_doc_type
 from ragnb.expansion.policy import neighbors
 from ragnb.retrieval.bm25 import Bm25Retriever
+from ragnb.indexing.update import update_index
 from ragnb.opensearch.cluster_store import ClusterStore, rows_body
 from ragnb.retrieval.hybrid import HybridRetriever, VectorRetriever
 from ragnb.opensearch.client import vector_field
 from ragnb.storage.store import MemoryStore
 
 RESULTS = ROOT / "nbs/studies/results/one_machine.json"
+SUBJECTS = "연차 출장 병가 숙박 교통 회의 보고 결재 물품 계약 감사 교육 평가 승진 급여 수당 복지 안전 보안 자료".split()
+VERBS = "신청한다 승인한다 보고한다 제출한다 기록한다 확인한다 통지한다 지급한다".split()
 LOADING = {"index": {"refresh_interval": "-1", "translog.flush_threshold_size": "6gb"}}
 
 
@@ -270,12 +278,13 @@ def expand(args: argparse.Namespace) -> None:
     for size in args.sizes:
         store = store_of(args, size)
         ways = ways_to_expand(store, theirs(size), args)
+        ways = {name: way for name, way in ways.items() if ("ours" if name.startswith("ours") else "theirs") in args.indexes}
         times, found = timed({name: way for name, (_, way) in ways.items()}, hits_of(size, args.hits, args.questions))
         wrong = sum(any(f"d{int(p.doc_id[1:]):07d}" != p.doc_id or p.text not in "".join(texts(int(p.doc_id[1:]))) for p in expanded.passages)
-                    for expanded in found["ours: keyed reads"])
-        cpu = {name: round(sum(cpu_of(store.rows.client, way, list(hits_of(size, args.hits, 20, 8)))), 1) for name, (_, way) in ways.items()}
+                    for expanded in found.get("ours: keyed reads", ()))
+        cpu = {name: cpu_of(store.rows.client, way, list(hits_of(size, args.hits, args.questions // 5, 8))) for name, (_, way) in ways.items()}
         save(args, "expand", [{"chunks": size, "index": name.partition(":")[0], "way": name, "requests": ways[name][0], **percentiles(took),
-                               "cpu": cpu[name], "questions": len(took), "wrong": wrong} for name, took in times.items()])
+                               "cpu": round(sum(cpu[name]), 1), "client_cpu": round(cpu[name][1], 1), "questions": len(took), "wrong": wrong} for name, took in times.items()])
 
 
 # --- retrieval ------------------------------------------------------------------------------------------------------
@@ -359,9 +368,35 @@ def drop(args: argparse.Namespace) -> None:
         store.drop()
 
 
+def change(args: argparse.Namespace) -> None:
+    """Change one line of a long document, and count what is sent."""
+    sent, real, rng = [], HTTPConnectionPool.urlopen, random.Random(1)
+
+    def urlopen(pool: Any, method: str, url: str, body: Any = None, *others: Any, **options: Any) -> Any:
+        sent.append(len(body or b""))
+        return real(pool, method, url, body, *others, **options)
+
+    def sentence() -> str:
+        return f"{rng.choice(SUBJECTS)} {rng.choice(SUBJECTS)} {rng.randrange(1, 400)}일 이내에 {rng.choice(SUBJECTS)}을 {rng.choice(VERBS)}."
+    HTTPConnectionPool.urlopen = urlopen
+    lines = [f"제{n}조 {' '.join(sentence() for _ in range(6))}" for n in range(1, 600)]
+    address = f"opensearch://{args.url}/bench-change?replicas=0"
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder, "long.md")
+        for last in ("", " 하나 더 적는다."):
+            lines[300] += last
+            file.write_text("# 규정\n\n" + "\n\n".join(lines), encoding="utf-8")
+            sent.clear()
+            cpu = time.process_time()
+            index, _ = update_index(folder, address, show_progress=False)
+            row = {"units": len(index.multiscale), "changed": bool(last), "requests": len(sent), "bytes_sent": sum(sent)}
+            print(json.dumps(row | {"client_cpu_s": round(time.process_time() - cpu, 2), "disk": index.store.n_bytes()}), flush=True)
+    index.store.drop()
+
+
 def main() -> None:
     """The command."""
-    whats = {"build": build, "bulk": bulk, "expand": expand, "search": search, "local": local, "drop": drop}
+    whats = {"build": build, "bulk": bulk, "expand": expand, "search": search, "local": local, "change": change, "drop": drop}
     args = arguments(
         __doc__, what=list(whats),
         sizes=([10_000, 100_000], "chunks; multiples of 2,000"), indexes=["ours", "theirs"], rounds=(3, "bulk: how often both are measured"), dims=384,

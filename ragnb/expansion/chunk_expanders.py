@@ -8,7 +8,6 @@ from __future__ import annotations
 import copy
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from itertools import chain
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from llama_index.core.schema import NodeWithScore, TextNode
@@ -91,7 +90,9 @@ _HORIZON = 1_000  # Chunks on each side that a policy can ask for
 def _ruler(before: int, length: int) -> Spans:
     "Chunks of one character, `before` of them before a hit of its own length (>= 1)."
     edges = [*range(before + 1), *range(before + length, before + length + _HORIZON + 1)]
-    return Spans([*chain.from_iterable(zip(edges, edges[1:]))])
+    flat = [0] * (2 * len(edges) - 2)
+    flat[::2], flat[1::2] = edges[:-1], edges[1:]
+    return Spans(flat)
 
 # %% ../../nbs/50_expansion/11_chunk_expanders.ipynb #15bf020f
 def _kinds(policy: Policy) -> dict[str, str]:

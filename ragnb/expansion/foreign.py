@@ -146,7 +146,8 @@ class IndexRow(NamedTuple):
     @property
     def place(self) -> tuple[float, float]:
         "Where it is in its document; unknown numbers come last."
-        return tuple(float("inf") if n is None else n for n in (self.index, self.page))
+        last = float("inf")
+        return last if self.index is None else self.index, last if self.page is None else self.page
 
 # %% ../../nbs/50_expansion/10_foreign.ipynb #3d58e135
 class ForeignIndex:
@@ -169,6 +170,7 @@ class ForeignIndex:
         self._shown = {v: Field(name, (name,), v in ("index", "page")) for v, name in self.given.items()}
         self._caps: Mapping[str, Any] | None = None   # None: not asked for, or the client cannot tell
         self._asked, self._fields = False, {}
+        self._keys: dict[str, list[str]] = {}         # Of `keys`, until the fields change
 
     def fields(
         self,
@@ -177,8 +179,9 @@ class ForeignIndex:
     ) -> dict[str, Field]:
         "Find the fields: as the server maps them, asked once, or as the hits show them."
         sources = [hit.get("_source", hit) for hit in hits]
-        for value, names in self._names.items():
-            names.sort(key=lambda name: all(_value_at(source, name) is None for source in sources))
+        for value, names in self._names.items() if sources else ():
+            if any(_value_at(source, names[0]) is None for source in sources):
+                names.sort(key=lambda name: all(_value_at(source, name) is None for source in sources))
             if shown := _shown_field(names, sources):
                 self._shown[value] = shown
         if not self._asked and not set(needed) <= self.given.keys():
@@ -189,8 +192,10 @@ class ForeignIndex:
         found: Mapping[str, Field | None] = self._shown
         if self._caps is not None:
             found = {value: _mapped_field(names, self._caps) for value, names in self._names.items()}
-        self._fields = {value: field for value, field in found.items() if field}
-        return self._fields
+        fields = {value: field for value, field in found.items() if field}
+        if sources or fields != self._fields:
+            self._fields, self._keys = fields, {}
+        return fields
 
     def _call(self, name: str, asked: dict[str, Any], otherwise: dict[str, Any] | None = None) -> Any:
         "Call the client, in another form where it does not know the first; `RagnbError` for whatever it raises."
@@ -264,19 +269,25 @@ class ForeignIndex:
         name: str,               # doc_id, index, page, doc_type or text
     ) -> Any:
         "Get a value of a row, wherever it is; None when there is none."
-        keys = self.keys(name)
-        held = (_value_at(place, key) for place in (raw.get("_source", raw), raw) for key in keys)
+        if (keys := self._keys.get(name)) is None:
+            keys = self._keys[name] = self.keys(name)
+        source = raw.get("_source", raw)
+        value = source.get(keys[0]) if type(source) is dict else None     # Almost every row has it there
+        if value is not None:
+            return value
+        held = (_value_at(place, key) for place in (source, raw) for key in keys)
         return next((value for value in held if value is not None), None)
 
     def keys(self, value: str) -> list[str]:
         "Names under which a row may have a value: that of its field, then the others; rows may differ."
         own = [self._fields[value].name] if value in self._fields else []
-        return [name.removesuffix(".keyword") for name in (*own, *self._names[value], *_USUAL[value])]
+        names = *own, *self._names[value], *_USUAL[value]
+        return list(dict.fromkeys(name.removesuffix(".keyword") for name in names))
 
     def row(self, raw: Mapping[str, Any]) -> IndexRow:
         "Read the place of a row."
-        numbers = (whole_number(self.value(raw, name)) for name in ("index", "page"))
-        return IndexRow(raw, self.value(raw, "doc_id"), *numbers)
+        index, page = whole_number(self.value(raw, "index")), whole_number(self.value(raw, "page"))
+        return IndexRow(raw, self.value(raw, "doc_id"), index, page)
 
     def text(self, raw: Mapping[str, Any]) -> str:
         "Read the text of a row."

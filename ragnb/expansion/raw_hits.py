@@ -75,6 +75,8 @@ def whole_number(
     least: int = 0,
 ) -> int | None:     # None for anything else
     "Read a whole number, also one written as text."
+    if type(value) is int:
+        return value if value >= least else None
     try:
         number = int(value) if not isinstance(value, bool) and float(value) == int(float(value)) else None
     except (TypeError, ValueError, OverflowError):

@@ -13,7 +13,6 @@ import os
 import random
 import re
 import struct
-import threading
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -28,8 +27,8 @@ if TYPE_CHECKING:
 
 # %% auto #0
 __all__ = ['PATIENCE', 'HASTY', 'Action', 'ClusterPlace', 'cluster_place', 'checked_name', 'ServerError', 'is_blocked',
-           'server_errors', 'open_client', 'send_bulk', 'written_token', 'vector_field', 'nearest_rows',
-           'inner_product', 'fact', 'facts_of', 'server_where']
+           'server_errors', 'open_client', 'send_bulk', 'written_token', 'vector_field', 'nearest_rows', 'fact',
+           'facts_of', 'server_where']
 
 # %% ../../nbs/89_opensearch/01_client.ipynb #f11349cc
 from ..machinery.servers import ServerAddress, without_logins
@@ -56,16 +55,28 @@ _CERTIFICATES = ("ca_certs", "client_cert", "client_key")
 _WISHES = ("exact", "shards", "replicas")
 
 
+def _login(user: str, password: str, region: str | None) -> dict[str, Any]:
+    "Return what an address or the environment says of credentials; the address wins."
+    env = {name: os.environ.get(f"RAGNB_OPENSEARCH_{name}", "") for name in ("USER", "PASSWORD", "API_KEY")}
+    if region is not None:
+        if user or not region:
+            raise InputError(f"aws must be a region, in an address without a user, got {region!r}")
+        return {"aws": region}
+    if not user and env["USER"] and env["API_KEY"]:
+        raise InputError("set RAGNB_OPENSEARCH_USER or RAGNB_OPENSEARCH_API_KEY, not both")
+    if not user and (key := env["API_KEY"].strip()):
+        return {"headers": {"Authorization": key if " " in key else f"ApiKey {key}"}}
+    user, password = user or env["USER"], password or env["PASSWORD"]
+    return {"http_auth": (user, password)} if user else {}
+
+
 def _read_query(query: str, user: str, password: str) -> tuple[dict[str, Any], dict[str, Any]]:
     "Return the options of a client, and those of a new index."
     given = {k: v[-1] for k, v in parse_qs(query).items()}
-    if unknown := sorted(set(given) - {*_CERTIFICATES, *_WISHES, "verify"}):
-        known = ", ".join((*_CERTIFICATES, *_WISHES))
+    if unknown := sorted(set(given) - {*_CERTIFICATES, *_WISHES, "aws", "verify"}):
+        known = ", ".join((*_CERTIFICATES, *_WISHES, "aws"))
         raise InputError(f"an address takes {known} and verify, got {unknown[0]!r}")
-    user = user or os.environ.get("RAGNB_OPENSEARCH_USER", "")
-    password = password or os.environ.get("RAGNB_OPENSEARCH_PASSWORD", "")
-    options: dict[str, Any] = {"http_auth": (user, password)} if user else {}
-    wishes: dict[str, Any] = {}
+    options, wishes = _login(user, password, given.pop("aws", None)), dict[str, Any]()
     for name, value in given.items():
         sure = value.strip().lower() not in ("false", "no", "off", "0")
         if name == "verify":
@@ -140,7 +151,7 @@ def _plain(error: Exception, where: str) -> RagnbError:
     cause = told.get("error", told) if isinstance(told, Mapping) else told
     if isinstance(cause, Mapping):
         root = (cause.get("root_cause") or [cause])[0]
-        cause = f"{root.get('type', '')}: {root.get('reason', '')}"
+        cause = f"{root.get('type', '')}: {root.get('reason', '')}" if "type" in root else root.get("message", root)
     told = without_logins(" ".join(str(cause or error).split()))[:300]
     if is_blocked(error):
         return ServerError(f"{where} is read-only: {told}")
@@ -152,7 +163,7 @@ def _plain(error: Exception, where: str) -> RagnbError:
     ended = status == 404 and ("search_context" in told or "scroll" in told.lower() or "pit" in told.lower())
     sentences = {
         401: f"{where} refuses the user or the password (401): put them in the address, "
-             "or in RAGNB_OPENSEARCH_USER and RAGNB_OPENSEARCH_PASSWORD",
+             "or in RAGNB_OPENSEARCH_USER and RAGNB_OPENSEARCH_PASSWORD; an API key in RAGNB_OPENSEARCH_API_KEY",
         403: f"{where} does not allow this (403): {told}",
         404: f"a scan of {where} was ended by the server: run it again ({told})" if ended else "",
         429: f"{where} is too busy (429) and was asked for long enough: {told}"}
@@ -187,7 +198,7 @@ def _brief() -> type:
 
     class Brief(Urllib3HttpConnection):
         def _gzip_compress(self, body: Any) -> bytes:
-            return gzip.compress(body, 1 if len(body) > 100_000 else 6)
+            return gzip.compress(body, 4 if len(body) > 100_000 else 6)
     return Brief
 
 
@@ -196,6 +207,21 @@ def _lost_node(error: Any) -> bool:
     told = error.info.get("error") if isinstance(error.info, Mapping) else None
     causes = [told, *(told.get("root_cause") or ())] if isinstance(told, Mapping) else []
     return any(str(cause.get("type")).startswith("node_") for cause in causes)
+
+
+def _signer(region: str, hosts: Sequence[str]) -> Any:
+    "Return the client's own class that signs requests for AWS; `InputError` without credentials."
+    with optional(f"signing for AWS needs the package botocore: {install_command('aws')}"):
+        from botocore.exceptions import BotoCoreError
+        from botocore.session import Session
+    from opensearchpy import Urllib3AWSV4SignerAuth
+    try:
+        found = Session().get_credentials()
+    except BotoCoreError as error:
+        raise InputError(f"the credentials of AWS cannot be read: {' '.join(str(error).split())}") from error
+    if found is None:
+        raise InputError("no credentials of AWS: set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY")
+    return Urllib3AWSV4SignerAuth(found, region, "aoss" if ".aoss." in hosts[0] else "es")
 
 
 @cache
@@ -249,7 +275,9 @@ def open_client(
         from opensearchpy import OpenSearch
     logging.getLogger("opensearch").addHandler(logging.NullHandler())  # failures are raised; no log unless configured
     options: dict[str, Any] = {"connection_class": _brief(), **place.options}
-    if "http_auth" in options:     # the client writes Latin letters only
+    if "aws" in options:
+        options["http_auth"] = _signer(options.pop("aws"), place.hosts)
+    elif "http_auth" in options:     # the client writes Latin letters only
         options["http_auth"] = tuple(part.encode().decode("latin-1") for part in options["http_auth"])
     return OpenSearch(list(place.hosts), timeout=60, http_compress=True, max_retries=0, retry_on_timeout=True,
                       retry_on_status=(502, 503, 504), dead_timeout=10, transport_class=_patient(), **options)
@@ -305,27 +333,20 @@ def written_token(
 def vector_field(
     dims: int,
 ) -> dict[str, Any]:
-    "Return the mapping of vectors: a graph, compared by inner product."
-    method = {"name": "hnsw", "engine": "lucene", "space_type": "innerproduct",
+    "Return the mapping of vectors: a graph of bytes, compared by cosine."
+    method = {"name": "hnsw", "engine": "lucene", "space_type": "cosinesimil",
               "parameters": {"ef_construction": 128, "m": 16}}
-    return {"type": "knn_vector", "dimension": dims, "method": method}
+    return {"type": "knn_vector", "data_type": "byte", "dimension": dims, "method": method}
 
 
 def nearest_rows(
-    vector: Sequence[float],    # Length 1
+    vector: Sequence[int],      # From `to_codes`, not only zeros
     k: int,                     # Rows to find
     among: Mapping[str, Any] | None = None,  # Query that the rows must match
 ) -> dict[str, Any]:            # Query
     "Write a query for the rows nearest to a vector."
     only, reach = {} if among is None else {"filter": among}, max(512, k)   # Candidates that the graph keeps
     return {"knn": {"vector": {"vector": vector, "k": k, "method_parameters": {"ef_search": reach}, **only}}}
-
-
-def inner_product(
-    score: float,   # Score of the engine, above 0
-) -> float:
-    "Convert a score to the inner product."
-    return score - 1 if score >= 1 else 1 - 1 / score
 
 # %% ../../nbs/89_opensearch/01_client.ipynb #9049e859
 _MIRROR = str.maketrans("0123456789abcdef", "fedcba9876543210")

@@ -68,11 +68,6 @@ def write_files(
     return out
 
 
-def _lots(ids: list[str]) -> list[list[str]]:
-    "Pieces that are read in one request."
-    return [ids[at:at + 8] for at in range(0, len(ids), 8)]
-
-
 def read_files(
     rows: ClusterRows,
     group: str,
@@ -81,10 +76,10 @@ def read_files(
 ) -> None:             # `InputError` if a piece is missing
     "Read files into a folder."
     ids = {name: [f"file-{group}-{name}-{i}" for i in range(n)] for name, n in files.items()}
-    held: dict[str, Any] = {}
-    for lot in _lots([i for own in ids.values() for i in own]):
+    every, held = [i for own in ids.values() for i in own], dict[str, Any]()
+    for at in range(0, len(every), 8):
         with server_errors(rows.where):
-            docs = rows.client.mget(index=rows.at, body={"ids": lot}, request_timeout=60)["docs"]
+            docs = rows.client.mget(index=rows.at, body={"ids": every[at:at + 8]}, request_timeout=60)["docs"]
         held.update((row["_id"], row) for row in docs)
     for name, own in ids.items():
         found = [held[i] for i in own]
@@ -300,15 +295,8 @@ class WriterLease:
 
     def _read(self) -> dict[str, Any] | None:
         "Read the current lease."
-        from opensearchpy import NotFoundError
-        with server_errors(self.rows.where):
-            try:
-                found = self.rows.client.get(index=self.rows.at, id="writer")
-            except NotFoundError:
-                self.versions = {"op_type": "create"}
-                return None
-        self.versions = {"if_seq_no": found["_seq_no"], "if_primary_term": found["_primary_term"]}
-        return found["_source"]
+        lease, self.versions = self.rows.read_row("writer")
+        return lease
 
     def _write(self, note: Mapping[str, Any]) -> bool:
         "Replace the lease that was read; False if it has changed since."

@@ -55,14 +55,14 @@ class ClusterState:
     @classmethod
     def of(
         cls,
-        row: Mapping[str, Any],   # On the cluster
-        where: str,               # For the message
-    ) -> ClusterState:            # `IndexMismatchError` if a newer version of the package has written it
+        row: Mapping[str, Any] | None,   # On the cluster; None: nothing was committed
+        where: str,                      # For the message
+    ) -> ClusterState:                   # `IndexMismatchError` if a newer version of the package has written it
         "Read the row of a state."
-        if unknown := sorted(set(row) - {f.name for f in fields(cls)}):
+        if unknown := sorted(set(row or ()) - {f.name for f in fields(cls)}):
             raise IndexMismatchError(f"the index at {where} was made by a newer version of ragnb: its state has "
                                      f"{', '.join(map(repr, unknown))}")
-        return cls(**row)
+        return cls(**(row or {}))
 
     def dead(self) -> list[dict[str, Any]]:   # Queries
         "Find rows with lower numbers that do not count."
@@ -229,20 +229,29 @@ class States:
             found = self.client.indices.stats(index=",".join(indexes), metric="store")
         return int(found["_all"].get("total", {}).get("store", {}).get("size_in_bytes", 0))
 
-    def read_state(self) -> ClusterState:
-        "Read the state row, that of an alias where no index has the name."
+    def read_row(
+        self,
+        name: str,    # Of a row beside the state
+    ) -> tuple[dict[str, Any] | None, dict[str, Any]]:   # None: there is none
+        "Read a row of the state's index, and the condition under which it may be replaced."
         from opensearchpy import NotFoundError
         self.requests += 1
         with server_errors(self.where):
             try:
-                found = self.client.get(index=self.at, id="state")
+                found = self.client.get(index=self.at, id=name)
             except NotFoundError:
-                at = self.name if self.behind() else f"{self.name}-state"
-                if at == self.at:
-                    return ClusterState()
+                return None, {"op_type": "create"}
+        return found["_source"], {"if_seq_no": found["_seq_no"], "if_primary_term": found["_primary_term"]}
+
+    def read_state(self) -> ClusterState:
+        "Read the state row, that of an alias where no index has the name."
+        row, _ = self.read_row("state")
+        if row is None:
+            at = self.name if self.behind() else f"{self.name}-state"
+            if at != self.at:
                 self.at = at
                 return self.read_state()
-        return ClusterState.of(found["_source"], self.where)
+        return ClusterState.of(row, self.where)
 
     @property
     def known(self) -> dict[int, ClusterDocument]:

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 # %% auto #0
-__all__ = ['unit_bytes', 'codes_from', 'joined', 'heard', 'nearest_units_query', 'keyed', 'FoundUnit', 'ClusterUnits']
+__all__ = ['unit_bytes', 'joined', 'heard', 'nearest_units_query', 'keyed', 'FoundUnit', 'ClusterUnits']
 
 # %% ../../nbs/89_opensearch/03_cluster_source.ipynb #5c1f61ad
 from ..machinery.markup import one_line
@@ -30,24 +30,17 @@ from .cluster_rows import ClusterDocument, ClusterRows, DOCUMENT, hits_of, Looke
 from ..retrieval.missing_words import code_forms, content_words
 from ..retrieval.scoring import bm25, ranges_around
 from ..retrieval.unit_source import FieldCounts, QuestionCounts, SCALES, SHIFT, UNIT, Units, UnitSource
-from .client import inner_product, nearest_rows, written_token
+from ..retrieval.unit_vectors import to_codes
+from .client import nearest_rows, written_token
 
 # %% ../../nbs/89_opensearch/03_cluster_source.ipynb #b181b433
 def unit_bytes(
     table: np.ndarray,     # Of type UNIT
     norms: np.ndarray,     # Shape (units, scales), float32
-    codes: np.ndarray,     # Shape (units, dims), int8
 ) -> list[str]:            # Of each unit, in base64
-    "Write what is read of units: 10 numbers and the lengths of windows of 4 bytes each, then the vector."
-    rows = zip(table, norms.astype("<f4"), codes)
+    "Write what is read of units: 10 numbers, then the lengths of windows, of 4 bytes each."
+    rows = zip(table, norms.astype("<f4"))
     return [base64.b64encode(b"".join(part.tobytes() for part in row)).decode() for row in rows]
-
-
-def codes_from(
-    unit: str,             # From `unit_bytes`; a server leaves the padding out
-) -> np.ndarray:           # int8
-    "Read the vector of a unit."
-    return np.frombuffer(base64.b64decode(unit + "=="), np.int8)[UNIT.itemsize + 4 * len(SCALES):]
 
 
 def joined(
@@ -156,10 +149,24 @@ def _count_queries(keys: Sequence[str | tuple[str, ...]], live: Callable[..., di
 def _best_units_query(weights: Mapping[str, float], n: int, live: dict[str, Any]) -> dict[str, Any]:
     "Find units by the server's own BM25, with the words in them: a boost for each of the ordered tokens."
     should = [{"term": {_UNIT: {"value": w, "boost": b}}} for w, b in weights.items()]
+    query = {"bool": {"should": should, "minimum_should_match": 1, "filter": live}}
+    return _units_search(query, n, heard=_heard_script(list(weights)))
+
+
+def _units_search(query: dict[str, Any], n: int, **scripts: dict[str, Any]) -> dict[str, Any]:
+    "Search for units, best first, with what scripts compute of each."
     return {"size": n, "_source": False, "stored_fields": "_none_", "track_total_hits": False,
-            "docvalue_fields": ["beside"], "script_fields": {"heard": {"script": _heard_script(list(weights))}},
-            "sort": ["_score", "id", "pos"],
-            "query": {"bool": {"should": should, "minimum_should_match": 1, "filter": live}}}
+            "docvalue_fields": ["beside"], "script_fields": {name: {"script": s} for name, s in scripts.items()},
+            "sort": ["_score", "id", "pos"], "query": query}
+
+
+_COSINE = """
+double cosine(def own, def query) {
+def codes = own.size() == 0 ? new byte[0] : own.value; double dot = 0; double square = 0;
+for (int i = 0; i < codes.length; i++) { float x = codes[i]; dot += x * (float) query[i]; square += x * x; }
+return square == 0 ? 0.0 : dot / Math.sqrt(square);
+}
+"""
 
 
 def nearest_units_query(
@@ -168,18 +175,19 @@ def nearest_units_query(
     live: dict[str, Any],
     exact: bool,                # Compare every unit; else by the graph
 ) -> dict[str, Any]:
-    "Find the units nearest to a vector."
-    short = _short(vector)
-    query = _compared(short, live) if exact else nearest_rows(short, n, live)
-    return {"size": n, "_source": False, "stored_fields": "_none_", "track_total_hits": False,
-            "docvalue_fields": ["beside"], "sort": ["_score", "id", "pos"], "query": query}
+    "Find the units nearest to a vector: the graph compares the bytes of both, and the cosines are exact."
+    short, codes = _short(vector), to_codes(vector[None])[0]
+    query = _compared(short, live) if exact or not codes.any() else nearest_rows(codes.tolist(), n, live)
+    cosine = {"source": f"{_COSINE} return cosine(doc['vector'], params.vector);", "params": {"vector": short}}
+    return _units_search(query, n, cosine=cosine)
 
 
 def _compared(vector: Sequence[float], among: dict[str, Any]) -> dict[str, Any]:
-    "Compare a vector with every row that a query finds; the score is the product."
-    params = {"field": "vector", "query_value": vector, "space_type": "innerproduct"}
-    rows = {"bool": {"filter": [{"exists": {"field": "vector"}}, among]}}
-    return {"script_score": {"query": rows, "script": {"source": "knn_score", "lang": "knn", "params": params}}}
+    "Compare a vector with every unit that a query finds."
+    script = {"source": f"{_COSINE} return Math.max(0, 1 + cosine(doc['vector'], params.vector));",
+              "params": {"vector": vector}}
+    units = {"bool": {"filter": [{"term": {"kind": "u"}}, among]}}
+    return {"script_score": {"query": units, "script": script}}
 
 
 _SPECIAL = re.compile(r"[^\w\s]")    # In a pattern of Lucene
@@ -217,7 +225,7 @@ class FoundUnit(NamedTuple):
     "A unit that a search has found."
     key: int
     doc_id: str
-    score: float          # Of the server
+    score: float          # Of the server, or the cosine with a vector
     length: int = 0       # Tokens,
     heard: str = ""       # and the text of the script; empty if it was not asked for
     beside: tuple[int, ...] = ()    # Keys of units that are read with this one
@@ -231,7 +239,7 @@ class FoundUnit(NamedTuple):
         fields, (score, doc_id, key) = hit.get("fields", {}), hit["sort"]
         length, _, heard = fields.get("heard", ["0 "])[0].partition(" ")
         beside = tuple((key >> SHIFT << SHIFT) + place for place in fields.get("beside", ()))
-        return cls(key, doc_id, float(score), int(length), heard, beside)
+        return cls(key, doc_id, float(fields.get("cosine", [score])[0]), int(length), heard, beside)
 
 
 def _own_bm25(found: Sequence[FoundUnit], terms: Mapping[str, int], known: FieldCounts) -> np.ndarray:
@@ -274,11 +282,7 @@ _EACH = """
 long key = doc['pos'].value; float[] query = state.query;
 def unit = doc['unit'].value; byte[] bytes = unit.bytes; int at = unit.offset;
 List row = new ArrayList(); row.add(key); row.add(heard(doc['heard'], params.words, false));
-double dot = 0; int square = 0; int first = at + 4 * (int) params.numbers;
-if (unit.length > 4 * (int) params.numbers) {
-  for (int i = 0; i < query.length; i++) { int x = bytes[first + i]; dot += x * query[i]; square += x * x; }
-}
-row.add(square == 0 ? 0.0 : dot / Math.sqrt(square));
+row.add(query.length == 0 ? 0.0 : cosine(doc['vector'], query));
 boolean near = inside(params.scored, key - 1) || inside(params.scored, key) || inside(params.scored, key + 1);
 if (near || inside(params.placed, key)) {
   int[] numbers = new int[(int) params.numbers];
@@ -357,7 +361,7 @@ def _rows_search(query: Mapping[str, Any], words: Sequence[str], vector: Sequenc
     "Ask for the units that a query finds; `scored` and `placed` are runs, as of `_runs`."
     params = {"words": [_token_number(w) for w in words], "vector": list(vector), "scored": scored, "placed": placed,
               "widths": SCALES, "numbers": len(UNIT.names) + len(SCALES)}
-    scripts = {"init_script": _BEGIN, "map_script": f"{_HEARD}{_INSIDE}{_EACH}",
+    scripts = {"init_script": _BEGIN, "map_script": f"{_HEARD}{_INSIDE}{_COSINE}{_EACH}",
                "combine_script": "return state.units;", "reduce_script": f"{_INSIDE}{_ALL}"}
     return {"size": 0, "track_total_hits": False, "query": query,
             "aggs": {"n": {"scripted_metric": {"params": params, **scripts}}}}
@@ -785,8 +789,8 @@ class _ClusterFinds(_ClusterReads):
         "Ask for the largest cosine of a unit."
         with self.rows.snapshot() as view:
             others = {"bool": {"must_not": [{"range": {"pos": {"gte": apart[0], "lt": apart[1]}}}]}}
-            found = hits_of(self.rows.ask(nearest_units_query(vector, 1, view.state.live(others), self.exact))[0])
-            return inner_product(FoundUnit.of(found[0]).score) if found else None
+            found = hits_of(self.rows.ask(nearest_units_query(vector, 10, view.state.live(others), self.exact))[0])
+            return max((FoundUnit.of(hit).score for hit in found), default=None)
 
     def nearest(self, vector: np.ndarray, k: int, allowed: np.ndarray | None = None) -> np.ndarray:
         with self.rows.snapshot() as view:
@@ -795,7 +799,7 @@ class _ClusterFinds(_ClusterReads):
             answer = self.rows.ask(self._near_query(view, vector, k, allowed))[0]
         found = self._found(map(FoundUnit.of, hits_of(answer)))
         self.note_passing(allowed, [unit.key for unit in found])
-        return _best_candidates(found, np.array([inner_product(c.score) for c in found]), k, 6)
+        return _best_candidates(found, np.array([unit.score for unit in found]), k, 6)
 
 # %% ../../nbs/89_opensearch/03_cluster_source.ipynb #27fcbe3f
 class _ClusterWords(_ClusterFinds):

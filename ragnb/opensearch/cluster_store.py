@@ -28,19 +28,18 @@ __all__ = ['FORMAT', 'ROWS', 'RESERVED', 'rows_body', 'DocumentWords', 'beside',
 from ..machinery.atomic import LockedError
 from ..machinery.markup import one_line
 from ragnb.documents.span import (
-    IndexMismatchError, InputError, MissingChunkError, Outline, parse_address, SEARCHED, Span
+    IndexMismatchError, InputError, Outline, parse_address, SEARCHED
 )
 from ..storage.filters import Filter, resolve_where, seen_metadata, Where
 from ragnb.opensearch.client import (
-    Action, checked_name, cluster_place, facts_of, inner_product, open_client, send_bulk, server_errors, server_where,
-    vector_field
+    Action, checked_name, cluster_place, facts_of, open_client, send_bulk, server_errors, server_where, vector_field
 )
 from ..storage.store import best_first, outline_from_json, outline_to_json, Passing, T
 from ragnb.opensearch.cluster_rows import (
     ClusterRows, ClusterState, DOCUMENT, hits_of, rows_query, View
 )
 from ragnb.opensearch.cluster_source import (
-    ClusterUnits, codes_from, FoundUnit, heard, joined, keyed, nearest_units_query, unit_bytes
+    ClusterUnits, FoundUnit, heard, joined, keyed, nearest_units_query, unit_bytes
 )
 from ..retrieval.scoring import question_vector
 from ..retrieval.sqlite_store import levels_of, SearchedByWords, StoredDocument
@@ -50,7 +49,7 @@ from ragnb.retrieval.unit_source import (
 from ..retrieval.unit_vectors import from_codes, node_vectors, to_codes, window_norms
 
 # %% ../../nbs/89_opensearch/04_cluster_store.ipynb #fbea184c
-FORMAT: int = 11  # Of rows; goes up when they are written in another way
+FORMAT: int = 12  # Of rows; goes up when they are written in another way
 _FIELDS: dict[str, dict[str, Any]] = {
     "kind": {"type": "keyword"}, "doc": {"type": "long"}, "pos": {"type": "long"}, "id": {"type": "keyword"},
     "facts": {"type": "keyword"}, "words": {"type": "keyword", "index": False},
@@ -174,18 +173,17 @@ class DocumentRows:
         return {"kind": kind, "doc": self.own.doc, "pos": (self.own.doc << SHIFT) + place, **more}
 
     def _unit_rows(self) -> Iterator[dict[str, Any]]:
-        floats = np.round(from_codes(self.codes).astype(np.float64), 8).tolist() if self.codes.shape[1] else []
         table = stored_units(self.units, self.outline, [w.split(" ") if w else [] for w in self.words.units])
         parts, names = table["part"].tolist(), [*self.words.names, ""]     # The last one: of no part
         titled, named, named_in = _different(self.words.title), [*map(heard, names)], [*map(_different, names)]
-        written, near = unit_bytes(table, self.norms, self.codes), beside(table)
+        written, near = unit_bytes(table, self.norms), beside(table)
         for i, (node, words) in enumerate(zip(self.units, self.words.units)):
             row = {"id": self.own.id, "facts": facts_of(seen_metadata(node)), "tokens": words, "heard": heard(words),
                    "named": named[parts[i]], "words": _different(self.words.title, names[parts[i]], words),
                    "titled": titled, "named_in": named_in[parts[i]],
                    "unit": written[i], "beside": near[i],
                    "span": {"gte": node.start_char_idx, "lt": node.end_char_idx}, "node": _written(node)}
-            yield self._row("u", i, row | ({"vector": floats[i]} if floats else {}))
+            yield self._row("u", i, row | ({"vector": self.codes[i].tolist()} if self.codes[i].any() else {}))
 
 # %% ../../nbs/89_opensearch/04_cluster_store.ipynb #1d8a2efb
 class UnitsThatPass(Passing):
@@ -346,12 +344,12 @@ class ClusterChunks(SearchedByWords):
     def _read_vectors(self, addresses: Sequence[str]) -> dict[str, Sequence[float]]:
         with self.rows.snapshot() as view:
             keys = {a: k for a, k in self.keys_of(addresses).items() if parse_address(a).level in SEARCHED}
-            found: dict[int, Sequence[float]] = {}
-            for at in range(0, len(keys), 5_000):
+            found, zeros = dict[int, Sequence[float]](), [0] * view.state.totals.get("dims", 0)
+            for at in range(0, len(keys) if zeros else 0, 5_000):
                 some = keyed(list(keys.values())[at:at + 5_000])
-                query = view.state.live({"term": {"kind": "u"}}, {"exists": {"field": "vector"}}, some)
-                rows = self.rows.scan(query, ["pos"], 1_000, ["unit"])
-                found |= {row["pos"]: from_codes(codes_from(row["unit"])[None])[0].tolist() for row in rows}
+                rows = list(self.rows.scan(view.state.live({"term": {"kind": "u"}}, some), ["pos", "vector"], 1_000))
+                codes = np.array([row.get("vector", zeros) for row in rows], np.int8).reshape(-1, len(zeros))
+                found |= zip((row["pos"] for row in rows), from_codes(codes).tolist())
         return {a: found[k] for a, k in keys.items() if k in found}
 
     def _nearest_query(self, view: View, embedding: Sequence[float], top_k: int, where: Filter | None
@@ -359,7 +357,7 @@ class ClusterChunks(SearchedByWords):
         "Find the chunks nearest to a vector; nothing for an index without vectors."
         query = question_vector(embedding, view.state.totals.get("dims", 0))
         among = view.state.live(*(() if where is None else (server_where(where),)))
-        n = min(10_000, top_k + 10)
+        n = min(10_000, top_k + 20)
         return [] if query is None else [nearest_units_query(query, n, among, self.units.exact)]
 
     def search_ahead(self, embedding: Sequence[float], top_k: int = 10, where: Where = None) -> None:
@@ -369,11 +367,12 @@ class ClusterChunks(SearchedByWords):
     def _search(self, embedding: Sequence[float], top_k: int, where: Filter | None) -> list[NodeWithScore]:
         with self.rows.snapshot() as view:
             answers = self.rows.ask(*self._nearest_query(view, embedding, top_k, where))
-            hits = [FoundUnit.of(hit) for answer in answers for hit in hits_of(answer)][:top_k]
+            found = [FoundUnit.of(hit) for answer in answers for hit in hits_of(answer)]
+            hits = sorted(found, key=lambda unit: (-unit.score, unit.doc_id, unit.key))[:top_k]
             keys = np.array(sorted(unit.key for unit in hits), np.int64)
             if where is not None:
                 self.units.note_passing(self.matching(where), keys.tolist())
-            scores = {unit.key: inner_product(unit.score) for unit in hits}
+            scores = {unit.key: unit.score for unit in hits}
             return self._hits(keys, np.array([scores[key] for key in keys.tolist()]), top_k)
 
 # %% ../../nbs/89_opensearch/04_cluster_store.ipynb #7adfd41f
@@ -400,17 +399,6 @@ def delete_indexes(
             rows.client.indices.delete(index=index, ignore_unavailable=True)
 
 
-def _held_state(rows: ClusterRows) -> tuple[ClusterState, dict[str, Any]]:
-    "Read the state, and the condition under which it may be replaced."
-    from opensearchpy import NotFoundError
-    try:
-        found = rows.client.get(index=rows.at, id="state")
-    except NotFoundError:
-        return ClusterState(), {"op_type": "create"}
-    only = {"if_seq_no": found["_seq_no"], "if_primary_term": found["_primary_term"]}
-    return ClusterState.of(found["_source"], rows.where), only
-
-
 def reserve_numbers(
     rows: ClusterRows,
     state: ClusterState,    # That is in force
@@ -421,7 +409,8 @@ def reserve_numbers(
         if not state.generation:
             make_state(rows)
         for _ in range(10):
-            held, only = _held_state(rows)
+            row, only = rows.read_row("state")
+            held = ClusterState.of(row, rows.where)
             if held != state:
                 break
             reserved = replace(state, fence=max(1, held.limit, held.fence) + RESERVED)
@@ -735,7 +724,8 @@ def replace_state(
     with server_errors(rows.where):
         if not before.generation:
             make_state(rows)
-        held, only = _held_state(rows)
+        row, only = rows.read_row("state")
+        held = ClusterState.of(row, rows.where)
         try:
             if held == before:
                 fence = after.fence if held.fence == before.fence else held.fence     # another writer has its numbers

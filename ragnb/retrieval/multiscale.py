@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import accumulate
 from typing import Any, NamedTuple
 
@@ -763,8 +763,10 @@ def _keys_of(source: UnitSource, addresses: Iterable[str]) -> np.ndarray | Passi
     return np.sort(np.array(out, np.int64))
 
 # %% ../../nbs/40_retrieval/07_multiscale.ipynb #4d43932b
-def _edition_names(reader: UnitReader, numbers: Sequence[int]) -> dict[str, str]:
-    "Name documents with the dates in their titles, metadata or first headings."
+def _edition_names(reader: UnitReader, numbers: Sequence[int], keys: Sequence[int]) -> dict[str, str]:
+    "Name documents with the dates in their titles, metadata or first headings; `keys` are units that are read next."
+    if reader.fill is not None:      # A server sends the outlines with the units
+        reader.read_units(keys)
     outlines = reader.read_outlines(number << SHIFT for number in numbers)
     known = [(doc_id, outlines[doc_id]) for doc_id in map(reader.units.ids.__getitem__, numbers)]
     return {doc_id: edition_name(doc_id, outline.metadata, outline.sections[0][0] if outline.sections else "")
@@ -906,7 +908,7 @@ class MultiScaleRetriever(StoreRetriever, HitsRetriever):
                     read = [unit.text for unit in reader.read_units(p.key for p in pieces[:20])]
                     pieces = [] if missing_words(text, words, read).is_all_missing else pieces
             repeated = repeated_units(scores.units, [p.key for p in pieces], lambda keys: [
-                unit.text for unit in reader.read_units(keys)], text, lambda numbers: _edition_names(reader, numbers))
+                unit.text for unit in reader.read_units(keys)], text, partial(_edition_names, reader))
             pieces = once_each(pieces, repeated) if any(repeated) else pieces
             may = None if allowed is None else set(among(units.keys, allowed).tolist())
             pieces = with_headers(units, own_code_first(reader, pieces, text) if CODED.search(text) else pieces, may)

@@ -115,7 +115,7 @@ def _same_words(units: Units, keys: Sequence[int], least: int = 3) -> list[list[
     return [group for group in groups.values() if len(group) > 1]
 
 
-_Named = Callable[[Sequence[int]], Mapping[str, str]]    # Numbers of documents -> ids with names of `edition_name`
+_Named = Callable[[Sequence[int], Sequence[int]], Mapping[str, str]]   # Numbers of documents, and units that are read
 
 
 def _of_editions(units: Units, keys: Sequence[int], named: _Named | None) -> dict[int, tuple[str, int]]:
@@ -124,7 +124,8 @@ def _of_editions(units: Units, keys: Sequence[int], named: _Named | None) -> dic
     shared = {key >> SHIFT for group in _same_words(units, keys[:_NEAR], 1) for key in group} if named else ()
     undated = [n for n in sorted(shared) if not edition_date(known[n])]     # They share a sentence or a heading
     if named and len(undated) > 1:
-        names = named(undated)
+        equal = {key for group in _same_words(units, keys) for key in group}
+        names = named(undated, [key for n, key in enumerate(keys) if n < _NEAR or key in equal])
         known |= {n: names[units.ids[n]] for n in undated}
     dated = {n: (_series(name), date) for n, name in known.items() if (date := edition_date(name))}
     n_editions = Counter(series for series, _ in dated.values())
@@ -160,7 +161,7 @@ def repeated_units(
     keys: Sequence[int],           # Best first
     read: Callable[[Sequence[int]], Sequence[str]],   # Reads the texts of units
     question: str = "",            # If it names two years, editions are not compared
-    named: _Named | None = None,   # Reads the names of documents whose ids have no date
+    named: _Named | None = None,   # Returns the ids of documents, which have no date, with names of `edition_name`
 ) -> Repeats:
     "Find units with the text of a better one."
     best, years = list(keys[:_BEST]), asked_years(question)

@@ -3,6 +3,8 @@ from __future__ import annotations
 
 import copy
 import itertools
+import json
+import sys
 import warnings
 from typing import Any
 from unittest.mock import MagicMock
@@ -311,6 +313,25 @@ def test_a_client_that_fails_has_expanded_nothing():
     with pytest.warns(UserWarning, match="gone"):
         stats = NeighborChunkExpander(Broken(), "rag").expand([hit(1, 5), hit(2, 9)]).stats
     assert (stats.hits, stats.expanded, stats.passed_through, stats.passages) == (2, 0, 2, 2)
+
+
+def test_a_window_costs_little_more_than_the_designs_own_query(monkeypatch):
+    """One search, no longer than the design's, and few calls for each row: five hits, five chunks on both sides."""
+    wanted = [{"bool": {"filter": [{"term": {"document_id": n}}, {"range": {"chunk_index": {"gte": 10 * n - 5, "lte": 10 * n + 5}}}]}}
+              for n in range(1, 6)]
+    own = {"query": {"bool": {"should": wanted, "minimum_should_match": 1}}, "size": 80, "sort": ["document_id", "chunk_index"]}
+    expander = NeighborChunkExpander(SearchServer(rag_rows(5, 60)), "rag", on_error="raise")
+    hits, sent, calls = [hit(n, 10 * n, n) for n in range(1, 6)], [], []
+    answer = expander.index._send([own | {"size": 55}])
+    monkeypatch.setattr(expander.index, "_send", lambda searches: sent.extend(searches) or answer)
+    expander.expand(hits)       # asks what the fields are called
+    sys.setprofile(lambda frame, event, arg: calls.append(event == "call"))
+    try:
+        expanded = expander.expand(hits)
+    finally:
+        sys.setprofile(None)
+    assert len(expanded) == 55 and len(sent) == 2 and len(json.dumps(sent[1])) <= len(json.dumps(own))
+    assert sum(calls) < 110 * len(expanded)      # 163 when every value was looked for under every name
 
 
 @pytest.mark.parametrize("policy, kind", [(5, "search"), ("doc_type", "msearch")])

@@ -208,7 +208,7 @@ def test_settings_of_a_careful_cluster_are_one_line(store, opensearch_url, opens
             ClusterStore(address, tokenizer=tokens).search_words(["moon"])
         settings(body={"transient": {"search.max_open_pit_context": None, "search.allow_expensive_queries": False}})
         reader = ClusterStore(address, tokenizer=tokens)
-        assert reader.search_words(["moon"]) and reader.search([1.0, 0.0]) and reader.get_vectors(["a#u0"]).keys() == {"a#u0"}    # 58 bytes: base64 without its end
+        assert reader.search_words(["moon"]) and reader.search([1.0, 0.0]) and reader.get_vectors(["a#u0"]).keys() == {"a#u0"}
         with pytest.raises(InputError, match="does not take this: .*allow_expensive_queries"):
             ClusterStore(f"{address}?exact=yes", tokenizer=tokens).search([1.0, 0.0])
     finally:

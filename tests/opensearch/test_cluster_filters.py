@@ -19,6 +19,7 @@ from ragnb.opensearch.client import facts_of
 from ragnb.opensearch.cluster_source import heard
 from ragnb.opensearch.cluster_store import ClusterStore
 from ragnb.retrieval.unit_source import SHIFT
+from ragnb.retrieval.unit_vectors import to_codes
 from ragnb.storage.filtered import FilteredStore
 from ragnb.storage.filters import Condition, Group, resolve_where
 
@@ -67,7 +68,7 @@ def large(place):
             if row["kind"] == "u":
                 facts = facts_of({"kind": "a", "year": 2000 + n % 20} | dict.fromkeys(("doc_id", "document_id", "ref_doc_id"), f"doc-{name}"))
                 row |= {"tokens": " ".join(words), "heard": heard(" ".join(words)), "words": sorted(set(words)), "facts": facts,
-                        "vector": np.round(vector / np.linalg.norm(vector), 4).tolist()}
+                        "vector": to_codes(vector[None])[0].tolist()}
             else:
                 change.add(json.loads(row["counts"]))
             copies.append(row)

@@ -108,6 +108,29 @@ def counted_requests(pipeline: Pipeline, questions: list[str]) -> None:
         assert rows.requests - before <= 3 + (2 if codes_in(question) else 1), question
 
 
+def test_a_changed_line_sends_its_document_with_a_byte_a_number_of_each_vector(place, tmp_path, monkeypatch):
+    """All rows of the document are sent again, in compressed requests; other documents and the embedding are not."""
+    from urllib3.connectionpool import HTTPConnectionPool
+    sent, real = [], HTTPConnectionPool.urlopen
+
+    def urlopen(self, method, url, body=None, *args, **options):
+        sent.append(len(body or b""))
+        return real(self, method, url, body, *args, **options)
+    words = "연차 출장 병가 숙박 교통 회의 보고 결재 물품 계약 감사 교육 평가 승진 급여 수당 복지 안전 보안 자료".split()
+    lines = [f"제{i}조 " + " ".join(f"{words[i * j % 20]} {words[(i + j * j) % 20]}은 {i * j}일 안에 {words[(3 * i + j) % 20]}으로 낸다." for j in range(2, 9))
+             for i in range(1, 151)]
+    for n in range(3):
+        (tmp_path / f"rule{n}.md").write_text(f"# 규정 {n}\n\n" + "\n\n".join(lines[n:]))
+    update_index(tmp_path, place, show_progress=False)
+    file = tmp_path / "rule1.md"
+    file.write_text(file.read_text().replace(lines[70], f"{lines[70]} 하나 더 적는다."))
+    monkeypatch.setattr(HTTPConnectionPool, "urlopen", urlopen)
+    index, report = update_index(tmp_path, place, show_progress=False)
+    n_units = index.store.documents["rule1.md"].levels["u"]
+    assert report.changed == 1 and index.store.units.dims == 1_024 and n_units > 250
+    assert sum(sent) < 2_100 * n_units      # 4,900 with eight decimals a number
+
+
 def test_a_question_to_a_small_index_is_three_requests_or_four(place, corpus):
     """Of at most 200 units, each passage is compared with the words of the question."""
     update_index(corpus, place, show_progress=False)

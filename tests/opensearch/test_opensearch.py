@@ -2,7 +2,9 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
+import sys
 import time
 from contextlib import ExitStack
 from types import SimpleNamespace
@@ -12,7 +14,7 @@ from http_handler import Handler, serving
 from hypothesis import given, strategies as st
 from llama_index.core.embeddings import MockEmbedding
 from llama_index.core.schema import Document
-from opensearchpy import OpenSearch
+from opensearchpy import NotFoundError, OpenSearch
 from strategies import examples
 
 from ragnb import IndexMismatchError, InputError, NgramEmbedding, ParentChildNodeParser, RagnbError, VectorRetriever
@@ -85,6 +87,70 @@ def test_a_refusal_is_one_line_without_the_password(refusing, status, told, mess
         ClusterStore(f"opensearch://ann:geheim@{place}/docs").doc_ids()
     assert "\n" not in str(error.value) and "geheim" not in str(error.value) and place in str(error.value)
     assert isinstance(error.value, (RagnbError, ConnectionError))
+
+
+class Reading(Refusing):
+    """It keeps the headers and the bodies of all requests, and refuses them."""
+    seen: list
+
+    def answer(self, body: bytes) -> None:
+        self.seen.append(({name.lower(): value for name, value in self.headers.items()}, body))
+        super().answer(body)
+
+
+@pytest.mark.parametrize("key, header", [("c2VjcmV0", "ApiKey c2VjcmV0"), ("Bearer c2VjcmV0", "Bearer c2VjcmV0")])
+def test_an_api_key_is_sent_and_not_told(monkeypatch, key, header):
+    monkeypatch.setenv("RAGNB_OPENSEARCH_API_KEY", key)
+    for status, told, message in ((401, {}, "an API key in RAGNB_OPENSEARCH_API_KEY$"),
+                                  (403, {"message": "the request signature is wrong"}, "allow this .403.: the request signature is wrong")):
+        with serving(Reading, status=status, told=told, seen=[]) as (host, handler):
+            with pytest.raises(ServerError, match=message) as error:
+                ClusterStore(f"opensearch://{host}/docs").doc_ids()
+            assert {headers["authorization"] for headers, _ in handler.seen} == {header}
+            assert "c2VjcmV0" not in f"{error.value}{cluster_place(f'opensearch://{host}/docs')!r}"
+            assert "http_auth" in cluster_place(f"opensearch://ann:b@{host}/docs").options     # the address wins
+    monkeypatch.setenv("RAGNB_OPENSEARCH_USER", "ann")
+    with pytest.raises(InputError, match="set RAGNB_OPENSEARCH_USER or RAGNB_OPENSEARCH_API_KEY, not both"):
+        cluster_place("opensearch://localhost/docs")
+
+
+def test_requests_to_aws_are_signed_as_they_are_sent(monkeypatch):
+    """The client's class signs: with the region, the service of the host, and the hash of the compressed body."""
+    class Failed(Exception):
+        pass
+
+    class Signed:
+        def __init__(self, credentials, service, region):
+            self.said = f"{credentials.access_key}/{region}/{service}"
+
+        def payload(self, request):
+            return hashlib.sha256(request.data or b"").hexdigest()
+
+        def add_auth(self, request):
+            request.headers["Authorization"] = f"AWS4-HMAC-SHA256 Credential={self.said}"
+    found: list = [SimpleNamespace(access_key="AK", secret_key="geheim", token=None)]
+    request = type("AWSRequest", (), {"__init__": lambda self, method, url, data, headers: vars(self).update(data=data, headers=dict(headers))})
+    for name, held in {"botocore": {}, "botocore.auth": {"SigV4Auth": Signed}, "botocore.awsrequest": {"AWSRequest": request},
+                       "botocore.exceptions": {"BotoCoreError": Failed},
+                       "botocore.session": {"Session": lambda: SimpleNamespace(get_credentials=lambda: found[0])}}.items():
+        monkeypatch.setitem(sys.modules, name, SimpleNamespace(**held))
+    with serving(Reading, status=404, seen=[]) as (host, handler):
+        client = open_client(cluster_place(f"opensearch://{host}/docs?aws=eu-west-1"))
+        with pytest.raises(NotFoundError):
+            client.search(index="docs", body={"query": {"match_all": {}}})
+        (headers, body), = handler.seen
+    assert headers["authorization"] == "AWS4-HMAC-SHA256 Credential=AK/eu-west-1/es" and body[:2] == b"\x1f\x8b"
+    assert headers["x-amz-content-sha256"] == hashlib.sha256(body).hexdigest()
+    serverless = open_client(cluster_place("opensearchs://x.eu-west-1.aoss.amazonaws.com/docs?aws=eu-west-1"))
+    assert serverless.transport.kwargs["http_auth"].service == "aoss"
+    found[0] = None
+    with pytest.raises(InputError, match="no credentials of AWS: set AWS_PROFILE, or AWS_ACCESS_KEY_ID"):
+        open_client(cluster_place("opensearch://localhost/docs?aws=eu-west-1"))
+    with pytest.raises(InputError, match="aws must be a region, in an address without a user, got 'eu-west-1'"):
+        cluster_place("opensearch://ann:b@localhost/docs?aws=eu-west-1")
+    monkeypatch.setitem(sys.modules, "botocore.exceptions", None)
+    with pytest.raises(RagnbError, match="signing for AWS needs the package botocore: pip install "):
+        open_client(cluster_place("opensearch://localhost/docs?aws=eu-west-1"))
 
 
 def test_a_busy_server_is_asked_again(refusing):
@@ -235,7 +301,7 @@ def test_a_point_in_time_that_is_lost_is_opened_again_while_its_state_is_in_forc
     ("opensearch://ann:geheim@127.0.0.1:9", InputError, "opensearch://127.0.0.1:9/NAME"),
     ("opensearch://127.0.0.1:9/Docs", InputError, "opensearch://host:9200/NAME"),
     ("localhost:9200/docs", InputError, "opensearch://host:9200/NAME"),
-    ("opensearch://h/docs?cert=x", InputError, "takes ca_certs, client_cert, client_key, exact, shards, replicas and verify, got 'cert'"),
+    ("opensearch://h/docs?cert=x", InputError, "takes ca_certs, client_cert, client_key, exact, shards, replicas, aws and verify, got 'cert'"),
 ])
 def test_an_address_that_is_none(url, error, message):
     with pytest.raises(error, match=message):

@@ -220,7 +220,7 @@ def test_a_store_is_asked_for_all_its_nodes(corpus):
 def test_an_index_of_another_program_on_a_real_server(corpus, opensearch_client):
     opensearch_client.indices.create(index="theirs", body={"settings": {"index": {"knn": True}}, "mappings": {"properties": {
         "document_id": {"type": "keyword"}, "chunk_index": {"type": "integer"}, "text": {"type": "text"},
-        "vector": vector_field(DIMS)}}})
+        "vector": vector_field(DIMS) | {"data_type": "float"}}}})
     rows, numbers = [], dict.fromkeys(corpus.texts, 0)
     for n in SentenceSplitter(chunk_size=96, chunk_overlap=0).get_nodes_from_documents(corpus.documents):
         rows += [{"index": {"_index": "theirs"}}, {
