@@ -18,10 +18,10 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 # %% auto #0
-__all__ = ['CODED', 'QUESTION_WORDS', 'SMALL', 'codes_in', 'content_words', 'code_forms', 'without_asking', 'query_terms',
-           'code_terms', 'names_in', 'spelled_alike', 'IndexWords', 'index_words', 'Note', 'QuestionWords',
-           'missing_words', 'all_in_one', 'code_match', 'readable_question', 'words_as_written', 'question_for',
-           'Common', 'common_words']
+__all__ = ['CODED', 'QUESTION_WORDS', 'KEYED', 'SMALL', 'codes_in', 'content_words', 'code_forms', 'without_asking',
+           'query_terms', 'code_terms', 'names_in', 'spelled_alike', 'IndexWords', 'index_words', 'Note',
+           'QuestionWords', 'missing_words', 'all_in_one', 'code_match', 'readable_question', 'words_as_written',
+           'question_for', 'in_hangul', 'Common', 'common_words']
 
 # %% ../../nbs/40_retrieval/16_missing_words.ipynb #28e7d990
 from ..documents.one_token import search_form, values_in
@@ -476,6 +476,34 @@ def question_for(
             _READ[store] = allowed, words_as_written(text for level in SEARCHED for _, text in store.texts(level))
         words = _READ[store][1]
     return readable_question(question, words, isinstance(allowed, Passing))
+
+# %% ../../nbs/40_retrieval/16_missing_words.ipynb #5b1e7a02
+_FIRST = "r R s e E f a q Q t T d w W c z x v g".split()        # Keys in the order of Unicode
+_MIDDLE = "k o i O j p u P h hk ho hl y n nj np nl b m ml l".split()
+_LAST = ["", *"r R rt s sw sg e f fr fa fq ft fx fv fg a q qt t T d w c z x v g".split()]
+
+
+def _any_of(keys: Iterable[str]) -> str:
+    "Write a pattern of keys, longest first."
+    return "|".join(sorted(filter(None, keys), key=len, reverse=True))
+
+
+_SYLLABLE = re.compile(rf"({_any_of(_FIRST)})({_any_of(_MIDDLE)})((?:{_any_of(_LAST)})(?!{_any_of(_MIDDLE)}))?")
+KEYED = re.compile(rf"(?<![\w-])(?:{_SYLLABLE.pattern}){{2,20}}(?![\w-])")   # A word of whole syllables, by its keys
+
+
+def in_hangul(
+    question: str,
+    words: IndexWords | None,   # Of the documents that may be read; None: nothing is changed
+) -> str:
+    "Write the words of a question in Hangul that were typed with the keyboard in English, and that documents have."
+    def read(found: re.Match) -> str:
+        keys = _SYLLABLE.findall(found[0])
+        hangul = "".join(chr(0xAC00 + 588 * _FIRST.index(first) + 28 * _MIDDLE.index(middle) + _LAST.index(last))
+                         for first, middle, last in keys)
+        is_korean = words and not words.is_counted(found[0]) and words.occurs(hangul, surely=True)
+        return hangul if is_korean else found[0]
+    return KEYED.sub(read, question)
 
 # %% ../../nbs/40_retrieval/16_missing_words.ipynb #34a231de
 SMALL: int = 200   # Units; in an index of as many or fewer a score hardly separates what matches from what does not
