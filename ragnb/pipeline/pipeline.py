@@ -273,7 +273,8 @@ def noted(
         by_name = bool(lost) or any(why.is_by_name for p in answer.passages for why in p.why.values())
         words = missing_words(question, held, texts, by_name or not texts, filtered)
         notes += words.notes
-        unlikely = unlikely if words.asked and not words.is_all_missing else []     # Then the words say it
+        if unlikely and (not words.asked or words.is_all_missing):     # Then the words say it, or say nothing
+            unlikely = []
         unlikely = [] if unlikely and not words.missing and all_in_one(words.asked, texts) else unlikely
     notes += unlikely + _file_notes(answer.question, answer.passages, store, filtered)
     return _with_notes(answer, notes)

@@ -482,13 +482,9 @@ _FIRST = "r R s e E f a q Q t T d w W c z x v g".split()        # Keys in the or
 _MIDDLE = "k o i O j p u P h hk ho hl y n nj np nl b m ml l".split()
 _LAST = ["", *"r R rt s sw sg e f fr fa fq ft fx fv fg a q qt t T d w c z x v g".split()]
 
-
-def _any_of(keys: Iterable[str]) -> str:
-    "Write a pattern of keys, longest first."
-    return "|".join(sorted(filter(None, keys), key=len, reverse=True))
-
-
-_SYLLABLE = re.compile(rf"({_any_of(_FIRST)})({_any_of(_MIDDLE)})((?:{_any_of(_LAST)})(?!{_any_of(_MIDDLE)}))?")
+_VOWEL = "h[kol]|n[jpl]|ml|[koiOjpuPhynbml]"
+_SYLLABLE = re.compile(rf"([rRseEfaqQtTdwWczxvg])({_VOWEL})"
+                       rf"((?:rt|s[wg]|f[raqtxvg]|qt|[rRsefaqtTdwczxvg])(?!{_VOWEL}))?")
 KEYED = re.compile(rf"(?<![\w-])(?:{_SYLLABLE.pattern}){{2,20}}(?![\w-])")   # A word of whole syllables, by its keys
 
 

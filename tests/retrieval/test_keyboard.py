@@ -5,6 +5,9 @@ from hypothesis import given, strategies as st
 from llama_index.core.schema import Document
 import pytest
 
+from ragnb.agent.flow import Agent
+from ragnb.agent.library import Library
+from ragnb.agent.tools import ReadingTools
 from ragnb.indexing.update import index_documents
 from ragnb.pipeline import pipeline as pipelines
 from ragnb.pipeline.pipeline import Pipeline
@@ -50,6 +53,14 @@ def test_the_pipeline_searches_the_korean_question_and_says_so(index):
     assert answer.text == plain.text and answer.question == "휴가 언제"
     assert [note.text for note in answer.context.notes if note.kind == "keys"] == ["read as typed on a Korean keyboard: 휴가 언제"]
     assert not any(note.kind in ("missing", "keys") for note in plain.context.notes)
+
+
+def test_the_agent_and_the_tools_read_it_too(index):
+    library = Library.open(index.folder, budget=500)
+    state = Agent(library, None, {"grade": None}, ask_user=False).ask(typed("휴가") + " 언제")
+    assert state.question == state.query == "휴가 언제" and "no document" not in state.note
+    assert [event.detail for event in state.events if event.kind == "keys"] == ["read as typed on a Korean keyboard: 휴가 언제"]
+    assert ReadingTools(library).search(typed("휴가")).startswith("Searched: 휴가\n") and not ReadingTools(library).search("lost badge").startswith("Searched")
 
 
 def test_hidden_documents_are_not_asked(index):
