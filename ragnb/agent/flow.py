@@ -31,7 +31,7 @@ from ..models.limits import model_calls, ModelCall
 from ..models.llm import error_event, resolve_llm, shorten
 from ..models.threads import in_thread
 from ..retrieval.arguments import check_counts
-from ..retrieval.missing_words import index_words, missing_words
+from ..retrieval.missing_words import index_words, KEYED, missing_words
 from ..retrieval.hybrid import Hits
 from ..retrieval.rerank import LLMReranker
 from ..context.conversation import Conversation
@@ -343,7 +343,8 @@ class AgentFlow(Workflow):
         if state.status != "running" or ev.choice is not None:
             state.record("begin", "out_of_order", f"the state is {state.status}, choice: {ev.choice is not None}")
             return Finished(state=state)
-        words = await in_thread(LibraryRetriever(self.parts.library).words_within) if state.earlier else None
+        asks_words = state.earlier or KEYED.search(state.question)
+        words = await in_thread(LibraryRetriever(self.parts.library).words_within) if asks_words else None
         await rewrite_question(state, self.parts.models["rewrite"], self.parts.step_timeout, words)
         return _next(ctx, state, Routing)
 

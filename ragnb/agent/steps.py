@@ -27,7 +27,7 @@ from ..documents.text import last_fit
 from ..models.asking import ModelStep, read_as, StepReply
 from ..models.limits import ModelCall, model_calls, QUERY_TOKENS, TEXT_TOKENS, VERDICT_TOKENS
 from ..models.llm import awithin, fill_prompt, prompt_template, shorten, strip_thinking, ThoughtFilter
-from ..retrieval.missing_words import IndexWords
+from ..retrieval.missing_words import in_hangul, IndexWords
 from ..retrieval.planning import MULTI_QUERY_PROMPT, Queries, read_queries
 from ..context.builders import Context, own_parts
 from ..context.follow_ups import searched_question
@@ -135,6 +135,9 @@ async def rewrite_question(
     words: IndexWords | None = None,    # Of the documents, see `searched_question`
 ) -> None:
     "Rewrite a follow-up question so that it is complete by itself."
+    if (read := in_hangul(state.question, words)) != state.question:
+        state.question = read
+        state.record("rewrite", "keys", say("read as typed on a Korean keyboard: {text}", text=read))
     state.query = state.question
     if not state.earlier:
         return

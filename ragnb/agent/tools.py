@@ -34,6 +34,7 @@ from ..chunking.base import shown_prefix
 from ..chunking.units import same_line
 from ..retrieval.arguments import check_counts
 from ..context.follow_ups import searched_question
+from ..retrieval.missing_words import in_hangul, KEYED
 from .library import Library, LibraryRetriever
 
 # %% ../../nbs/85_agent/07_tools.ipynb #0c6e6908
@@ -232,9 +233,11 @@ class ReadingTools(ReadRecord):
         """
         if not query.strip():
             return "The query is empty."
-        if earlier.strip():
+        if earlier.strip() or KEYED.search(query):
             words = LibraryRetriever(self.library).words_within()
-            searched = searched_question(replace_halves(query), [replace_halves(earlier)[:1_000]], words)
+            searched = in_hangul(replace_halves(query), words)
+            if earlier.strip():
+                searched = searched_question(searched, [replace_halves(earlier)[:1_000]], words)
             if searched != query:
                 return f"Searched: {searched}\n\n{self._found(searched, top_k)}"
         return self._found(query, top_k)

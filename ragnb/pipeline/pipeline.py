@@ -43,7 +43,9 @@ from ..models.threads import in_thread
 from ..storage.filtered import filtered_store, FilteredStore, located, warned
 from ..storage.filters import Where
 from ..storage.store import ChunkReader
-from ..retrieval.missing_words import all_in_one, content_words, index_words, missing_words, Note
+from ragnb.retrieval.missing_words import (
+    all_in_one, content_words, in_hangul, index_words, KEYED, missing_words, Note
+)
 from ..retrieval.hybrid import check_question, find_hits, Hits, LONGEST, question_bundle
 from ..retrieval.planning import MultiQueryRetriever, Plan
 from ..retrieval.repeats import asks_edition, edition_name, other_editions
@@ -271,8 +273,8 @@ def noted(
         by_name = bool(lost) or any(why.is_by_name for p in answer.passages for why in p.why.values())
         words = missing_words(question, held, texts, by_name or not texts, filtered)
         notes += words.notes
-        by_meaning = getattr(retriever, "scale", None) is not None     # Such vectors find an answer in other words
-        unlikely = unlikely if words.asked and not (by_meaning and words.is_all_missing) else []
+        if unlikely and (not words.asked or words.is_all_missing):     # Then the words say it, or say nothing
+            unlikely = []
         unlikely = [] if unlikely and not words.missing and all_in_one(words.asked, texts) else unlikely
     notes += unlikely + _file_notes(answer.question, answer.passages, store, filtered)
     return _with_notes(answer, notes)
@@ -341,6 +343,13 @@ def _in_other_words(pipeline: Pipeline, question: str, found: Hits,
     return again, [Note("words", say("searched with other words of the model too: {words}", words=listed))]
 
 
+def _in_hangul(pipeline: Pipeline, question: str) -> str:
+    "Read a question as typed on a Korean keyboard, as far as readable documents have its words."
+    store = pipeline.expander.store
+    held = index_words(pipeline.retriever, store.matching() if isinstance(store, FilteredStore) else None)
+    return in_hangul(question, held)
+
+
 _WORDS_SECONDS = 60   # For other words, at most: a search without them costs less than a long wait
 
 
@@ -362,11 +371,14 @@ def _told(pipeline: Pipeline, question: str, history: Conversation | None) -> An
 
     def told() -> Answer:
         with fallbacks() as texts, model_calls() as calls:
-            searched = pipeline.searched(question, history) if history else ""
-            found, notes = pipeline.find(searched or question), list[Note]()
+            asked = _in_hangul(pipeline, question) if KEYED.search(question) else question
+            searched = pipeline.searched(asked, history) if history else ""
+            found, notes = pipeline.find(searched or asked), list[Note]()
             if pipeline.llm is not None and pipeline.other_words:
-                found, notes = _in_other_words(pipeline, searched or question, found, plan_of)
-            answer = warned(pipeline.read(question, found, history, searched), store)
+                found, notes = _in_other_words(pipeline, searched or asked, found, plan_of)
+            if asked != question:
+                notes.append(Note("keys", say("read as typed on a Korean keyboard: {text}", text=asked)))
+            answer = warned(pipeline.read(asked, found, history, searched), store)
         answer = replace(answer, costs=tuple(step_costs(calls)))
         notes += [Note("model", text) for text in texts]
         answer = _with_notes(noted(answer, pipeline.retriever, store, pipeline.catalogue), notes)

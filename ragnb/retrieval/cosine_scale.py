@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 # %% auto #0
-__all__ = ['FAR', 'SPREAD', 'UNKNOWN', 'LEAST', 'MOST', 'CosineScale', 'measured_scale', 'is_outgrown']
+__all__ = ['FAR', 'SPREAD', 'LOWEST', 'UNKNOWN', 'LEAST', 'MOST', 'CosineScale', 'measured_scale', 'is_outgrown']
 
 # %% ../../nbs/40_retrieval/10_cosine_scale.ipynb #7496b2ac
 from ..documents.text import word_cut
@@ -23,6 +23,7 @@ from ..storage.store import ChunkReader
 # %% ../../nbs/40_retrieval/10_cosine_scale.ipynb #cb1cc56e
 FAR: float = 0.18       # Mean of `far` with n-grams, over seven data sets
 SPREAD: float = 0.08    # The same of `spread`
+LOWEST: float = 0.11    # About the least cosine with n-grams of all questions that the chance was fitted on
 UNKNOWN: float = 0.35   # For an embedding that does not tell texts apart: between questions with an answer and without
 
 
@@ -43,8 +44,8 @@ class CosineScale:
         self,
         cosine: float,   # Of this index
     ) -> float:          # On the scale of n-grams
-        "Move a cosine to the scale for which the chance was fitted."
-        return FAR + SPREAD * (cosine - self.far) / self.spread if self.tells_apart else UNKNOWN
+        "Move a cosine to the scale for which the chance was fitted, and not below its range."
+        return max(LOWEST, FAR + SPREAD * (cosine - self.far) / self.spread) if self.tells_apart else UNKNOWN
 
 # %% ../../nbs/40_retrieval/10_cosine_scale.ipynb #9489ecc6
 LEAST: int = 16      # Units that are asked, and that an index needs

@@ -18,10 +18,10 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 # %% auto #0
-__all__ = ['CODED', 'QUESTION_WORDS', 'SMALL', 'codes_in', 'content_words', 'code_forms', 'without_asking', 'query_terms',
-           'code_terms', 'names_in', 'spelled_alike', 'IndexWords', 'index_words', 'Note', 'QuestionWords',
-           'missing_words', 'all_in_one', 'code_match', 'readable_question', 'words_as_written', 'question_for',
-           'Common', 'common_words']
+__all__ = ['CODED', 'QUESTION_WORDS', 'KEYED', 'SMALL', 'codes_in', 'content_words', 'code_forms', 'without_asking',
+           'query_terms', 'code_terms', 'names_in', 'spelled_alike', 'IndexWords', 'index_words', 'Note',
+           'QuestionWords', 'missing_words', 'all_in_one', 'code_match', 'readable_question', 'words_as_written',
+           'question_for', 'in_hangul', 'Common', 'common_words']
 
 # %% ../../nbs/40_retrieval/16_missing_words.ipynb #28e7d990
 from ..documents.one_token import search_form, values_in
@@ -406,8 +406,10 @@ def all_in_one(
     asked: Sequence[str],     # Words of content
     texts: Iterable[str],     # Of passages
 ) -> bool:                    # False without words
-    "Check that one text contains every word of a question."
-    return bool(asked) and any(all(_is_in(word, text) for word in asked) for text in texts)
+    "Check that one text contains every word of a question, or all of a Korean one but its last syllable."
+    begun = {word: word[:-1] for word in asked if len(word) > 2 and _HANGUL.search(word)}      # 사직서, and 사직원
+    return bool(asked) and any(all(_is_in(word, text) or word in begun and _begins(begun[word], text)
+                                   for word in asked) for text in texts)
 
 # %% ../../nbs/40_retrieval/16_missing_words.ipynb #288dac1e
 def code_match(
@@ -474,6 +476,30 @@ def question_for(
             _READ[store] = allowed, words_as_written(text for level in SEARCHED for _, text in store.texts(level))
         words = _READ[store][1]
     return readable_question(question, words, isinstance(allowed, Passing))
+
+# %% ../../nbs/40_retrieval/16_missing_words.ipynb #5b1e7a02
+_FIRST = "r R s e E f a q Q t T d w W c z x v g".split()        # Keys in the order of Unicode
+_MIDDLE = "k o i O j p u P h hk ho hl y n nj np nl b m ml l".split()
+_LAST = ["", *"r R rt s sw sg e f fr fa fq ft fx fv fg a q qt t T d w c z x v g".split()]
+
+_VOWEL = "h[kol]|n[jpl]|ml|[koiOjpuPhynbml]"
+_SYLLABLE = re.compile(rf"([rRseEfaqQtTdwWczxvg])({_VOWEL})"
+                       rf"((?:rt|s[wg]|f[raqtxvg]|qt|[rRsefaqtTdwczxvg])(?!{_VOWEL}))?")
+KEYED = re.compile(rf"(?<![\w-])(?:{_SYLLABLE.pattern}){{2,20}}(?![\w-])")   # A word of whole syllables, by its keys
+
+
+def in_hangul(
+    question: str,
+    words: IndexWords | None,   # Of the documents that may be read; None: nothing is changed
+) -> str:
+    "Write the words of a question in Hangul that were typed with the keyboard in English, and that documents have."
+    def read(found: re.Match) -> str:
+        keys = _SYLLABLE.findall(found[0])
+        hangul = "".join(chr(0xAC00 + 588 * _FIRST.index(first) + 28 * _MIDDLE.index(middle) + _LAST.index(last))
+                         for first, middle, last in keys)
+        is_korean = words and not words.is_counted(found[0]) and words.occurs(hangul, surely=True)
+        return hangul if is_korean else found[0]
+    return KEYED.sub(read, question)
 
 # %% ../../nbs/40_retrieval/16_missing_words.ipynb #34a231de
 SMALL: int = 200   # Units; in an index of as many or fewer a score hardly separates what matches from what does not

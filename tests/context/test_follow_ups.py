@@ -1,4 +1,5 @@
 """Questions without a topic of their own: one is searched with the topic before, one with its own noun is not."""
+import json
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,7 @@ from llama_index.core.schema import Document
 from ragnb.agent.flow import Agent
 from ragnb.agent.library import Library
 from ragnb.agent.tools import ReadingTools
+from ragnb.cli import main
 from ragnb.context.conversation import Conversation
 from ragnb.indexing.update import index_documents
 from ragnb.pipeline.pipeline import Pipeline
@@ -130,6 +132,19 @@ def test_the_agent_and_the_tools_search_the_same(asked):
         assert not follows or any(searched in event.detail for event in state.events if event.step == "rewrite")
         read = ReadingTools(library).search(question, earlier=earlier[0])
         assert read.startswith(f"Searched: {searched}") == follows or len(earlier) > 1
+
+
+def test_the_command_line_with_a_history_searches_the_same(asked, tmp_path, capsys):
+    language, pipeline, folder = asked
+    _, earlier, question, *_, follows = next(turn for turn in TURNS if turn[0] == language and turn[-1])
+    options = ["--index", str(folder), "--budget", "260", "--history", str(tmp_path / "talk.jsonl"), "--json"]
+    notes = []
+    for text in [*earlier, question]:
+        capsys.readouterr()
+        assert main(["ask", text, *options]) == 0
+        notes.append(json.loads(capsys.readouterr().out)["note"])
+    searched = pipeline.ask(question, talk_of(pipeline, earlier)).searched
+    assert follows and searched in notes[-1] and "searched with the topic before" not in notes[0]
 
 
 NOTICES = {

@@ -7,7 +7,7 @@ from llama_index.core.schema import Document
 from ragnb.indexing.folder_index import Index
 from ragnb.indexing.update import index_documents
 from ragnb.pipeline.pipeline import Pipeline
-from ragnb.retrieval.cosine_scale import CosineScale, UNKNOWN
+from ragnb.retrieval.cosine_scale import CosineScale, FAR, LOWEST, UNKNOWN
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "wrong_values"))
 from typed_turns import Letters  # noqa: E402
@@ -53,18 +53,36 @@ def test_a_filter_hides_the_chance_with_any_embedding(tmp_path):
     assert Pipeline.from_index(index, where={"doc_id": "1.md"}).ask("사과 가게는 어디인가요?").chance is None
 
 
+def test_a_cosine_below_all_that_the_chance_was_fitted_on_counts_as_the_least_of_them():
+    scale = CosineScale(.93, .87, .02, 99)
+    assert scale.as_ngrams(.9) > FAR > scale.as_ngrams(.86) > scale.as_ngrams(.8) == scale.as_ngrams(-1) == LOWEST
+
+
 def test_an_embedding_that_tells_nothing_apart_has_no_say():
     assert {CosineScale(.8, .79, .1, 99).as_ngrams(c) for c in (-1, 0, 1)} == {UNKNOWN}
     assert {CosineScale(.8, .8, .0, 99).as_ngrams(c) for c in (0, 1)} == {UNKNOWN}
 
 
 def test_a_note_on_the_chance_does_not_repeat_what_the_words_say(tmp_path):
-    """Vectors that compare meaning may have found the answer in other words; n-grams cannot."""
-    for embed, repeated in ((None, True), (Letters(), False)):
-        pipeline = Pipeline.from_index(index_documents(stalls(4), tmp_path / str(repeated), embed=embed, show_progress=False)[0])
+    """The answer may be there in other words; where one word of several is missing, both notes are given."""
+    for embed in (None, Letters()):
+        pipeline = Pipeline.from_index(index_documents(stalls(4), tmp_path / str(embed is None), embed=embed, show_progress=False)[0])
         answer = pipeline.ask("공룡 화석 발굴")
-        assert answer.chance < 0.119 and "no document contains any word" in answer.note
-        assert ("probably not" in answer.note) == repeated
+        assert answer.chance < 0.119 and "no document contains any word" in answer.note and "probably not" not in answer.note
+        answer = pipeline.ask("시장 공룡 화석 발굴")
+        assert answer.chance < 0.119 and "no document contains these words" in answer.note and "probably not" in answer.note
+
+
+def test_a_noun_that_ends_otherwise_in_the_documents_is_not_called_unanswered(tmp_path):
+    leaving = ("그만둘 직원은 퇴직 예정일 30일 전까지 사직원을 팀장에게 낸다. 사직 이유는 묻지 않는다. 남은 휴가는 퇴직금과 함께 돈으로 준다. "
+               "노트북과 출입증은 마지막 날에 총무팀에 돌려준다.")
+    goods = "사과 감자 양파 수박 마늘 포도 대파 호박 사진 사장".split()
+    texts = [leaving, *(f"{n}번 줄의 {name} 담당은 며칠 동안 서 있다." for n, name in enumerate(goods))]
+    documents = [Document(text=text, id_=f"{n}.md") for n, text in enumerate(texts)]
+    pipeline = Pipeline.from_index(index_documents(documents, tmp_path / "index", show_progress=False)[0])
+    for question, told in (("사직서", False), ("사직서 며칠전", False), ("사직서 담당 며칠전", True), ("사직서 양식", True)):
+        answer = pipeline.ask(question)
+        assert answer.chance < 0.119 and ("probably not" in answer.note) == told, question
 
 
 def test_a_question_without_a_word_of_content_is_not_called_unanswered(tmp_path):

@@ -2,6 +2,8 @@
 from __future__ import annotations
 
 import itertools
+import json
+import re
 
 import chromadb
 import pytest
@@ -390,3 +392,25 @@ def test_what_the_message_says_about_setting_a_key_is_true(tmp_path, capsys):
     out = capsys.readouterr().out
     assert "a.md" in out and "(c" in out and "b.md" not in out
     assert main(["ls", "--index", place]) == 0 and "says its doc_type" not in capsys.readouterr().out
+
+
+TAGS = {"a.md": ["안전", "소방"], "b.md": ["보안"], "c.md": ["보안", "안전"]}
+BOTH = "no document fulfils all of the filter"
+LIST_FILTERS = {
+    "tags=소방": {"a.md"}, "tags contains 안전": {"a.md", "c.md"}, "tags CONTAINS 안전": {"a.md", "c.md"}, "tags ANY 소방,급식": {"a.md"}, "tags any 보안,소방": set(TAGS),
+    "tags in 소방,보안": set(TAGS), "tags ALL 안전,보안": {"c.md"}, "tags!=보안": {"a.md"}, "tags=급식": "no document has tags '급식'", "tags contains 급식": "no document has tags '급식'",
+    "tags ANY 급식,교육": "no document has tags '급식' or '교육'", "tag=소방": "no document has 'tag' (did you mean 'tags'?)", "tags=소방 tags=급식": "no document has tags '급식'",
+    "tags all 소방,보안": BOTH, "tags=소방 tags=보안": BOTH, "tags=소방 doc_id=b.md": BOTH}
+
+
+@pytest.mark.parametrize("where", LIST_FILTERS)
+def test_members_of_a_list_are_found_and_what_no_document_has_is_true(tmp_path, capsys, where):
+    write(tmp_path / "docs", {name: f"---\ntags: [{', '.join(tags)}]\n---\n# 소화기\n\n소화기는 층마다 둔다. {name}\n" for name, tags in TAGS.items()})
+    update_index(tmp_path / "docs", tmp_path / "index", show_progress=False)
+    conditions = re.findall(r"[a-z_]+(?: \w+ |!?=)\S+", where)
+    code = main(["ask", "소화기", "--index", str(tmp_path / "index"), "--json", *(word for one in conditions for word in ("--where", one))])
+    out, err = capsys.readouterr()
+    if isinstance(right := LIST_FILTERS[where], str):
+        assert code == 2 and right in err and ("no document has" in err) == (right != BOTH)
+    else:
+        assert code == 0 and {p["id"].partition("@")[0] for p in json.loads(out)["passages"]} == right
