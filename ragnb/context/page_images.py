@@ -21,6 +21,7 @@ __all__ = ['page_image']
 # %% ../../nbs/60_context/08_page_images.ipynb #ffeacf3d
 from ..documents.span import InputError
 from ..machinery.apart import call_apart
+from ..machinery.atomic import write_atomically
 
 # %% ../../nbs/60_context/08_page_images.ipynb #851b0af2
 def _png(pixels: np.ndarray) -> bytes:
@@ -54,7 +55,7 @@ def _draw(path: str, page: int, width: int, target: str) -> None:
                 across, down = (max(side, 1e-3) for side in sheet.get_size())
                 scale = min(width / across, _TALLEST / down, (_MOST_PIXELS / across / down) ** 0.5)
                 bitmap = sheet.render(scale=scale, rev_byteorder=True, draw_annots=True, prefer_bgrx=False)
-                Path(target).write_bytes(_png(bitmap.to_numpy()[..., :3]))
+                write_atomically(Path(target), _png(bitmap.to_numpy()[..., :3]))
     except pypdfium2.PdfiumError as error:
         raise InputError(f"{failed} ({' '.join(str(error).split())})") from error
 

@@ -48,6 +48,7 @@ from ..context.labels import place_label
 from ..context.source_marks import read_marks, SourceMark
 from ..context.sources import answer_refs, display_docs, DisplayDoc
 from .answer_sources import answer_notes, answer_sentences, AnswerSentence
+from .chance import absent_notes
 from .chance import chance_of
 
 # %% ../../nbs/80_pipeline/02_answer.ipynb #b9b486c0
@@ -357,7 +358,7 @@ def with_text(
     by_length: bool,     # The text ended at the most that the model may write
 ) -> Answer:             # With notes about its text
     "Add a model's text to an answer, and note what is wrong with it."
-    notes = answer_notes(text, answer.context, answer.question, prompt)
+    notes = answer_notes(text, answer.context, answer.question, prompt, bool(absent_notes(answer.chance)))
     if by_length:
         notes.append(Note("length", translated(UNFINISHED)))
     replaced = "absent" if any(note.kind == "unsupported" for note in notes) else ""     # that note says both

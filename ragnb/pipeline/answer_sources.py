@@ -134,6 +134,7 @@ def answer_notes(
     context: Context,          # That it was given
     question: str,
     prompt: str,               # As it is in the settings, with {context_str} and {query_str}
+    is_unlikely: bool = False,   # The chance of an answer in the documents is low
 ) -> list[Note]:               # Of kind "echo", "unsourced" and "unsupported"
     "Note what is wrong with an answer as a whole."
     notes = []
@@ -148,7 +149,8 @@ def answer_notes(
                                            "their words", guessed=guessed, n=len(sentences))))
     likeness = max((s.likeness for s in sentences), default=0.0)
     if likeness < ALIKE:
-        absent = any(note.kind == "absent" for note in context.notes)
+        kinds = {note.kind for note in context.notes}
+        absent = "absent" in kinds or is_unlikely and "missing" in kinds
         told = say("the answer has little in common with the sources: check it")
         if absent:
             told = say("the answer has little in common with the sources, and these documents probably do not have "

@@ -246,7 +246,7 @@ def test_searches_that_a_busy_server_refused_are_asked_again_with_the_first(monk
         opened.append(index)
         return {"pit_id": f"pit{len(opened)}"}
 
-    state = {"_source": vars(ClusterState(1, "n-rows-1", 3))}
+    state = {"_source": vars(ClusterState(1, "n-rows-1", 3)), "_seq_no": 0, "_primary_term": 1}
     rows = ClusterRows(SimpleNamespace(msearch=msearch, create_pit=create_pit, get=lambda **_: state, delete_pit=lambda **_: None), "n", "here")
     with rows.snapshot():
         assert [a["n"] for a in rows.ask(*({"n": n} for n in range(3)))] == [0, 1, 2] and asked == [[0, 1, 2]] * 3
@@ -271,7 +271,7 @@ def test_a_point_in_time_that_is_lost_is_opened_again_while_its_state_is_in_forc
         opened.append(index)
         return {"pit_id": f"pit{len(opened)}"}
 
-    client = SimpleNamespace(msearch=msearch, create_pit=create_pit, get=lambda **_: {"_source": vars(state)},
+    client = SimpleNamespace(msearch=msearch, create_pit=create_pit, get=lambda **_: {"_source": vars(state), "_seq_no": 0, "_primary_term": 1},
                              delete_pit=lambda body, params: closed.append(body["pit_id"][0]))
     rows = ClusterRows(client, "n", "here")
     assert rows.ask({"n": 1})[0]["pit"] == "pit2" and closed == ["pit1"]
@@ -365,7 +365,7 @@ def test_an_answer_without_a_shard_is_asked_again(lacking, monkeypatch):
         asked.append(body)
         return {"responses": [{"status": 200, **(left.pop() if left else {"_shards": {"failed": 0}, "hits": {"hits": [{"_id": "a"}]}})}]}
 
-    state = {"_source": vars(ClusterState(1, "n-rows-1", 3))}
+    state = {"_source": vars(ClusterState(1, "n-rows-1", 3)), "_seq_no": 0, "_primary_term": 1}
     client = SimpleNamespace(msearch=msearch, create_pit=lambda **_: {"pit_id": "p"}, get=lambda **_: state, delete_pit=lambda **_: None)
     assert ClusterRows(client, "n", "here").ask({"n": 1})[0]["hits"]["hits"] == [{"_id": "a"}] and len(asked) == 3
     left += [lacking] * 3
