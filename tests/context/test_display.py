@@ -3,7 +3,6 @@ from __future__ import annotations
 
 import io
 import json
-import zlib
 from dataclasses import replace
 
 import pytest
@@ -187,22 +186,6 @@ def test_typed_errors_of_page_images(pdf, tmp_path):
     ):
         with pytest.raises(InputError, match=words):
             page_image(path, page, width)
-
-
-def test_a_page_is_drawn_in_a_process_with_limits(tmp_path, monkeypatch):
-    """A form inside itself, text packed twice, and a picture of 300 kB that unpacks to 300 MB; the library is not called here."""
-    import pypdfium2
-    from office.hostile import files, page
-    monkeypatch.setattr(pypdfium2, "PdfDocument", None)
-    made = files()
-    for name in ("pdf_form_circle.pdf", "pdf_packed.pdf"):
-        (tmp_path / name).write_bytes(made[name]())
-        with pytest.raises(InputError, match=f"{name} needs more than 256 MB"):
-            page_image(tmp_path / name, 1)
-    packed = zlib.compress(bytes(3 * 10_000 * 10_000))
-    head = f"<</Type/XObject/Subtype/Image/Width 10000/Height 10000/ColorSpace/DeviceRGB/BitsPerComponent 8/Filter/FlateDecode/Length {len(packed)}>>stream\n"
-    (tmp_path / "black.pdf").write_bytes(page(b"q 600 0 0 800 0 0 cm /X Do Q", "/XObject<</X 6 0 R>>", 0, head.encode() + packed + b"\nendstream"))
-    assert set(decoded(page_image(tmp_path / "black.pdf", 1, 16))[2]) == {0}
 
 
 def test_a_page_has_at_most_so_many_pixels(tmp_path):

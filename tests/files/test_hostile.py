@@ -1,6 +1,7 @@
 """Small files that would take gigabytes or minutes are named in one line, and files that only look like them are read."""
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
@@ -15,6 +16,8 @@ import pytest
 from conftest import ROOT, write
 from test_file_readers import make_docx, make_hwpx, make_pptx, ole
 
+from ragnb import InputError
+from ragnb.context.page_images import page_image
 from ragnb.documents.files import read_documents
 
 resource = pytest.importorskip("resource", reason="limits a process")
@@ -195,3 +198,21 @@ def test_each_hostile_file_of_the_benchmark_is_within_its_limits() -> None:
     assert done.returncode == 0 and "over a limit: none" in done.stdout, done.stdout
     n_files, seconds = re.search(r"^(\d+) files, ([\d.]+) s", done.stdout, re.M).groups()
     assert int(n_files) >= 74 and float(seconds) <= 30
+
+
+def test_a_page_is_drawn_in_a_process_with_limits(tmp_path, monkeypatch):
+    """A form inside itself, text packed twice, and a picture of 300 kB that unpacks to 300 MB; the library is not called here."""
+    import pypdfium2
+    from office.hostile import files, page
+    from PIL import Image
+    monkeypatch.setattr(pypdfium2, "PdfDocument", None)
+    made = files()
+    for name in ("pdf_form_circle.pdf", "pdf_packed.pdf"):
+        (tmp_path / name).write_bytes(made[name]())
+        with pytest.raises(InputError, match=f"{name} needs more than 256 MB"):
+            page_image(tmp_path / name, 1)
+    packed = zlib.compress(bytes(3 * 10_000 * 10_000))
+    head = f"<</Type/XObject/Subtype/Image/Width 10000/Height 10000/ColorSpace/DeviceRGB/BitsPerComponent 8/Filter/FlateDecode/Length {len(packed)}>>stream\n"
+    (tmp_path / "black.pdf").write_bytes(page(b"q 600 0 0 800 0 0 cm /X Do Q", "/XObject<</X 6 0 R>>", 0, head.encode() + packed + b"\nendstream"))
+    drawn = Image.open(io.BytesIO(page_image(tmp_path / "black.pdf", 1, 16)))
+    assert {*drawn.convert("L").tobytes()} == {0}
