@@ -408,7 +408,8 @@ def _is_confident(columns: Sequence[tuple[float, float]], lines: Sequence[Line])
     several = [line for line in lines if len(line) > 1]
     most = max(map(len, lines))
     labels = sum(line[0].text.endswith((":", "：")) or line[-1].size == 0 for line in several)
-    if len(columns) == 2 and (labels > 0.6 * len(several) or len(several) < 3):
+    marks = "".join(line[0].text for line in several)
+    if len(columns) == 2 and (not any(map(str.isalnum, marks)) or labels > 0.6 * len(several) or len(several) < 3):
         return False
     letters = sum(len(segment.text) for segment in segments) / len(segments)
     is_short = n_long <= 0.15 * len(segments) and n_led <= 0.2 * len(lines) and letters <= 12 + 7 * len(columns)
@@ -751,7 +752,9 @@ def _frame_table(frame: _Frame, lines: Sequence[Line], rules: Rules, joiner: Joi
     n_led = sum(bool(_LEADERS.search(segment.text)) for segment in segments)
     is_prose = n_long > (0.3 if any(len(line) > 1 for line in head) else 0.1) * len(segments)
     inside = [[s for s in segments if column_of(columns, s) == n] for n in range(len(columns))]
-    is_prose |= all(is_prose_column(s, end - start, False) for s, (start, end) in zip(inside, columns))
+    is_worded = [any(map(str.isalnum, "".join(s.text for s in part))) for part in inside]      # not the marks of a list
+    is_prose |= all(is_prose_column(part, end - start, False)
+                    for part, (start, end), has_words in zip(inside, columns, is_worded) if has_words)
     is_contents = n_led > 0.2 * len(body) and len(columns) < 3
     is_small = len(rows) + bool(head) < 3 or sum(n > 1 for n in filled) < 0.5 * len(rows)
     if is_small or len(head) > 8 or is_prose or is_contents:

@@ -177,7 +177,12 @@ def nearest_units_query(
 ) -> dict[str, Any]:
     "Find the units nearest to a vector: the graph compares the bytes of both, and the cosines are exact."
     short, codes = _short(vector), to_codes(vector[None])[0]
-    query = _compared(short, live) if exact or not codes.any() else nearest_rows(codes.tolist(), n, live)
+    if exact or not codes.any():
+        query = _compared(short, live)
+    else:       # the graph has no vectors of zeros, whose cosine is 0: half of its scale
+        units = {"bool": {"filter": [{"term": {"kind": "u"}}, live], "must_not": {"exists": {"field": "vector"}}}}
+        blank = {"constant_score": {"filter": units, "boost": 0.5}}
+        query = {"bool": {"should": [nearest_rows(codes.tolist(), n, live), blank]}}
     cosine = {"source": f"{_COSINE} return cosine(doc['vector'], params.vector);", "params": {"vector": short}}
     return _units_search(query, n, cosine=cosine)
 
