@@ -11,10 +11,7 @@ columns may be repeated in each of them, and the lines of a header may be joined
 from __future__ import annotations
 
 import argparse
-import json
-import os
 import re
-import subprocess
 import sys
 import tempfile
 from collections import defaultdict
@@ -22,18 +19,10 @@ from pathlib import Path
 from typing import NamedTuple
 from xml.etree import ElementTree
 
-from run import package_at
+from run import package_at, read_folder
+from spec import pipe_tables
 
 Table = list[list[str]]
-
-READ = """
-import json, sys
-from ragnb import read_documents
-texts = {}
-for path in sys.argv[2:]:
-    texts[path] = "\\n\\n".join(document.text for document in read_documents(path, []))
-open(sys.argv[1], "w").write(json.dumps(texts))
-"""
 
 
 class Place(NamedTuple):
@@ -80,17 +69,6 @@ def neighbors(cells: list[Place]) -> list[set[tuple[int, int]]]:
     return pairs
 
 
-def pipe_tables(text: str) -> list[Table]:
-    "The tables of a Markdown text."
-    tables: list[Table] = [[]]
-    for line in text.split("\n"):
-        if not (line.startswith("|") and line.endswith("|")):
-            tables.append([])
-        elif not re.fullmatch(r"[|\s:-]+", line):
-            tables[-1].append([bare(cell) for cell in re.split(r"(?<!\\)\|", line)[1:-1]])
-    return [table for table in tables if table]
-
-
 def score(cells: list[Place], tables: list[Table]) -> list[int]:
     "Pairs in a row, right ones, pairs in a column, right ones."
     places: dict[int, list[tuple[int, int, int]]] = defaultdict(list)
@@ -106,7 +84,7 @@ def score(cells: list[Place], tables: list[Table]) -> list[int]:
     return [len(across), in_row, len(down), in_column]
 
 
-def tables_of(paths: list[Path], reader: str, commit: str | None) -> dict[Path, list[Table]]:
+def tables_of(folder: Path, paths: list[Path], reader: str, commit: str | None) -> dict[Path, list[Table]]:
     "The tables that a reader finds in each file."
     if reader == "pdfplumber":
         import pdfplumber
@@ -116,10 +94,10 @@ def tables_of(paths: list[Path], reader: str, commit: str | None) -> dict[Path, 
                 found[path] = [[[bare(cell or "") for cell in row] for row in table] for page in pdf.pages for table in page.extract_tables()]
         return found
     with tempfile.TemporaryDirectory() as place:
-        package = {"PYTHONPATH": str(package_at(commit, Path(place)))} if commit else {}
-        out = Path(place) / "texts.json"
-        subprocess.run([sys.executable, "-c", READ, str(out), *map(str, paths)], check=True, cwd=place, env=os.environ | package)
-        return {Path(path): pipe_tables(text) for path, text in json.loads(out.read_text()).items()}
+        package = package_at(commit, Path(place)) if commit else None
+        report = read_folder("ragnb", sys.executable, folder, package)
+    texts = {path: report["files"][path.relative_to(folder).as_posix()].get("text", "") for path in paths}
+    return {path: [[[*map(bare, row)] for row in (table.header, *table.rows)] for table in pipe_tables(text)] for path, text in texts.items()}
 
 
 def main() -> None:
@@ -130,9 +108,10 @@ def main() -> None:
     parser.add_argument("--commit")
     parser.add_argument("--files", action="store_true")
     given = parser.parse_args()
-    pairs = [(xml, path) for xml in sorted(given.folder.resolve().rglob("*-str.xml"))
+    folder = given.folder.resolve()
+    pairs = [(xml, path) for xml in sorted(folder.rglob("*-str.xml"))
              if (path := xml.with_name(xml.name.replace("-str.xml", ".pdf"))).exists()]
-    found = tables_of([path for _, path in pairs], given.reader, given.commit)
+    found = tables_of(folder, [path for _, path in pairs], given.reader, given.commit)
     total = [0, 0, 0, 0]
     shares = []
     for xml, path in pairs:

@@ -125,7 +125,7 @@ def _pipe_row(line: str) -> list[str] | None:
     return _PIPE.split(line)[1:-1]
 
 
-def _pipe_tables(text: str) -> list[Table]:
+def pipe_tables(text: str) -> list[Table]:
     "Pipe tables: the row above the rule is the header."
     tables: list[Table] = []
     block: list[list[str]] = []
@@ -193,7 +193,7 @@ def _gap_tables(text: str) -> list[Table]:
 
 def tables_of(text: str) -> list[Table]:
     "Every table of a text."
-    return [*_pipe_tables(text), *_html_tables(text), *_gap_tables(text)]
+    return [*pipe_tables(text), *_html_tables(text), *_gap_tables(text)]
 
 
 _COMMA = re.compile(r"(?<=\d),(?=\d{3})")
@@ -242,7 +242,7 @@ def _is_labelled(text: str, keys: Sequence[str], header: Sequence[str], values: 
 
 
 def _widths_are(text: str, words: Sequence[str]) -> bool:
-    tables = [*_pipe_tables(text), *_html_tables(text)] or _gap_tables(text)
+    tables = [*pipe_tables(text), *_html_tables(text)] or _gap_tables(text)
     chosen = [t for t in tables if all(any(w in c for row in (t.header, *t.rows) for c in row) for w in words)]
     return bool(chosen) and all(t.rows and all(len(row) == len(t.header) for row in t.rows) for t in chosen)
 

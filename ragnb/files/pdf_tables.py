@@ -18,8 +18,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 # %% auto #0
-__all__ = ['MOST_PATHS', 'Box', 'MOST_CROSSINGS', 'MOST_BOXES', 'MOST_IN_CELL', 'LONG_CELL', 'MOST_IN_HEADER', 'Rules',
-           'ruling_lines', 'Net', 'PageTable', 'ruled_tables', 'aligned_table', 'barred_tables', 'region_blocks']
+__all__ = ['MOST_PATHS', 'Box', 'MOST_CROSSINGS', 'MOST_BOXES', 'MOST_IN_CELL', 'LONG_CELL', 'MOST_IN_HEADER', 'MOST_BARS',
+           'Rules', 'ruling_lines', 'Net', 'PageTable', 'ruled_tables', 'aligned_table', 'barred_tables',
+           'region_blocks']
 
 # %% ../../nbs/88_files/22_pdf_tables.ipynb #06abe444
 from ..documents.markdown import is_value
@@ -359,11 +360,19 @@ def ruled_tables(
             continue          # rows without bars that cannot be divided: their columns may be found without the net
         table = PageTable(columns, cells, net.rows[0], net.rows[-1])
         tables.append(table)
-        order = min(segment.order for part in inside.values() for line in part for segment in line)
-        middle = (table.top + table.bottom) / 2
-        place = Segment(net.columns[0], net.columns[-1], middle, 10.0, "", 0.0, order, False, blocks=table)
-        rest = sorted([*outside, [place]], key=lambda line: -line[0].y)
+        taken = [segment for part in inside.values() for line in part for segment in line]
+        rest = _in_place(outside, table, (net.columns[0], net.columns[-1]), taken)
     return rest, tables
+
+
+def _in_place(
+    outside: Sequence[Line], table: PageTable, across: tuple[float, float], taken: Sequence[Segment],
+) -> list[Line]:
+    "Put a line for a table between the lines outside it, in place of the segments taken."
+    order = min(segment.order for segment in taken)
+    middle = (table.top + table.bottom) / 2
+    place = Segment(*across, middle, 10.0, "", 0.0, order, False, blocks=table)
+    return sorted([*outside, [place]], key=lambda line: -line[0].y)
 
 
 def _is_table(net: Net, inside: dict[int, list[Line]]) -> bool:
@@ -379,6 +388,7 @@ def _is_table(net: Net, inside: dict[int, list[Line]]) -> bool:
 
 # %% ../../nbs/88_files/22_pdf_tables.ipynb #2c25eff1
 LONG_CELL: int = 60            # Characters
+_LAST_DOTS = re.compile(r"(?<=\s)[.·․‥…\s]+$|\s+$")
 _LEADERS = re.compile(r"[.·․‥…]{4,}|(?:\.\s){4,}")
 
 
@@ -460,8 +470,7 @@ def _row_texts(rows: list[list[Line]], columns: Sequence[tuple[float, float]], j
         for line in row:
             for segment in line:
                 n = column_of(columns, segment)
-                text = re.sub(r"(?<=\s)[.·․‥…\s]+$", "", _LEADERS.sub("", segment.text)).rstrip()
-                texts[n] = joiner.join(texts[n], text, segment.blank)
+                texts[n] = joiner.join(texts[n], _LAST_DOTS.sub("", _LEADERS.sub("", segment.text)), segment.blank)
         out.append(texts)
     return out
 
@@ -528,6 +537,7 @@ def aligned_table(
 
 # %% ../../nbs/88_files/22_pdf_tables.ipynb #ba44ed02
 MOST_IN_HEADER: int = 90    # Characters of a cell
+MOST_BARS: int = 1_000      # Of a page; one with more is a drawing
 _DOTS = re.compile(r"[.·․‥…]{2,}|\.")      # Of a word
 _TYPED_BAR = re.compile(r"[-=_—─━]{6,}")
 
@@ -542,6 +552,13 @@ def _usual_gap(lines: Sequence[Line]) -> float:
     "The gap that is certainly between cells: wider than blanks are, which are wide in typewriter letters."
     gaps = sorted(gap for line in lines for segment in line for gap in _word_gaps(segment))
     return max(0.45, 1.6 * gaps[len(gaps) // 5]) if gaps else 0.45
+
+
+def _of_words(segment: Segment, numbers: Sequence[int]) -> Segment:
+    "The part of a segment from one of its words to another."
+    words = segment.words[numbers[0]:numbers[-1] + 1]
+    text = " ".join(segment.text.split(" ")[n] for n in numbers)
+    return replace(segment, x0=words[0][0], x1=words[-1][1], text=text, words=words)
 
 
 def _pieces(line: Line, least: float) -> Line:
@@ -560,11 +577,13 @@ def _pieces(line: Line, least: float) -> Line:
                 runs[-1].append(n)
             elif runs[-1]:
                 runs.append([])
-        for run in filter(None, runs):
-            words = segment.words[run[0]:run[-1] + 1]
-            text = " ".join(texts[n] for n in run)
-            out.append(replace(segment, x0=words[0][0], x1=words[-1][1], text=text, words=words))
+        out += [_of_words(segment, run) for run in runs if run]
     return out
+
+
+def _touched(columns: Sequence[tuple[float, float]], x0: float, x1: float) -> list[int]:
+    "The columns that something between two places reaches into."
+    return [n for n, (start, end) in enumerate(columns) if min(x1, end) - max(x0, start) > 0.5]
 
 
 def _strips_of(segments: Sequence[Segment], most: float) -> list[tuple[float, float]]:
@@ -588,7 +607,7 @@ def _text_columns(lines: Sequence[Line]) -> list[tuple[float, float]]:
     several = [line for line in lines if len(line) > 1]
     segments = [segment for line in several for segment in line]
     rough = _strips_of(segments, 0.1 * len(several))
-    single = [s for s in segments if sum(s.x0 < end - 0.5 and s.x1 > start + 0.5 for start, end in rough) < 2]
+    single = [s for s in segments if len(_touched(rough, s.x0, s.x1)) < 2]
     return _strips_of(single, 0)
 
 
@@ -616,27 +635,22 @@ def _frames(rules: Rules) -> list[_Frame]:
         else:
             bars.append([y, left, right])
     groups: list[list[list[float]]] = []
-    for bar in sorted(bars, reverse=True):
-        if bar[2] - bar[1] > 100:
-            near = (g for g in groups if abs(g[0][1] - bar[1]) < 8 and abs(g[0][2] - bar[2]) < 8)
-            group = next(near, None)
-            if group is None:
-                groups.append([bar])
-            elif group[-1][0] - bar[0] > _NEAR:
-                group.append(bar)
+    long = sorted((bar for bar in bars if bar[2] - bar[1] > 100), reverse=True)
+    for bar in long if len(long) <= MOST_BARS else ():
+        near = (g for g in groups if abs(g[0][1] - bar[1]) < 8 and abs(g[0][2] - bar[2]) < 8)
+        group = next(near, None)
+        if group is None:
+            groups.append([bar])
+        elif group[-1][0] - bar[0] > _NEAR:
+            group.append(bar)
     several = [group for group in groups if len(group) > 1]
     return [_Frame([y for y, _, _ in g], min(b[1] for b in g), max(b[2] for b in g)) for g in several]
 
 
 # %% ../../nbs/88_files/22_pdf_tables.ipynb #ba44ed06
-def _touched(columns: Sequence[tuple[float, float]], segment: Segment) -> list[int]:
-    "The columns that a segment reaches into."
-    return [n for n, (start, end) in enumerate(columns) if min(segment.x1, end) - max(segment.x0, start) > 0.5]
-
-
 def _is_full(line: Line, columns: Sequence[tuple[float, float]]) -> bool:
     "True for a line with text in nearly all columns."
-    return len({n for segment in line for n in _touched(columns, segment)}) >= 0.7 * len(columns)
+    return len({n for segment in line for n in _touched(columns, segment.x0, segment.x1)}) >= 0.7 * len(columns)
 
 
 def _header_end(lines: Sequence[Line], columns: Sequence[tuple[float, float]], n_below: int) -> int:
@@ -653,16 +667,11 @@ def _by_columns(line: Line, columns: Sequence[tuple[float, float]]) -> Line:
     out: Line = []
     for segment in line:
         at = [column_of(columns, replace(segment, x0=start, x1=end)) for start, end in segment.words]
-        texts = segment.text.split(" ")
-        touched = _touched(columns, segment)
-        if len(touched) < 2 or sorted({*at}) != touched or len(texts) != len(at):
+        touched = _touched(columns, segment.x0, segment.x1)
+        if len(touched) < 2 or sorted({*at}) != touched or len(at) != segment.text.count(" ") + 1:
             out.append(segment)
-            continue
-        for n in touched:
-            own = [k for k, column in enumerate(at) if column == n]
-            words = [segment.words[k] for k in own]
-            text = " ".join(texts[k] for k in own)
-            out.append(replace(segment, x0=words[0][0], x1=words[-1][1], text=text, words=words))
+        else:
+            out += [_of_words(segment, [k for k, column in enumerate(at) if column == n]) for n in touched]
     return out
 
 
@@ -678,9 +687,9 @@ def _label_columns(
         if below:
             over[below[0]].append(segment)
         else:
-            yield segment, _touched(columns, segment) or [column_of(columns, segment)]
+            yield segment, _touched(columns, segment.x0, segment.x1) or [column_of(columns, segment)]
     for bar, labels in over.items():
-        barred = [n for n, (left, right) in enumerate(columns) if min(bar[2], right) - max(bar[1], left) > 0.5]
+        barred = _touched(columns, bar[1], bar[2])
         share = len(barred) // len(labels)
         for n, label in enumerate(labels):
             is_even = share and len(barred) % len(labels) == 0
@@ -729,8 +738,8 @@ def _divided_frame(frame: _Frame, lines: Sequence[Line]) -> Iterator[_Frame]:
     yield frame._replace(bars=bars)
 
 
-def _frame_table(frame: _Frame, lines: Sequence[Line], rules: Rules, joiner: Joiner) -> PageTable | None:
-    "Read the lines of a frame as a table, if they are one."
+def _head_and_body(frame: _Frame, lines: Sequence[Line]) -> tuple[list[Line], list[Line]]:
+    "The lines above the second bar, or right above the first one, and those below."
     first, *others = frame.bars
     head = frame.lines(lines, first, others[0]) if len(others) > 1 else []
     body = frame.lines(lines, others[0] if head else first, others[-1])
@@ -740,39 +749,54 @@ def _frame_table(frame: _Frame, lines: Sequence[Line], rules: Rules, joiner: Joi
             if line[0].y - last > 2.2 * line[0].height or len(line) < 2 and not head:
                 break
             head.insert(0, line)
+    return head, body
+
+
+def _are_cells(head: Sequence[Line], body: Sequence[Line], rows: Sequence[list[Line]],
+               columns: Sequence[tuple[float, float]]) -> bool:
+    "True for the lines of a table: not columns of text, nor a list of contents."
+    filled = [len({column_of(columns, s) for line in row for s in line}) for row in rows]
+    if len(rows) + bool(head) < 3 or sum(n > 1 for n in filled) < 0.5 * len(rows) or len(head) > 8:
+        return False
+    segments = [segment for line in body for segment in line]
+    n_long = sum(len(segment.text) > LONG_CELL for segment in segments)
+    if n_long > (0.3 if any(len(line) > 1 for line in head) else 0.1) * len(segments):
+        return False
+    n_led = sum(bool(_LEADERS.search(segment.text)) for segment in segments)
+    if n_led > 0.2 * len(body) and len(columns) < 3:
+        return False
+    inside = [[s for s in segments if column_of(columns, s) == n] for n in range(len(columns))]
+    is_worded = [any(map(str.isalnum, "".join(s.text for s in part))) for part in inside]      # not the marks of a list
+    return not all(is_prose_column(part, end - start, False)
+                   for part, (start, end), has_words in zip(inside, columns, is_worded) if has_words)
+
+
+def _frame_table(frame: _Frame, lines: Sequence[Line], rules: Rules, joiner: Joiner) -> PageTable | None:
+    "Read the lines of a frame as a table, if they are one."
+    head, body = _head_and_body(frame, lines)
+    first, second = frame.bars[:2]
     top = max([first, *(line[0].y for line in head)])
     columns = _text_columns(body)
     n_head = _header_end(head, columns, len(body))
     body = [*head[n_head:], *body]
     head = head[:n_head]
     rows = _table_rows(body, columns, rules.level) if len(columns) > 1 else []
-    filled = [len({column_of(columns, s) for line in row for s in line}) for row in rows]
-    segments = [segment for line in body for segment in line]
-    n_long = sum(len(segment.text) > LONG_CELL for segment in segments)
-    n_led = sum(bool(_LEADERS.search(segment.text)) for segment in segments)
-    is_prose = n_long > (0.3 if any(len(line) > 1 for line in head) else 0.1) * len(segments)
-    inside = [[s for s in segments if column_of(columns, s) == n] for n in range(len(columns))]
-    is_worded = [any(map(str.isalnum, "".join(s.text for s in part))) for part in inside]      # not the marks of a list
-    is_prose |= all(is_prose_column(part, end - start, False)
-                    for part, (start, end), has_words in zip(inside, columns, is_worded) if has_words)
-    is_contents = n_led > 0.2 * len(body) and len(columns) < 3
-    is_small = len(rows) + bool(head) < 3 or sum(n > 1 for n in filled) < 0.5 * len(rows)
-    if is_small or len(head) > 8 or is_prose or is_contents:
+    if not _are_cells(head, body, rows, columns):
         return None
     bars = [bar for bar in rules.level if bar[2] - bar[1] < 0.9 * (frame.right - frame.left)]
     cells = _header_cells(head, columns, bars, joiner)
     if any(len(cell.text) > MOST_IN_HEADER for cell in cells):       # lines of text above the table
-        top = others[0] if top <= first + 1 else first
+        top = second if top <= first + 1 else first
         cells = []
     n_header = 1 + max((cell.row for cell in cells), default=-1)
     texts = _row_texts(rows, columns, joiner)
     cells += [Cell(r, c, text) for r, row in enumerate(texts, n_header) for c, text in enumerate(row) if text]
-    return PageTable(columns, cells, top + 1, others[-1], n_header)
+    return PageTable(columns, cells, top + 1, frame.bars[-1], n_header)
 
 
 def barred_tables(
     lines: Sequence[Line],      # Of a page, from the top
-    rules: Rules,
+    rules: Rules,               # Bars that are typed are added
     joiner: Joiner,
 ) -> list[Line]:    # With a line without text in place of each table
     "Take the tables between level bars out of the lines of a page."
@@ -790,16 +814,14 @@ def barred_tables(
         if table is None:
             continue
         outside: list[Line] = []
-        order = None
+        taken: list[Segment] = []
         for line in rest:
             is_level = table.bottom < line[0].y <= table.top and line[0].blocks is None
             inside = [s for s in line if is_level and frame.left - 4 < s.x0 and s.x1 < frame.right + 4]
-            order = min([s.order for s in inside] + ([] if order is None else [order]), default=None)
+            taken += inside
             if others := [s for s in line if s not in inside]:
                 outside.append(others)
-        middle = (table.top + table.bottom) / 2
-        place = Segment(frame.left, frame.right, middle, 10.0, "", 0.0, order or 0, False, blocks=table)
-        rest = sorted([*outside, [place]], key=lambda line: -line[0].y)
+        rest = _in_place(outside, table, (frame.left, frame.right), taken)
     return rest
 
 

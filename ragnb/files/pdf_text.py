@@ -329,8 +329,9 @@ def page_glyphs(
     turns = turns[is_kept]
     seen = Glyphs(*(edge[is_kept] for edge in edges), letters[places], sizes[is_kept], places, blank, ends)
     turned = {turn: seen.take(np.flatnonzero(turns == turn)) if turns.any() or turn else seen for turn in range(4)}
-    if missing := _missing_letters(page, turned[0]):
-        turned[0] = _with_missing(turned[0], missing)
+    for turn, glyphs in turned.items():
+        if missing := _missing_letters(page, glyphs):
+            turned[turn] = _with_missing(glyphs, missing)
     return PageGlyphs(turned, int((kinds == _NOTHING).sum()), n_slanted)
 
 
