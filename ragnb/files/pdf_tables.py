@@ -388,7 +388,8 @@ def _is_table(net: Net, inside: dict[int, list[Line]]) -> bool:
 
 # %% ../../nbs/88_files/22_pdf_tables.ipynb #2c25eff1
 LONG_CELL: int = 60            # Characters
-_LAST_DOTS = re.compile(r"(?<=\s)[.·․‥…\s]+$|\s+$")
+_SIGNS = re.compile(r"[.·․‥…\s]*")
+_UP_TO_BLANK = re.compile(r"\S*")
 _LEADERS = re.compile(r"[.·․‥…]{4,}|(?:\.\s){4,}")
 
 
@@ -462,6 +463,12 @@ def _is_lone_cell(lines: Sequence[Line], start: int, end: int, gap: float, level
     return touched[0] > 0 or goes_on and segment.x1 <= columns[0][1] + segment.height
 
 
+def _without_leader(text: str) -> str:
+    "A cell without the dots that lead from it to the next: those after a blank at its end."
+    signs = _SIGNS.match(text[::-1])[0][::-1]       # from the end: a search would try every place
+    return text[:len(text) - len(signs)] + _UP_TO_BLANK.match(signs)[0]
+
+
 def _row_texts(rows: list[list[Line]], columns: Sequence[tuple[float, float]], joiner: Joiner) -> list[list[str]]:
     "The cells of rows of lines."
     out = []
@@ -470,7 +477,7 @@ def _row_texts(rows: list[list[Line]], columns: Sequence[tuple[float, float]], j
         for line in row:
             for segment in line:
                 n = column_of(columns, segment)
-                texts[n] = joiner.join(texts[n], _LAST_DOTS.sub("", _LEADERS.sub("", segment.text)), segment.blank)
+                texts[n] = joiner.join(texts[n], _without_leader(_LEADERS.sub("", segment.text)), segment.blank)
         out.append(texts)
     return out
 

@@ -66,7 +66,7 @@ def boxes_of(
 # %% ../../nbs/88_files/07_xlsx.ipynb #31b8eb49
 MOST_CELLS: int = 20_000_000   # Rows and cells of a workbook, the empty ones counted
 _PLACE = re.compile(r"([A-Z]{1,3})([1-9]\d{0,6})")
-_SUM = re.compile(r"\s*(?:[총합소누월]?\s*계|총\s*합(?:\s*계)?|합|평\s*균|(?:sub|grand )?total|sum|average)\s*[:：]?\s*", re.I)
+_SUM = re.compile(r"(?:[총합소누월]?\s*계|총\s*합(?:\s*계)?|합|평\s*균|(?:sub|grand )?total|sum|average)\s*[:：]?", re.I)
 
 
 def place(
@@ -161,7 +161,7 @@ class Workbook:
             n_open += not text and child(cell, "f") is not None
             if text.strip():
                 texts[row, column] = text
-        if n_open and len(texts) == 1 and _SUM.fullmatch(*texts.values()):
+        if n_open and len(texts) == 1 and _SUM.fullmatch(next(iter(texts.values())).strip()):
             self._empty_sums.append(*texts.values())
         else:
             found |= texts
