@@ -20,7 +20,7 @@ from .values import InputError
 
 # %% auto #0
 __all__ = ['LANGUAGES', 'use_language', 'language', 'accepted_language', 'korean', 'with_particles', 'say', 'translated',
-           'in_both', 'for_question', 'warn_caller']
+           'in_both', 'in_language', 'for_question', 'warn_caller']
 
 # %% ../../nbs/95_machinery/03_messages.ipynb #d937e75f
 LANGUAGES: tuple[str, ...] = ("en", "ko")
@@ -156,12 +156,20 @@ def in_both(
 _HANGUL = re.compile(r"[\u1100-\u11ff\u3130-\u318f\ua960-\ua97f\uac00-\ud7ff\uffa0-\uffdc]")
 
 
+def in_language(
+    text: str,       # A prompt or reply
+    is_korean: bool,
+) -> str:
+    "A built-in prompt or reply in one of the two languages; another text as it is."
+    return text if is_korean else _ENGLISH.get(text, text)
+
+
 def for_question(
     text: str,      # A prompt or reply
     question: str,  # An empty one counts as Korean
 ) -> str:
     "Choose the language of a built-in prompt or reply by the question."
-    return text if not question or _HANGUL.search(question) else _ENGLISH.get(text, text)
+    return in_language(text, not question or bool(_HANGUL.search(question)))
 
 # %% ../../nbs/95_machinery/03_messages.ipynb #5910d961
 def warn_caller(message: str) -> None:

@@ -101,12 +101,15 @@ class ModelStep:
             self.events.append(ModelEvent("unreadable", reason, call))
         return None
 
-    def _begin(self, prompt: Any, words: dict[str, str], tokens: int) -> tuple[ModelCall, str]:
+    def _begin(self, prompt: Any, words: dict[str, str], tokens: int, most: int | None) -> tuple[ModelCall, str]:
         "Count a call and its prompt."
         text = prompt.format(**words)
         self.calls += 1
         self.characters += len(text)
         schema = self.schema.model_json_schema() if self.schema else None
+        for value in (schema or {}).get("properties", {}).values():
+            if most and value.get("type") == "array":
+                value["maxItems"] = most
         return ModelCall(tokens, self.step, schema), text
 
     def ask(
@@ -115,6 +118,7 @@ class ModelStep:
         read: Callable[[Any], T | None],   # Reads a reply; None, or a `ValueError` with the reason, if it has no value
         tokens: int = VERDICT_TOKENS,      # Most that the model writes, without thoughts
         timeout: float | None = None,      # Seconds for all calls; None: the model's own limit
+        most: int | None = None,           # Entries of a list in the schema; None: any number
         **words: str,
     ) -> T | None:                         # None if nothing usable came; `events` has the reason
         "Ask until there is a value: once, or once more in plain text after a structured call."
@@ -123,7 +127,7 @@ class ModelStep:
         ends = None if timeout is None else time.monotonic() + timeout
         while self.reached:
             structured = self.structured
-            call, text = self._begin(prompt, words, tokens)
+            call, text = self._begin(prompt, words, tokens, most)
             number = self.calls
             method = partial(self.llm.structured_predict, self.schema) if structured else self.llm.predict
             answer: Any = None
@@ -139,14 +143,14 @@ class ModelStep:
         return None
 
     async def aask(self, prompt: str | Any, read: Callable[[Any], T | None], tokens: int = VERDICT_TOKENS,
-                   timeout: float | None = None, **words: str) -> T | None:
+                   timeout: float | None = None, most: int | None = None, **words: str) -> T | None:
         "Ask without blocking, as `ask`."
         await in_thread(self.decide)
         prompt, words = _template(prompt, words)
         ends = None if timeout is None else time.monotonic() + timeout
         while self.reached:
             structured = self.structured
-            call, text = self._begin(prompt, words, tokens)
+            call, text = self._begin(prompt, words, tokens, most)
             number = self.calls
             method = partial(self.llm.astructured_predict, self.schema) if structured else self.llm.apredict
             answer: Any = None

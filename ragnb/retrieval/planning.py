@@ -238,7 +238,8 @@ class PlanningRetriever(BaseRetriever):
         words = {"query_str": guard_marks(asked, *marks), "count": str(self.n)}
         asking = ModelStep(self.llm, "plan", self.schema)
         tokens = max(TEXT_TOKENS, self.n * QUERY_TOKENS)
-        texts = asking.ask(template, lambda reply: self.read(reply, question) or None, tokens, self.timeout, **words)
+        texts = asking.ask(template, lambda reply: self.read(reply, question) or None, tokens, self.timeout, self.n,
+                           **words)
         with _COUNTING:
             self._calls += asking.calls
         plan = Plan(question, tuple(texts or ()), asking.calls, tuple(asking.events), asking.reached)

@@ -332,7 +332,7 @@ class LLMReranker(Reranker):
         passages = passage_list([run.nodes[i] for i in pool], self.text_size, mark)
         words = {"context_str": passages, "query_str": run.question, "count": str(len(pool))}
         return {"prompt": prompt_template(self.prompt), "read": partial(_pool_grades, n=len(pool)),
-                "tokens": VERDICT_TOKENS + 20 * len(pool), "timeout": run.left(), **words}
+                "tokens": VERDICT_TOKENS + 20 * len(pool), "timeout": run.left(), "most": len(pool), **words}
 
     def _end(self, run: _Run) -> Reranked:
         "Count the calls, and return the nodes in their order."
