@@ -7,8 +7,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
+from itertools import accumulate
 from typing import Any
 
 from llama_index.core.base.base_retriever import BaseRetriever
@@ -21,7 +23,7 @@ from llama_index.core.utils import get_tqdm_iterable
 from ..machinery.markup import one_line
 from ..machinery.registry import register
 from ..machinery.values import install_command, optional
-from ..documents.files import keep_metadata
+from ..documents.files import keep_metadata, PAGE_BREAK
 from ..documents.span import InputError
 from ..models.threads import in_thread
 from ..expansion.raw_hits import field_of, whole_number
@@ -55,6 +57,18 @@ def document_node(
                     relationships=links, **offsets)
 
 
+def _one_document(source: str, parts: list[Any]) -> Document:
+    "Join the parts of a file; what is not the same for all of them is no metadata of the file."
+    first = keep_metadata(parts[0].metadata)
+    shared = {key: value for key, value in first.items() if all(part.metadata.get(key) == value for part in parts)}
+    sizes = [len(part.page_content) + len(PAGE_BREAK) for part in parts]
+    if [part.metadata.get("page") for part in parts] == [*range(len(parts))]:      # LangChain counts from 0
+        shared.pop("page", None)
+        shared.pop("page_label", None)
+        shared["page_starts"] = [*accumulate(sizes[:-1], initial=0)]
+    return Document(text=PAGE_BREAK.join(part.page_content for part in parts), id_=source, metadata=shared)
+
+
 def as_documents(
     documents: Iterable[Any],   # LangChain's, as a loader gives them
 ) -> list[Document]:            # The pages of one file are one document, with an empty line between two
@@ -62,8 +76,7 @@ def as_documents(
     files: dict[str, list[Any]] = {}
     for document in documents:
         files.setdefault(_source_of(document) or _id_of(document), []).append(document)
-    return [Document(text="\n\n".join(page.page_content for page in pages), id_=source,
-                     metadata=keep_metadata(pages[0].metadata)) for source, pages in files.items()]
+    return [_one_document(source, parts) for source, parts in files.items()]
 
 # %% ../../nbs/83_adapters/01_langchain.ipynb #7f69d3a3
 def stored_documents(
@@ -157,21 +170,23 @@ def retriever_class() -> type:
         pipeline: Any
         labels: bool = False
 
-        def _documents(self, query: str) -> list[Any]:
+        def _documents(self, query: str, k: int | None = None) -> list[Any]:
             out = []
-            for hit in self.pipeline.as_retriever().retrieve(query):
+            for hit in self.pipeline.as_retriever().retrieve(query)[:k]:
                 node = hit.node
                 text = node.get_content(MetadataMode.LLM) if self.labels else node.text
                 place = {"doc_id": node.ref_doc_id, "start": node.start_char_idx, "end": node.end_char_idx}
+                if pages := str(node.metadata.get("pages") or ""):
+                    place["page"] = int(re.match(r"\d+", pages)[0]) - 1       # the first; LangChain counts from 0
                 metadata = {"source": node.ref_doc_id} | node.metadata | place | {"score": hit.score}
                 out.append(LangChainDocument(page_content=text, metadata=metadata, id=node.node_id))
             return out
 
-        def _get_relevant_documents(self, query: str, *, run_manager: Any) -> list[Any]:
-            return self._documents(query)
+        def _get_relevant_documents(self, query: str, *, run_manager: Any, k: int | None = None) -> list[Any]:
+            return self._documents(query, k)
 
-        async def _aget_relevant_documents(self, query: str, *, run_manager: Any) -> list[Any]:
-            return await in_thread(self._documents, query)
+        async def _aget_relevant_documents(self, query: str, *, run_manager: Any, k: int | None = None) -> list[Any]:
+            return await in_thread(self._documents, query, k)
 
     return RagnbRetriever
 

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TYPE_CHECKING
 
 from llama_index.core.node_parser import NodeParser
-from llama_index.core.schema import Document, TextNode, MetadataMode
+from llama_index.core.schema import BaseNode, Document, TextNode, MetadataMode
 
 if TYPE_CHECKING:
     from tqdm import tqdm
@@ -612,7 +612,12 @@ def index_documents(documents: Iterable[Document], folder: str | Path = ".ragnb"
     LockedError
         If another process is still writing this index; the message identifies it.
     """
-    documents, report = [_storable(d) for d in documents], IndexReport()
+    documents, report = list(documents), IndexReport()
+    if foreign := next((d for d in documents if not isinstance(d, BaseNode)), None):
+        kind = f"{type(foreign).__module__}.{type(foreign).__name__}"
+        raise InputError(f"documents must be LlamaIndex documents, got {kind}; those of LangChain become such by "
+                         "`ragnb.adapters.langchain.as_documents`")
+    documents = [_storable(d) for d in documents]
     if not documents:
         raise InputError("there are no documents to index")
     if len({d.id_ for d in documents}) < len(documents):

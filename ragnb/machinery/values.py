@@ -51,7 +51,8 @@ def install_command(
     for origin in origins:
         folder = url2pathname(urlsplit(origin.get("url", "")).path)
         if "dir_info" in origin and Path(folder).is_dir():
-            return f"pip install -e {shlex.quote(f'{folder}[{extra}]')}"
+            editable = "-e " if origin["dir_info"].get("editable") else ""
+            return f"pip install {editable}{shlex.quote(f'{folder}[{extra}]')}"
     return f"pip install 'ragnb[{extra}]'"
 
 # %% ../../nbs/95_machinery/01_values.ipynb #5ad60070

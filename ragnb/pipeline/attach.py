@@ -162,7 +162,8 @@ def _of_nodes(made: Any, embed_model: BaseEmbedding | None, nodes: Any, document
     own, found = _opened(made, embed_model, top_k)
     held = _adapted(nodes, "nodes") if nodes is not None else found
     if held is None:
-        raise InputError("a retriever does not give the nodes around its hits: pass nodes=…, all nodes of its index")
+        raise InputError("a retriever does not give the nodes around its hits: pass nodes=…, all nodes or documents "
+                         "that it searches")
     listed = [n for n in all_nodes(held) if n.get_content().strip()]
     store = NodeStore(listed, _adapted(documents, "documents"), fields)
     if len(listed) > 1 and len(store.doc_ids()) == len(listed):
