@@ -615,8 +615,8 @@ def index_documents(documents: Iterable[Document], folder: str | Path = ".ragnb"
     documents, report = list(documents), IndexReport()
     if foreign := next((d for d in documents if not isinstance(d, BaseNode)), None):
         kind = f"{type(foreign).__module__}.{type(foreign).__name__}"
-        raise InputError(f"documents must be LlamaIndex documents, got {kind}; those of LangChain become such by "
-                         "`ragnb.adapters.langchain.as_documents`")
+        raise InputError(say("documents must be LlamaIndex documents, got {kind}; those of LangChain become such by "
+                             "`ragnb.adapters.langchain.as_documents`", kind=kind))
     documents = [_storable(d) for d in documents]
     if not documents:
         raise InputError("there are no documents to index")
