@@ -69,7 +69,7 @@ class OpenAILimits(BaseModel):
             self._window = 0
             with until(time.monotonic() + min(self.timeout, 10)):
                 entries = self._get_client().models.list().data
-                named = [entry for entry in entries if entry.id == self.model or len(entries) == 1]   # llama.cpp: any name
+                named = [entry for entry in entries if entry.id == self.model or len(entries) == 1]
                 for entry in named:
                     facts = {**(entry.model_extra or {}), **((entry.model_extra or {}).get("meta") or {})}
                     self._window = int(facts.get("n_ctx") or facts.get("max_model_len") or 0)
