@@ -21,7 +21,7 @@ import numpy as np
 
 # %% auto #0
 __all__ = ['Objects', 'MOST_TEXTS', 'Line', 'Bar', 'EVIDENCE', 'SAMPLE', 'page_objects', 'whole_textpage', 'Glyphs', 'PageGlyphs',
-           'page_glyphs', 'Segment', 'line_text', 'text_lines', 'Joiner', 'OpenParagraph', 'paragraphs']
+           'page_glyphs', 'Segment', 'line_text', 'text_lines', 'name_fonts', 'Joiner', 'OpenParagraph', 'paragraphs']
 
 # %% ../../nbs/88_files/20_pdf_text.ipynb #230dc011
 from ..documents.text import load_kiwi
@@ -362,6 +362,7 @@ class Segment:
     level: int = 0    # Of a heading, from 1; 0 for others
     blocks: Any = None   # Of a table that stands here in place of text
     words: Sequence[tuple[float, float]] = ()   # Where each word begins and ends; () where it is not known
+    font: str = ""       # Its name; "" where it is not known
 
 
 Line = list[Segment]          # From left to right
@@ -730,6 +731,23 @@ def text_lines(
     glyphs = _printed_once(glyphs)
     rows = _with_raised(glyphs, _rows(_runs(glyphs), glyphs))
     return _Lines(glyphs, rows).lines(np.array(bars))
+
+# %% ../../nbs/88_files/20_pdf_text.ipynb #6a0f31c2
+def name_fonts(
+    textpage: Any,             # pypdfium2's `PdfTextPage`
+    lines: Iterable[Line],     # Of it
+) -> None:
+    "Set the font of each segment: that of its middle character."
+    segments = [*chain.from_iterable(lines)]
+    page = _TextPage(textpage)
+    name_of = _call("FPDFFont_GetBaseFontName", ctypes.c_ulong, ctypes.c_void_p, ctypes.c_ulong)
+    buffer = ctypes.create_string_buffer(200)
+    names: dict[int, str] = {0: ""}
+    for segment, font in zip(segments, _font_numbers(page, [segment.order for segment in segments]).tolist()):
+        if font not in names:
+            is_named = 0 < name_of(font, ctypes.addressof(buffer), len(buffer)) <= len(buffer)
+            names[font] = buffer.value.decode("utf-8", "replace") if is_named else ""
+        segment.font = names[font]
 
 # %% ../../nbs/88_files/20_pdf_text.ipynb #46d73d37
 _KEEP_HYPHEN = frozenset(

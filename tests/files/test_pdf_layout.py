@@ -222,3 +222,25 @@ def test_turned_text_comes_behind_what_is_drawn_before_it(tmp_path: Path) -> Non
             assert text.index("each spring.") < text.index("Photo by Kim") < text.index("by the technical team")
         else:
             assert "each spring and each autumn by" in text and text.rstrip().endswith("Photo by Kim")
+
+
+BOLD = (10, "Helvetica-Bold")
+
+
+@pytest.mark.parametrize("number", ["", "2.", "1.3"])
+@pytest.mark.parametrize("look", [BOLD, (11, "Times-Roman"), (14, "Helvetica")])
+def test_a_heading_beside_another_column_is_found(tmp_path: Path, number: str, look: tuple[float, str]):
+    head = [(50, 726, number, *look), (82, 726, "Care of boilers", *look)] if number else [(50, 726, "Care of boilers", *look)]
+    right = column(250, 726, [*RIGHT, "The lamp is above the door of", "the room, and a second lamp is", "near the stairs that lead down."])
+    text = text_of(drawn(tmp_path / "a.pdf", [*head, *column(50, 700, [*LEFT, *LEFT[::-1]]), *right], font="Helvetica"))
+    assert f"{number} Care of boilers".strip() in [line.lstrip("# ") for line in text.splitlines() if line.startswith("#")]
+    assert text.count("#") == 1
+
+
+@pytest.mark.parametrize("texts", [
+    column(50, 700, LEFT) + [(50, 644, "every week by two people", *BOLD), (50, 630, "who wear masks")],           # bold words of a sentence
+    [(50, 700 - 20 * n, f"Boiler {n}", *BOLD) for n in range(9)],                                                  # a text that is bold
+    column(50, 700, LEFT) + [(50, 610, "The boiler room is closed at night.", *BOLD), (50, 594, "A guard has the key")],   # a sentence
+])
+def test_bold_lines_that_are_no_headings(tmp_path: Path, texts: list[tuple]):
+    assert "#" not in text_of(drawn(tmp_path / "a.pdf", texts, font="Helvetica"))
