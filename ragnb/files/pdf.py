@@ -13,6 +13,7 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import numpy as np
@@ -30,7 +31,8 @@ from .grid import Block, Grid, on_one_line, Paragraph, to_markdown
 from .pdf_guard import pdf_risk
 from .pdf_layout import mark_headings, page_runs, printed_numbers, reading_order, running_heads
 from .pdf_tables import barred_tables, region_blocks, Rules, ruled_tables, ruling_lines, PageTable
-from .pdf_text import Glyphs, Joiner, Line, name_fonts, OpenParagraph, page_glyphs, Segment, text_lines, whole_textpage
+from .pdf_text import Glyphs, Joiner, Line, line_text, name_fonts, OpenParagraph, page_glyphs, Segment
+from .pdf_text import text_lines, whole_textpage
 
 # %% ../../nbs/88_files/23_pdf.ipynb #1a201360
 def _field_value(raw: Any, form: Any, widget: Any) -> str:
@@ -163,6 +165,9 @@ def read_sheet(
     return sheet
 
 # %% ../../nbs/88_files/23_pdf.ipynb #f9a6bb6d
+_NOTE_MARK = re.compile(r"(?:[*†‡※]|\(?\d{1,3}[).\]]|[¹²³⁴-⁹]{1,3}⁾?|\d{1,3}\s+[^\W\d])")
+
+
 def _page_regions(sheet: Sheet, joiner: Joiner) -> list[list[Line]]:
     "The regions of a page in the order of reading, with a line without text in place of each table with bars."
     lines, _ = ruled_tables(sheet.lines, sheet.rules, joiner)
@@ -180,11 +185,13 @@ def _page_blocks(sheets: Sequence[Sheet], pages_of: Sequence[list[list[Line]]], 
         behind = _turned_behind(sheet.turned, regions)
         waiting: list[Block] = []
         for number, region in enumerate(regions):
-            read, last = region_blocks(region, sheet.rules, joiner, None if blocks else carried, header)
+            body = region[:_notes_start(region)]
+            read, last = region_blocks(body, sheet.rules, joiner, None if blocks else carried, header)
             if not _goes_over(blocks, read):
                 blocks += waiting
                 waiting = []
             blocks += _with_sentence(blocks, read, joiner)
+            waiting += _closed(region_blocks(region[len(body):], Rules([], []), joiner)[0])
             waiting += region_blocks(behind[number], Rules([], []), joiner)[0] if number in behind else []
         if sheet.plain:
             blocks.append(Paragraph(sheet.plain))
@@ -193,6 +200,23 @@ def _page_blocks(sheets: Sequence[Sheet], pages_of: Sequence[list[list[Line]]], 
         carried = last
         pages.append(blocks + waiting)
     return pages
+
+
+def _notes_start(region: Sequence[Line]) -> int:
+    "Where the notes below a column begin: lines in smaller letters than those above, the first with a mark."
+    sizes = [0.0 if line[0].blocks is not None else line[0].size for line in region]
+    usual = median([size for size in sizes if size] or [0.0])
+    start = len(region)
+    while start and 0 < sizes[start - 1] < 0.9 * usual:
+        start -= 1
+    while start < len(region) and not _NOTE_MARK.match(line_text(region[start])):
+        start += 1
+    return start
+
+
+def _closed(blocks: Sequence[Block]) -> list[Block]:
+    "Blocks in which no sentence goes on, as notes below a column are."
+    return [Paragraph(block.text) if isinstance(block, OpenParagraph) else block for block in blocks]
 
 
 def _turned_behind(turned: Sequence[Line], regions: Sequence[Sequence[Line]]) -> dict[int, list[Line]]:

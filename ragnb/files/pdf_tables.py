@@ -232,6 +232,14 @@ class PageTable:
         return read_cells([*(Cell(0, n, text) for n, text in enumerate(header)), *cells], 1)
 
 
+_RANGE = re.compile(r"[₩$€£]?\d[\d,.]{0,15}%?\s?[-–~]\s?[₩$€£]?\d[\d,.]{0,15}\s?[^\W\d]{0,3}%?")
+
+
+def _is_figure(text: str) -> bool:
+    "True for a value, or for two as the ends of a range."
+    return is_value(text) or bool(_RANGE.fullmatch(text))
+
+
 def _levels(parts: Sequence[list[Line]]) -> list[float]:
     "Heights of the rows that the cells between two bars have inside, from the top; one for a row that is one."
     lines = [line for part in parts for line in part]
@@ -243,7 +251,7 @@ def _levels(parts: Sequence[list[Line]]) -> list[float]:
             heights.append([line])
     filled = [len(level) for level in heights]
     n_full = sum(2 * n > len(parts) for n in filled)
-    n_values = sum(any(is_value(line_text(line)) for line in level) for level in heights)
+    n_values = sum(any(_is_figure(line_text(line)) for line in level) for level in heights)
     are_rows = len(parts) > 1 and n_full > 0.6 * len(heights) and n_values > 0.6 * len(heights) and len(heights) > 1
     return [level[0][0].y for level in heights] if are_rows else [0.0]
 
@@ -665,7 +673,7 @@ def _header_end(lines: Sequence[Line], columns: Sequence[tuple[float, float]], n
     full = [n for n, line in enumerate(lines) if _is_full(line, columns)]
     if len(full) > 2 and len(lines) >= n_below:
         return full[1]
-    valued = [n for n in full[1:] if 2 * sum(is_value(s.text) for s in lines[n]) >= len(lines[n])]
+    valued = [n for n in full[1:] if 2 * sum(_is_figure(s.text) for s in lines[n]) >= len(lines[n])]
     return valued[0] if valued else len(lines)
 
 

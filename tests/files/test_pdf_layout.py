@@ -244,3 +244,14 @@ def test_a_heading_beside_another_column_is_found(tmp_path: Path, number: str, l
 ])
 def test_bold_lines_that_are_no_headings(tmp_path: Path, texts: list[tuple]):
     assert "#" not in text_of(drawn(tmp_path / "a.pdf", texts, font="Helvetica"))
+
+
+@pytest.mark.parametrize("mark", ["1) ", "* ", "1 "])
+@pytest.mark.parametrize("goes_on", [True, False])
+def test_a_sentence_goes_on_past_the_notes_below_a_column(tmp_path: Path, mark: str, goes_on: bool):
+    left = [*LEFT, "Two keys open it, and the"]
+    right = ["guard of the night has one" if goes_on else "The guard of the night has", "in a box beside the door.", *RIGHT]
+    notes = [(50, 610, f"{mark}Gloves are worn as well, as the", 7), (50, 601, "law on dust has it since May", 7)]
+    text = text_of(drawn(tmp_path / "a.pdf", column(50, 700, left) + notes + column(250, 700, right), font="Helvetica"))
+    assert " ".join([left[-1], *right[:2]]) in text if goes_on else text.index("law on dust") < text.index(right[0])
+    assert f"{mark}Gloves are worn as well, as the law on dust has it since May" in text and "May guard" not in text

@@ -163,3 +163,12 @@ def test_a_label_that_goes_on_in_small_letters_belongs_to_the_next_row(tmp_path:
              *rows((70, 200, 300), 634, [("manslaughter", "10", "9")]), *rows((60, 200, 300), 616, [("Burglary", "240", "231")])]
     text = text_of(drawn(tmp_path / "a.pdf", [*texts, *((50, y, 400, y) for y in (700, 678, 605))], font="Helvetica"))
     assert "| Murder and other manslaughter | 10 | 9 |" in text
+
+
+@pytest.mark.parametrize("dash", [" - ", "-", "~", " – "])
+def test_rows_with_ranges_are_no_header(tmp_path: Path, dash: str):
+    body = [(name, f"1.3{n}{dash}1.4{n}", f"2.3{n}{dash}2.9{n}") for n, name in enumerate(["Iowa", "Ohio", "Texas", "Maine", "Utah", "Ohio"])]
+    texts = [*rows((50, 150, 250), 700, [("Ethanol",), *body], 14), *rows((50, 150, 250), 595, [("Oil",), *body[::-1], *body], 14)]
+    bars = [(50, 712, 330, 712), (50, 607, 330, 607), (50, 420, 330, 420)]
+    text = text_of(drawn(tmp_path / "a.pdf", [*texts, *bars], font="Helvetica"))
+    assert f"\n| Texas | 1.32{dash}1.42 | 2.32{dash}2.92 |" in text.partition("| Oil")[0]
