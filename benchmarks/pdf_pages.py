@@ -57,11 +57,8 @@ def moved(truth: list[str], now: list[str]) -> int:
     return len(once) - len(tails)
 
 
-def tag_order(page: Any) -> str:
-    "The text of a page in the order of its tags; '' without tags."
-    tree = raw.FPDF_StructTree_GetForPage(page)
-    if not tree:
-        return ""
+def marked_texts(page: Any) -> dict[int, str]:
+    "The text of each marked content of a page, by its number."
     textpage = page.get_textpage()
     pieces: dict[int, list[str]] = defaultdict(list)
     for index in range(textpage.count_chars()):
@@ -69,6 +66,16 @@ def tag_order(page: Any) -> str:
         code = raw.FPDFText_GetUnicode(textpage, index)
         if item and 0 < code < 0xFFFE:
             pieces[raw.FPDFPageObj_GetMarkedContentID(item)].append(chr(code))
+    textpage.close()
+    return {mark: "".join(letters) for mark, letters in pieces.items()}
+
+
+def tag_order(page: Any) -> str:
+    "The text of a page in the order of its tags; '' without tags."
+    tree = raw.FPDF_StructTree_GetForPage(page)
+    if not tree:
+        return ""
+    pieces = marked_texts(page)
     order: list[int] = []
 
     def walk(element: Any) -> None:
@@ -83,9 +90,8 @@ def tag_order(page: Any) -> str:
     for n in range(raw.FPDF_StructTree_CountChildren(tree)):
         walk(raw.FPDF_StructTree_GetChildAtIndex(tree, n))
     raw.FPDF_StructTree_Close(tree)
-    textpage.close()
-    text = " ".join("".join(pieces[mark]) for mark in dict.fromkeys(order) if mark in pieces)
-    return text if 2 * len(text) > sum(map(len, map("".join, pieces.values()))) else ""
+    text = " ".join(pieces[mark] for mark in dict.fromkeys(order) if mark in pieces)
+    return text if 2 * len(text) > sum(map(len, pieces.values())) else ""
 
 
 def cpu() -> float:

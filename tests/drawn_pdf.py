@@ -9,7 +9,7 @@ FONT = "HYGothic-Medium"   # Readers of PDF have it
 
 
 def drawn(path: Path, *pages: Sequence[tuple[Any, ...]], font: str = FONT, size: float = 10, **options: Any) -> Path:
-    """A PDF of pages. An entry is (x, y, text), with a size as fourth value if it differs; x is None where the text before ended.
+    """A PDF of pages. An entry is (x, y, text), with a size as fourth value and a font as fifth if they differ; x is None where the text before ended.
     An entry of four numbers is a ruling line. `options` go to the canvas."""
     from reportlab.pdfbase import pdfmetrics
     from reportlab.pdfbase.cidfonts import UnicodeCIDFont
@@ -24,10 +24,11 @@ def drawn(path: Path, *pages: Sequence[tuple[Any, ...]], font: str = FONT, size:
                 continue
             x, y, text, *own = entry
             start = end if x is None else x
-            out.setFont(font, *(own or [size]))
+            look = own[1] if len(own) > 1 else font, own[0] if own else size
+            out.setFont(*look)
             # PDFium leaves out a text without a width; without fonts, a Korean letter alone has none, but a blank has
             out.drawString(start, y, text if text.isascii() or len(text) > 1 else f"{text} ")
-            end = start + pdfmetrics.stringWidth(text, font, *(own or [size]))
+            end = start + pdfmetrics.stringWidth(text, *look)
         out.showPage()
     out.save()
     return path

@@ -13,6 +13,7 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import numpy as np
@@ -30,7 +31,8 @@ from .grid import Block, Grid, on_one_line, Paragraph, to_markdown
 from .pdf_guard import pdf_risk
 from .pdf_layout import mark_headings, page_runs, printed_numbers, reading_order, running_heads
 from .pdf_tables import barred_tables, region_blocks, Rules, ruled_tables, ruling_lines, PageTable
-from .pdf_text import Glyphs, Joiner, Line, OpenParagraph, page_glyphs, Segment, text_lines, whole_textpage
+from .pdf_text import Glyphs, Joiner, Line, line_text, name_fonts, OpenParagraph, page_glyphs, Segment
+from .pdf_text import text_lines, whole_textpage
 
 # %% ../../nbs/88_files/23_pdf.ipynb #1a201360
 def _field_value(raw: Any, form: Any, widget: Any) -> str:
@@ -144,18 +146,18 @@ def read_sheet(
         if n_chars > min(room, MOST_ON_PAGE):
             return Sheet(plain=_plain_text(textpage), n_chars=n_chars)
         glyphs = page_glyphs(textpage, page.get_bbox())
-        plain = _plain_text(textpage) if _is_upright(glyphs.turns[0]) else ""
+        if _is_upright(glyphs.turns[0]):
+            return Sheet(plain=_plain_text(textpage), n_chars=n_chars)
+        quarters = sorted(glyphs.turns, key=lambda quarter: -len(glyphs.turns[quarter]))
+        main = quarters[0]
+        sheet = Sheet(n_chars=n_chars, unknown=glyphs.unknown, slanted=glyphs.slanted)
+        if len(glyphs.turns[main]):
+            sheet.rules = _turned_rules(ruling_lines(page), main)
+            sheet.lines = text_lines(glyphs.turns[main], sheet.rules.upright)
+            name_fonts(textpage, sheet.lines)
     finally:
         textpage.close()
-    if plain:
-        return Sheet(plain=plain, n_chars=n_chars)
     values = form_values(form, page)
-    quarters = sorted(glyphs.turns, key=lambda quarter: -len(glyphs.turns[quarter]))
-    main = quarters[0]
-    sheet = Sheet(n_chars=n_chars, unknown=glyphs.unknown, slanted=glyphs.slanted)
-    if len(glyphs.turns[main]):
-        sheet.rules = _turned_rules(ruling_lines(page), main)
-        sheet.lines = text_lines(glyphs.turns[main], sheet.rules.upright)
     sheet.turned = [line for quarter in quarters[1:] for line in text_lines(glyphs.turns[quarter])]
     sheet.lines = _with_values(sheet.lines, values)
     has_text = sheet.lines or sheet.turned
@@ -163,25 +165,33 @@ def read_sheet(
     return sheet
 
 # %% ../../nbs/88_files/23_pdf.ipynb #f9a6bb6d
-def _page_blocks(sheets: Sequence[Sheet], joiner: Joiner) -> list[list[Block]]:
-    "The blocks of each page."
+_NOTE_MARK = re.compile(r"(?:[*†‡※]|\(?\d{1,3}[).\]]|[¹²³⁴-⁹]{1,3}⁾?|\d{1,3}\s+[^\W\d])")
+
+
+def _page_regions(sheet: Sheet, joiner: Joiner) -> list[list[Line]]:
+    "The regions of a page in the order of reading, with a line without text in place of each table with bars."
+    lines, _ = ruled_tables(sheet.lines, sheet.rules, joiner)
+    return reading_order(barred_tables(lines, sheet.rules, joiner)) or [[]]
+
+
+def _page_blocks(sheets: Sequence[Sheet], pages_of: Sequence[list[list[Line]]], joiner: Joiner) -> list[list[Block]]:
+    "The blocks of each page, of its regions."
     pages: list[list[Block]] = []
     carried: PageTable | None = None
     header: tuple[str, ...] = ()
-    for sheet in sheets:
-        lines, _ = ruled_tables(sheet.lines, sheet.rules, joiner)
-        lines = barred_tables(lines, sheet.rules, joiner)
+    for sheet, regions in zip(sheets, pages_of):
         blocks: list[Block] = []
         last: PageTable | None = None
-        regions = reading_order(lines) or [[]]
         behind = _turned_behind(sheet.turned, regions)
         waiting: list[Block] = []
         for number, region in enumerate(regions):
-            read, last = region_blocks(region, sheet.rules, joiner, None if blocks else carried, header)
+            body = region[:_notes_start(region)]
+            read, last = region_blocks(body, sheet.rules, joiner, None if blocks else carried, header)
             if not _goes_over(blocks, read):
                 blocks += waiting
                 waiting = []
             blocks += _with_sentence(blocks, read, joiner)
+            waiting += _closed(region_blocks(region[len(body):], Rules([], []), joiner)[0])
             waiting += region_blocks(behind[number], Rules([], []), joiner)[0] if number in behind else []
         if sheet.plain:
             blocks.append(Paragraph(sheet.plain))
@@ -190,6 +200,23 @@ def _page_blocks(sheets: Sequence[Sheet], joiner: Joiner) -> list[list[Block]]:
         carried = last
         pages.append(blocks + waiting)
     return pages
+
+
+def _notes_start(region: Sequence[Line]) -> int:
+    "Where the notes below a column begin: lines in smaller letters than those above, the first with a mark."
+    sizes = [0.0 if line[0].blocks is not None else line[0].size for line in region]
+    usual = median([size for size in sizes if size] or [0.0])
+    start = len(region)
+    while start and 0 < sizes[start - 1] < 0.9 * usual:
+        start -= 1
+    while start < len(region) and not _NOTE_MARK.match(line_text(region[start])):
+        start += 1
+    return start
+
+
+def _closed(blocks: Sequence[Block]) -> list[Block]:
+    "Blocks in which no sentence goes on, as notes below a column are."
+    return [Paragraph(block.text) if isinstance(block, OpenParagraph) else block for block in blocks]
 
 
 def _turned_behind(turned: Sequence[Line], regions: Sequence[Sequence[Line]]) -> dict[int, list[Line]]:
@@ -353,9 +380,10 @@ def _read_here(path: str, password: str | None) -> dict[str, Any]:
     left_out |= heads.lines
     for sheet in sheets:
         sheet.lines = [line for line in sheet.lines if id(line) not in left_out] or sheet.lines
-    mark_headings([sheet.lines for sheet in sheets], bookmarks)
     joiner = Joiner(chain.from_iterable(sheet.lines for sheet in sheets))
-    blocks = _page_blocks(sheets, joiner)
+    regions = [_page_regions(sheet, joiner) for sheet in sheets]
+    mark_headings([[*chain.from_iterable(page)] for page in regions], bookmarks)
+    blocks = _page_blocks(sheets, regions, joiner)
     breaks = _breaks(blocks, joiner)
     pages = [to_markdown(page) for page in blocks]
     lost = _lost(sheets, damaged)

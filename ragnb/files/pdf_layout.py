@@ -9,8 +9,9 @@ import re
 from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from itertools import groupby
-from typing import NamedTuple
+from itertools import chain, groupby
+from statistics import median
+from typing import Any, NamedTuple
 
 # %% auto #0
 __all__ = ['Extent', 'MOST_IN_ROW', 'SHORT_CELL', 'MOST_FLOWS', 'EDGE', 'LARGER', 'LONGEST_HEADING', 'LONGEST_RUN',
@@ -420,6 +421,9 @@ LARGER: float = 1.18        # How much larger than the text a heading is, at lea
 LONGEST_HEADING: int = 90   # Characters
 LONGEST_RUN: float = 2.0    # Lines of one size in a row, on average; text in larger letters has more
 
+_BOLD = re.compile(r"bold|black|heavy|demi|headline|(?:cm|sf|ec)bx|medi(?:ital)?$|-(?:bd|b)$", re.I)
+_NUMBERING = re.compile(r"(?:제\s?)?\d{1,3}(?:\.\d{1,3}){0,4}[.장절]?|[IVXⅠ-Ⅻ]{1,4}\.?|[가-하A-Z]\.")
+
 
 def _bare(text: str) -> str:
     "Only the letters and digits of a text."
@@ -430,39 +434,83 @@ def mark_headings(
     pages: Sequence[Sequence[Line]],
     bookmarks: Sequence[tuple[str, int, int]] = (),   # Title, level from 1, sheet from 0
 ) -> int:   # How many lines were marked
-    "Set the level of lines that are headings, by the bookmarks or by the size of the letters."
+    "Set the level of lines that are headings, by the bookmarks, the size of the letters, or a bold font."
     marked = _mark_bookmarks(pages, bookmarks)
     if 2 * marked >= len(bookmarks) > 0:
         return marked
-    letters: Counter[float] = Counter()
-    for lines in pages:
-        for line in lines:
-            for segment in line:
-                letters[round(2 * segment.size) / 2] += len(segment.text)
-    if not letters:
+    lines = [line for page in pages for line in page if line[0].blocks is None]
+    looks: Counter[tuple[float, str]] = Counter()
+    for segment in chain.from_iterable(lines):
+        looks[_look(segment)] += len(segment.text)
+    if not looks:
         return 0
-    usual = letters.most_common(1)[0][0]
-    runs: dict[float, list[int]] = defaultdict(list)
-    for lines in pages:
-        for size, group in groupby(lines, key=lambda line: round(2 * line[0].size) / 2):
-            runs[size].append(len(list(group)))
-    short = {size for size, lengths in runs.items() if sum(lengths) <= LONGEST_RUN * len(lengths)}
-    larger = [line for lines in pages for line in lines
-              if _is_heading(line, usual) and round(2 * line[0].size) / 2 in short]
-    sizes = sorted({round(line[0].size) for line in larger}, reverse=True)
-    if sum(len(line_text(line)) for line in larger) > 0.3 * letters.total() or len(sizes) > 6:
-        return marked
+    sizes: Counter[float] = Counter()
+    for (size, _), n_letters in looks.items():
+        sizes[size] += n_letters
+    usual = sizes.most_common(1)[0][0]
+    short = _short_runs([_size(line[0]) for line in lines])
+    larger = [line for line in lines if _is_heading(line, LARGER * usual) and _size(line[0]) in short]
+    if sum(len(line_text(line)) for line in larger) > 0.3 * looks.total():
+        larger = []
+    levels = sorted({round(line[0].size) for line in larger}, reverse=True)
     for line in larger:
-        line[0].level = min(3, 1 + sizes.index(round(line[0].size)))
-    return len(larger)
+        line[0].level = min(3, 1 + levels.index(round(line[0].size)))
+    bold = _bold_headings(pages, *looks.most_common(1)[0][0])
+    for line in bold:
+        line[0].level = min(3, len(levels)) + 1
+    return len(larger) + len(bold)
 
 
-def _is_heading(line: Line, usual: float) -> bool:
-    "True for a short line in larger letters that is no sentence."
+def _size(segment: Segment) -> float:
+    "The size of the font of a segment, in half points."
+    return round(2 * segment.size) / 2
+
+
+def _look(segment: Segment) -> tuple[float, str]:
+    "The size and the font of a segment."
+    return _size(segment), segment.font
+
+
+def _short_runs(looks: Sequence[Any]) -> set[Any]:
+    "The looks that few lines in a row have, as headings do."
+    runs: dict[Any, list[int]] = defaultdict(list)
+    for look, group in groupby(looks):
+        runs[look].append(len(list(group)))
+    return {look for look, lengths in runs.items() if sum(lengths) <= LONGEST_RUN * len(lengths)}
+
+
+def _is_heading(line: Line, least: float) -> bool:
+    "True for a short line in letters of at least this size that is no sentence; its number may be set apart."
     text = line_text(line)
     letters = re.search(r"[^\W\d_]{2}", text)
-    is_short = len(line) == 1 and len(text) <= LONGEST_HEADING
-    return bool(is_short and letters and line[0].size >= LARGER * usual and not re.search(r"[.,;。]$|다\.?$", text))
+    is_one = len(line) == 1 or len(line) == 2 and bool(_NUMBERING.fullmatch(line[0].text))
+    is_short = is_one and len(text) <= LONGEST_HEADING
+    return bool(is_short and letters and line[-1].size >= least and not re.search(r"[.,;。]$|다\.?$", text))
+
+
+def _bold_headings(pages: Sequence[Sequence[Line]], usual: float, font: str) -> list[Line]:
+    "Short lines in bold, or a little larger in another font, with room above them, in a text that is not so."
+    def is_bold(segment: Segment) -> bool:
+        is_other = "" != segment.font != font and segment.size > 1.05 * usual
+        return is_other or bool(_BOLD.search(segment.font))
+
+    headings: list[Line] = []
+    n_letters = n_bold = 0
+    for lines in pages:
+        gaps = [above[0].y - below[0].y for above, below in zip(lines, lines[1:])]
+        leading = median([gap for gap in gaps if gap > 0] or [0.0])
+        for above, line in zip([None, *lines], lines):
+            text = line_text(line)
+            is_set = all(map(is_bold, line))
+            n_letters += len(text)
+            n_bold += len(text) * is_set
+            if not is_set or line[0].level or line[0].blocks is not None or not _is_heading(line, 0.95 * usual):
+                continue
+            gap = 0.0 if above is None or above[0].blocks is not None else above[0].y - line[0].y
+            goes_on = bool(headings) and headings[-1] is above and _look(above[0]) == _look(line[0])
+            if goes_on or not 0 < gap < max(1.25 * leading, 1.6 * line[0].height):
+                headings.append(line)
+    return headings if n_bold < 0.3 * n_letters else []
 
 
 def _mark_bookmarks(pages: Sequence[Sequence[Line]], bookmarks: Sequence[tuple[str, int, int]]) -> int:

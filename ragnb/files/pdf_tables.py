@@ -18,14 +18,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 # %% auto #0
-__all__ = ['MOST_PATHS', 'Box', 'MOST_CROSSINGS', 'MOST_BOXES', 'MOST_IN_CELL', 'LONG_CELL', 'MOST_IN_HEADER', 'MOST_BARS',
-           'Rules', 'ruling_lines', 'Net', 'PageTable', 'ruled_tables', 'aligned_table', 'barred_tables',
+__all__ = ['MOST_PATHS', 'Box', 'MOST_CROSSINGS', 'MOST_BOXES', 'MOST_IN_CELL', 'THIN', 'LONG_CELL', 'MOST_IN_HEADER',
+           'MOST_BARS', 'Rules', 'ruling_lines', 'Net', 'PageTable', 'ruled_tables', 'aligned_table', 'barred_tables',
            'region_blocks']
 
 # %% ../../nbs/88_files/22_pdf_tables.ipynb #06abe444
 from ..documents.markdown import is_value
 from .grid import Block, Cell, read_cells
-from .pdf_layout import column_edges, column_of, is_prose_column
+from .pdf_layout import column_edges, column_of, is_prose_column, SHORT_CELL
 from .pdf_text import Bar, Joiner, Line, line_text, page_objects, paragraphs, Segment
 
 # %% ../../nbs/88_files/22_pdf_tables.ipynb #c362e4f6
@@ -205,6 +205,7 @@ def _cut_share(owners: Sequence[Sequence[int]]) -> float:
 
 # %% ../../nbs/88_files/22_pdf_tables.ipynb #4998ba43
 MOST_IN_CELL: int = 1_500   # Characters; a box with more is a frame around text
+THIN: float = 8.0           # Points; a lower row without text is a band between rows
 
 
 @dataclass
@@ -232,6 +233,14 @@ class PageTable:
         return read_cells([*(Cell(0, n, text) for n, text in enumerate(header)), *cells], 1)
 
 
+_RANGE = re.compile(r"[₩$€£]?\d[\d,.]{0,15}%?\s?[-–~]\s?[₩$€£]?\d[\d,.]{0,15}\s?[^\W\d]{0,3}%?")
+
+
+def _is_figure(text: str) -> bool:
+    "True for a value, or for two as the ends of a range."
+    return is_value(text) or bool(_RANGE.fullmatch(text))
+
+
 def _levels(parts: Sequence[list[Line]]) -> list[float]:
     "Heights of the rows that the cells between two bars have inside, from the top; one for a row that is one."
     lines = [line for part in parts for line in part]
@@ -243,7 +252,7 @@ def _levels(parts: Sequence[list[Line]]) -> list[float]:
             heights.append([line])
     filled = [len(level) for level in heights]
     n_full = sum(2 * n > len(parts) for n in filled)
-    n_values = sum(any(is_value(line_text(line)) for line in level) for level in heights)
+    n_values = sum(any(_is_figure(line_text(line)) for line in level) for level in heights)
     are_rows = len(parts) > 1 and n_full > 0.6 * len(heights) and n_values > 0.6 * len(heights) and len(heights) > 1
     return [level[0][0].y for level in heights] if are_rows else [0.0]
 
@@ -296,6 +305,15 @@ def _parts_of_cell(
             for (level, strip), found in places.items()]
 
 
+def _values_in_columns(part: Sequence[Line], net: Net, cell: Cell) -> dict[int, str]:
+    "Column of the net -> its value, for a row of values without bars between them; {} for other cells."
+    segments = part[0] if len(part) == 1 and cell.colspan > 2 else []
+    if len(segments) < 3 or sum(is_value(s.text) for s in segments) < 0.8 * len(segments):
+        return {}
+    values = {bisect_right(net.columns, (s.x0 + s.x1) / 2) - 1: s.text for s in segments}
+    return values if len(values) == len(segments) else {}
+
+
 def _divided(net: Net, inside: dict[int, list[Line]], joiner: Joiner) -> tuple[list[tuple[float, float]], list[Cell]]:
     "Columns and cells of a net; rows and columns without a bar between them are divided by the places of their text."
     rows: dict[int, list[list[Line]]] = defaultdict(list)
@@ -306,7 +324,12 @@ def _divided(net: Net, inside: dict[int, list[Line]], joiner: Joiner) -> tuple[l
             rows[cell.row].append(part)
         if cell.colspan == 1:
             columns[cell.column].append(part)
-    levels = [_levels(rows[row]) if row in rows else [0.0] for row in range(len(net.rows) - 1)]
+    kept = {row for row, edges in enumerate(zip(net.rows, net.rows[1:])) if row in rows or edges[0] - edges[1] > THIN}
+    for number in inside:
+        cell = net.cells[number]
+        if kept.isdisjoint(range(cell.row, cell.row + cell.rowspan)):
+            kept.add(cell.row)        # a cell over low rows only
+    levels = [_levels(rows[row]) if row in rows else [0.0] * (row in kept) for row in range(len(net.rows) - 1)]
     strips = [_strips(columns[column]) for column in range(len(net.columns) - 1)]
     first_row = [*accumulate(map(len, levels), initial=0)]
     first_column = [*accumulate((max(1, len(found)) for found in strips), initial=0)]
@@ -318,6 +341,10 @@ def _divided(net: Net, inside: dict[int, list[Line]], joiner: Joiner) -> tuple[l
         place = Cell(row, column, "", first_row[cell.row + cell.rowspan] - row,
                      first_column[cell.column + cell.colspan] - column)
         is_divided = cell.rowspan == 1 and 2 * len(part) > len(levels[cell.row]) > 1
+        if values := _values_in_columns(part, net, cell):
+            row = first_row[bisect_right(net.depths, -part[0][0].y) - 1]
+            cells += [Cell(row, first_column[n], text) for n, text in values.items()]
+            continue
         own_levels = levels[cell.row] if is_divided else []
         own_strips = strips[cell.column] if cell.colspan == 1 else []
         right = net.columns[cell.column + cell.colspan] - 2
@@ -330,6 +357,34 @@ def _is_stacked(text: str) -> bool:
     "True for a cell with the numbers of many rows."
     values = text.split()
     return len(values) > 5 and sum(map(is_value, values)) > 0.8 * len(values)
+
+
+def _with_labels(net: Net, inside: dict[int, list[Line]], outside: list[Line]) -> tuple[Net, list[Line]]:
+    "Names of rows that are printed to the left of a net: it gets a column for them. Also the lines that are left."
+    left = net.columns[0]
+    level: dict[int, Segment] = {}      # Of a row: its name
+    for line in outside:
+        segment = next((s for s in reversed(line) if s.blocks is None and s.x1 < left + 2), None)
+        row = bisect_right(net.depths, -line[0].y) - 1
+        if segment is None or not 0 <= row < len(net.rows) - 1:
+            continue
+        texts = [part for number in {*net.owners[row]} & inside.keys() for part in inside[number]]
+        beside = [part for part in texts if abs(part[0].y - segment.y) < 0.5 * segment.height]
+        if row in level or not any(is_value(line_text(part)) for part in beside) or len(segment.text) > SHORT_CELL:
+            return net, outside         # text beside the table
+        level[row] = segment
+    named = {*map(id, level.values())}
+    n_valued = sum(any(is_value(line_text(line)) for number in {*owners} & inside.keys() for line in inside[number])
+                   for owners in net.owners)
+    if len(level) < 3 or len(level) < 0.7 * n_valued or left - max(s.x1 for s in level.values()) > 30:
+        return net, outside
+    first = len(net.cells)
+    cells = [replace(cell, column=cell.column + 1) for cell in net.cells]
+    cells += [Cell(row, 0, "") for row in range(len(net.owners))]
+    owners = [[first + row, *numbers] for row, numbers in enumerate(net.owners)]
+    inside.update({first + row: [[segment]] for row, segment in level.items()})
+    rest = [part for line in outside if (part := [s for s in line if id(s) not in named])]
+    return Net([min(s.x0 for s in level.values()), *net.columns], net.rows, owners, cells), rest
 
 
 def ruled_tables(
@@ -355,6 +410,7 @@ def ruled_tables(
                     inside[number].append(part)
         if not _is_table(net, inside):
             continue
+        net, outside = _with_labels(net, inside, outside)
         columns, cells = _divided(net, inside, joiner)
         if any(_is_stacked(cell.text) for cell in cells):
             continue          # rows without bars that cannot be divided: their columns may be found without the net
@@ -665,7 +721,7 @@ def _header_end(lines: Sequence[Line], columns: Sequence[tuple[float, float]], n
     full = [n for n, line in enumerate(lines) if _is_full(line, columns)]
     if len(full) > 2 and len(lines) >= n_below:
         return full[1]
-    valued = [n for n in full[1:] if 2 * sum(is_value(s.text) for s in lines[n]) >= len(lines[n])]
+    valued = [n for n in full[1:] if 2 * sum(_is_figure(s.text) for s in lines[n]) >= len(lines[n])]
     return valued[0] if valued else len(lines)
 
 

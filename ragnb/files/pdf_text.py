@@ -21,9 +21,10 @@ import numpy as np
 
 # %% auto #0
 __all__ = ['Objects', 'MOST_TEXTS', 'Line', 'Bar', 'EVIDENCE', 'SAMPLE', 'page_objects', 'whole_textpage', 'Glyphs', 'PageGlyphs',
-           'page_glyphs', 'Segment', 'line_text', 'text_lines', 'Joiner', 'OpenParagraph', 'paragraphs']
+           'page_glyphs', 'Segment', 'line_text', 'text_lines', 'name_fonts', 'Joiner', 'OpenParagraph', 'paragraphs']
 
 # %% ../../nbs/88_files/20_pdf_text.ipynb #230dc011
+from ..machinery.apart import uncounted
 from ..documents.text import load_kiwi
 from .grid import Block, Paragraph, Title
 
@@ -362,17 +363,22 @@ class Segment:
     level: int = 0    # Of a heading, from 1; 0 for others
     blocks: Any = None   # Of a table that stands here in place of text
     words: Sequence[tuple[float, float]] = ()   # Where each word begins and ends; () where it is not known
+    font: str = ""       # Its name; "" where it is not known
 
 
 Line = list[Segment]          # From left to right
 Bar = tuple[float, float, float]   # A ruling line: its place, and where it begins and ends
 
 
+_FROM_RIGHT = re.compile(r"[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
+
+
 def line_text(
     line: Line,
 ) -> str:   # Two blanks between segments
-    "Write a line as text."
-    return "  ".join(segment.text for segment in line)
+    "Write a line as text; a line of Hebrew or Arabic begins at the right."
+    texts = [segment.text for segment in line]
+    return "  ".join(reversed(texts) if len(texts) > 1 and _FROM_RIGHT.search("".join(texts)) else texts)
 
 # %% ../../nbs/88_files/20_pdf_text.ipynb #f434bac8
 def _from_right(code: np.ndarray) -> np.ndarray:
@@ -589,10 +595,25 @@ def _medians(values: np.ndarray, starts: np.ndarray) -> np.ndarray:
 _IS_WORD = np.array([chr(code).isalnum() for code in range(0x250)] + [False])   # Of digits and Latin letters
 
 
+def _strips(glyphs: Glyphs, row: np.ndarray, bars: Sequence[Bar]) -> np.ndarray:
+    "Of each character of a row: how many wide gaps or ruling lines are to the left of it."
+    order = np.argsort(glyphs.x0[row], kind="stable")
+    ends = np.maximum.accumulate(glyphs.x1[row[order]])[:-1]
+    starts = glyphs.x0[row[order]][1:]
+    height = _median(glyphs.height[row])
+    middle = _median(glyphs.middle[row])
+    is_far = starts - ends > 1.05 * height
+    for x in [x for x, bottom, top in bars if bottom - 1 <= middle <= top + 1]:
+        is_far |= (ends - 0.5 <= x) & (x <= starts + 0.5) & (starts - ends > 0.1 * height)
+    strips = np.zeros(len(row), int)
+    strips[order[1:]] = np.cumsum(is_far)
+    return strips
+
+
 class _Lines:
     "The characters of all rows of a page, from left to right; Hebrew and Arabic in the order of drawing."
 
-    def __init__(self, glyphs: Glyphs, rows: Sequence[np.ndarray]) -> None:
+    def __init__(self, glyphs: Glyphs, rows: Sequence[np.ndarray], bars: Sequence[Bar]) -> None:
         places = np.concatenate(rows)
         lengths = np.array([len(row) for row in rows])
         self.row = np.repeat(np.arange(len(rows)), lengths)     # Of each character
@@ -601,7 +622,13 @@ class _Lines:
         n_from_right = np.add.reduceat(_from_right(glyphs.code[places]).astype(int), self.starts)
         self.from_right = n_from_right > 0.3 * lengths
         key = np.where(self.from_right[self.row], glyphs.order[places], glyphs.x0[places])
-        self.glyphs = glyphs.take(places[np.lexsort((key, self.row))])
+        strips = np.zeros(len(places), int)
+        for row in np.flatnonzero(self.from_right).tolist():
+            strips[self.starts[row]:self.ends[row]] = _strips(glyphs, rows[row], bars)
+        order = np.lexsort((key, strips, self.row))
+        self.bars = np.array(bars)
+        self.glyphs = glyphs.take(places[order])
+        self.strip = strips[order]
         self.heights = _medians(self.glyphs.height, self.starts)
         self.height = self.heights[self.row]                    # Of the row of each character
         is_big = self.glyphs.height > 0.8 * self.height
@@ -640,13 +667,13 @@ class _Lines:
                 spacing[row] = usual
         return spacing
 
-    def _is_barred(self, gaps: np.ndarray, before: np.ndarray, bars: np.ndarray) -> np.ndarray:
+    def _is_barred(self, gaps: np.ndarray, before: np.ndarray) -> np.ndarray:
         "True after a gap with a ruling line in it."
         is_barred = np.zeros(len(gaps), bool)
-        if not len(bars):
+        if not len(self.bars):
             return is_barred
         wide = np.flatnonzero(gaps > 0.1 * self.height)
-        x, bottom, top = zip(*sorted(bars.tolist()))
+        x, bottom, top = zip(*sorted(self.bars.tolist()))
         first = np.searchsorted(x, self.glyphs.x1[before[wide]] - 0.5).tolist()
         last = np.searchsorted(x, self.glyphs.x0[wide] + 0.5, "right").tolist()
         middles = self.middles[self.row[wide]].tolist()
@@ -666,7 +693,7 @@ class _Lines:
         has_real = 2 * (of_file & others).sum() > others.sum()
         return is_mixed & ~of_file & (gaps < 0.3 * self.height) & has_real
 
-    def _breaks(self, bars: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _breaks(self) -> tuple[np.ndarray, np.ndarray]:
         "The first characters of the segments, and of the words."
         glyphs = self.glyphs
         before = self._before()
@@ -675,11 +702,11 @@ class _Lines:
         gaps = np.where(from_right, glyphs.x0[before] - glyphs.x1, glyphs.x0 - glyphs.x1[before]) - spacing
         height = self.height
         jumps = (gaps > 0.55 * height) & (np.abs(glyphs.order - glyphs.order[before]) > 3)   # between narrow columns
-        is_far = (gaps > 1.05 * height) | jumps | self._is_barred(gaps, before, bars)
+        is_far = (gaps > 1.05 * height) | jumps | self._is_barred(gaps, before)
         of_file = (glyphs.blank == 2) & (gaps > -0.3 * height)
         guessed = (glyphs.blank == 1) & (gaps > 0.06 * height)
         has_blank = (gaps > 0.17 * height) | (of_file | guessed) & (spacing == 0)
-        begins = is_far & ~from_right
+        begins = np.where(from_right, np.append(True, np.diff(self.strip) != 0), is_far)
         begins[self.starts] = True
         has_blank &= ~self._is_automatic(gaps, has_blank, begins)
         return np.flatnonzero(begins), np.flatnonzero(begins | has_blank)
@@ -697,9 +724,9 @@ class _Lines:
             words[n] = _raised_word(words[n], is_small[inside], shifts[inside])
         return words
 
-    def lines(self, bars: np.ndarray) -> list[Line]:
+    def lines(self) -> list[Line]:
         "The segments of each row."
-        starts, word_starts = self._breaks(bars)
+        starts, word_starts = self._breaks()
         words = self._words(word_starts)
         first = np.searchsorted(word_starts, starts).tolist()
         texts = [" ".join(words[start:end]) for start, end in zip(first, [*first[1:], len(words)])]
@@ -729,7 +756,24 @@ def text_lines(
         return []
     glyphs = _printed_once(glyphs)
     rows = _with_raised(glyphs, _rows(_runs(glyphs), glyphs))
-    return _Lines(glyphs, rows).lines(np.array(bars))
+    return _Lines(glyphs, rows, bars).lines()
+
+# %% ../../nbs/88_files/20_pdf_text.ipynb #6a0f31c2
+def name_fonts(
+    textpage: Any,             # pypdfium2's `PdfTextPage`
+    lines: Iterable[Line],     # Of it
+) -> None:
+    "Set the font of each segment: that of its middle character."
+    segments = [*chain.from_iterable(lines)]
+    page = _TextPage(textpage)
+    name_of = _call("FPDFFont_GetBaseFontName", ctypes.c_ulong, ctypes.c_void_p, ctypes.c_ulong)
+    buffer = ctypes.create_string_buffer(200)
+    names: dict[int, str] = {0: ""}
+    for segment, font in zip(segments, _font_numbers(page, [segment.order for segment in segments]).tolist()):
+        if font not in names:
+            is_named = 0 < name_of(font, ctypes.addressof(buffer), len(buffer)) <= len(buffer)
+            names[font] = buffer.value.decode("utf-8", "replace") if is_named else ""
+        segment.font = names[font]
 
 # %% ../../nbs/88_files/20_pdf_text.ipynb #46d73d37
 _KEEP_HYPHEN = frozenset(
@@ -740,6 +784,15 @@ _WORD = re.compile(r"[^\W\d_]+(?:-[^\W\d_]+)*")
 _UNIT = re.compile(r"\d( ?)([가-힣])")
 EVIDENCE: float = 4.0   # What one witness counts, in kiwipiepy's log probability
 SAMPLE: int = 60   # Line ends that are looked at to see whether a document breaks lines inside words
+
+
+@cache
+def _analyser() -> Any:
+    "The function that analyses Korean; its dictionary is no part of the file that is read."
+    with uncounted():
+        analyse = load_kiwi().analyze
+        analyse("먼저 부른다.")
+    return analyse
 
 
 def _is_korean_end(before: str, after: str) -> bool:
@@ -758,7 +811,7 @@ def _is_counted(before: str, after: str) -> bool:
     if after[:1].isdigit():
         return True
     number = before.rsplit(None, 1)[-1]
-    tokens = load_kiwi().analyze(f"{number}{' '.join(after.split()[:3])}")[0][0]
+    tokens = _analyser()(f"{number}{' '.join(after.split()[:3])}")[0][0]
     first = next((token for token in tokens if token.start >= len(number)), None)
     return first is not None and (first.tag in ("NNB", "NR") or first.tag.startswith(("J", "VC", "XS")))
 
@@ -817,7 +870,7 @@ class Joiner:
             whole = left + right
             is_word = any(self.words[whole[:end]] for end in range(len(left) + 1, len(whole))) or self.begins(whole)
             bias = EVIDENCE * (bool(self.words[left] and self.words[right]) + room - (is_word and len(left) > 1))
-            analyse = load_kiwi().analyze
+            analyse = _analyser()
             self._apart[key] = analyse(" ".join(parts))[0][1] + bias > analyse("".join(parts))[0][1] - 1e-3
         return self._apart[key]
 

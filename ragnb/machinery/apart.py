@@ -9,13 +9,14 @@ import json
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 # %% auto #0
-__all__ = ['MOST_MEMORY', 'MOST_SECONDS', 'SECONDS_A_MEGABYTE', 'call_apart']
+__all__ = ['MOST_MEMORY', 'MOST_SECONDS', 'SECONDS_A_MEGABYTE', 'uncounted', 'call_apart']
 
 # %% ../../nbs/95_machinery/10_apart.ipynb #e13b8895
 from .values import InputError
@@ -24,22 +25,29 @@ from .values import InputError
 MOST_MEMORY: int = 256 * 2**20   # Bytes beyond what the process takes before it reads
 MOST_SECONDS: int = 6            # Of CPU, or more for a large file
 SECONDS_A_MEGABYTE: int = 3
+_limited: list[int] = []         # The limit of memory that this module has set for this process
 _CALL = "import json, sys; call = json.load(sys.stdin); sys.path[:] = call['path']; " \
         "from ragnb.machinery.apart import _answer; _answer(call)"
+
+
+def _n_bytes() -> int:
+    "Bytes of the addresses of this process."
+    import resource
+    return int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0]) * resource.getpagesize()
 
 
 def _set_limits(n_seconds: int) -> None:
     "Limit the memory and the CPU of this process, where the system can do that."
     try:
         import resource
-        n_pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[0])
-        n_bytes = n_pages * resource.getpagesize() + MOST_MEMORY
+        n_bytes = _n_bytes() + MOST_MEMORY
     except (ImportError, OSError):
         return
     for kind, most in ((resource.RLIMIT_AS, n_bytes), (resource.RLIMIT_CPU, n_seconds), (resource.RLIMIT_CORE, 0)):
         highest = resource.getrlimit(kind)[1]
         most = most if highest == resource.RLIM_INFINITY else min(most, highest)
         resource.setrlimit(kind, (most, highest))
+    _limited.append(n_bytes)
 
 
 def _answer(call: dict[str, Any]) -> None:
@@ -55,6 +63,24 @@ def _answer(call: dict[str, Any]) -> None:
     except MemoryError:
         answer = {}
     print(json.dumps(answer))
+
+# %% ../../nbs/95_machinery/10_apart.ipynb #c2d94a11
+@contextmanager
+def uncounted() -> Iterator[None]:
+    "Load a library without counting its memory as that of the file."
+    if not _limited:
+        yield
+        return
+    import resource
+    limit, highest = resource.getrlimit(resource.RLIMIT_AS)
+    before = _n_bytes()
+    resource.setrlimit(resource.RLIMIT_AS, (highest, highest))
+    try:
+        yield
+    finally:
+        most = limit + max(0, _n_bytes() - before)
+        most = most if highest == resource.RLIM_INFINITY else min(most, highest)
+        resource.setrlimit(resource.RLIMIT_AS, (most, highest))
 
 # %% ../../nbs/95_machinery/10_apart.ipynb #6cd4a7ea
 def call_apart(

@@ -58,3 +58,12 @@ def test_a_damaged_page_does_not_cost_the_others(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(pypdfium2.PdfDocument, "__getitem__", failing)
     found = read_pdf(path)
     assert found["pages"] == ["one", "", "three"] and found["lost"] == ["pages that are damaged: 2"]
+
+
+def test_a_korean_file_that_is_read_apart_joins_its_lines(tmp_path: Path):
+    from drawn_pdf import column, drawn
+    from reportlab.lib.pdfencrypt import StandardEncryption
+    lines = ["휴게실은 층마다 하나씩", "있으며 점심시간에는 누", "구나 쓴다. 음식 냄새가", "나면 창문을 연다."]
+    locked = StandardEncryption("", ownerPassword="key", canPrint=0)      # all can read it
+    path = drawn(tmp_path / "a.pdf", column(50, 700, lines), encrypt=locked)
+    assert "점심시간에는 누구나 쓴다." in read_pdf(path)["pages"][0]

@@ -222,3 +222,36 @@ def test_turned_text_comes_behind_what_is_drawn_before_it(tmp_path: Path) -> Non
             assert text.index("each spring.") < text.index("Photo by Kim") < text.index("by the technical team")
         else:
             assert "each spring and each autumn by" in text and text.rstrip().endswith("Photo by Kim")
+
+
+BOLD = (10, "Helvetica-Bold")
+
+
+@pytest.mark.parametrize("number", ["", "2.", "1.3"])
+@pytest.mark.parametrize("look", [BOLD, (11, "Times-Roman"), (14, "Helvetica")])
+def test_a_heading_beside_another_column_is_found(tmp_path: Path, number: str, look: tuple[float, str]):
+    head = [(50, 726, number, *look), (82, 726, "Care of boilers", *look)] if number else [(50, 726, "Care of boilers", *look)]
+    right = column(250, 726, [*RIGHT, "The lamp is above the door of", "the room, and a second lamp is", "near the stairs that lead down."])
+    text = text_of(drawn(tmp_path / "a.pdf", [*head, *column(50, 700, [*LEFT, *LEFT[::-1]]), *right], font="Helvetica"))
+    assert f"{number} Care of boilers".strip() in [line.lstrip("# ") for line in text.splitlines() if line.startswith("#")]
+    assert text.count("#") == 1
+
+
+@pytest.mark.parametrize("texts", [
+    column(50, 700, LEFT) + [(50, 644, "every week by two people", *BOLD), (50, 630, "who wear masks")],           # bold words of a sentence
+    [(50, 700 - 20 * n, f"Boiler {n}", *BOLD) for n in range(9)],                                                  # a text that is bold
+    column(50, 700, LEFT) + [(50, 610, "The boiler room is closed at night.", *BOLD), (50, 594, "A guard has the key")],   # a sentence
+])
+def test_bold_lines_that_are_no_headings(tmp_path: Path, texts: list[tuple]):
+    assert "#" not in text_of(drawn(tmp_path / "a.pdf", texts, font="Helvetica"))
+
+
+@pytest.mark.parametrize("mark", ["1) ", "* ", "1 "])
+@pytest.mark.parametrize("goes_on", [True, False])
+def test_a_sentence_goes_on_past_the_notes_below_a_column(tmp_path: Path, mark: str, goes_on: bool):
+    left = [*LEFT, "Two keys open it, and the"]
+    right = ["guard of the night has one" if goes_on else "The guard of the night has", "in a box beside the door.", *RIGHT]
+    notes = [(50, 610, f"{mark}Gloves are worn as well, as the", 7), (50, 601, "law on dust has it since May", 7)]
+    text = text_of(drawn(tmp_path / "a.pdf", column(50, 700, left) + notes + column(250, 700, right), font="Helvetica"))
+    assert " ".join([left[-1], *right[:2]]) in text if goes_on else text.index("law on dust") < text.index(right[0])
+    assert f"{mark}Gloves are worn as well, as the law on dust has it since May" in text and "May guard" not in text

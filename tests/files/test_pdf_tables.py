@@ -163,3 +163,45 @@ def test_a_label_that_goes_on_in_small_letters_belongs_to_the_next_row(tmp_path:
              *rows((70, 200, 300), 634, [("manslaughter", "10", "9")]), *rows((60, 200, 300), 616, [("Burglary", "240", "231")])]
     text = text_of(drawn(tmp_path / "a.pdf", [*texts, *((50, y, 400, y) for y in (700, 678, 605))], font="Helvetica"))
     assert "| Murder and other manslaughter | 10 | 9 |" in text
+
+
+@pytest.mark.parametrize("dash", [" - ", "-", "~", " – "])
+def test_rows_with_ranges_are_no_header(tmp_path: Path, dash: str):
+    body = [(name, f"1.3{n}{dash}1.4{n}", f"2.3{n}{dash}2.9{n}") for n, name in enumerate(["Iowa", "Ohio", "Texas", "Maine", "Utah", "Ohio"])]
+    texts = [*rows((50, 150, 250), 700, [("Ethanol",), *body], 14), *rows((50, 150, 250), 595, [("Oil",), *body[::-1], *body], 14)]
+    bars = [(50, 712, 330, 712), (50, 607, 330, 607), (50, 420, 330, 420)]
+    text = text_of(drawn(tmp_path / "a.pdf", [*texts, *bars], font="Helvetica"))
+    assert f"\n| Texas | 1.32{dash}1.42 | 2.32{dash}2.92 |" in text.partition("| Oil")[0]
+
+
+EDGES = (110, 160, 210, 260, 310)
+TOWNS = [("Alcona", "963", "439", "55", "26"), ("Curtis", "1026", "349", "30", "12"), ("Gustin", "611", "180", "22", "35"), ("Hawes", "884", "293", "38", "9")]
+
+
+def banded(texts: list[tuple], bars: list[tuple]) -> list[tuple]:
+    """A net with a low row between its rows, below a header."""
+    heights = [y for n in range(5) for y in (720 - 30 * n, 700 - 30 * n)]
+    return [*texts, *net(EDGES, heights), *bars]
+
+
+def test_names_to_the_left_of_a_net_are_its_first_column(tmp_path: Path):
+    header = [(x + 5, 706, text) for x, text in zip(EDGES, ("Voters", "Ballots", "Void", "Late"))]
+    cells = rows((60, 115, 165, 215, 265), 676, TOWNS, 30)
+    text = text_of(drawn(tmp_path / "a.pdf", banded([*header, *cells], []), font="Helvetica"))
+    table = "\n".join(f"| {' | '.join(row)} |" for row in TOWNS)
+    assert f"|  | Voters | Ballots | Void | Late |\n|---|---|---|---|---|\n{table}" in text
+
+
+def test_text_beside_a_net_is_no_column_of_it(tmp_path: Path):
+    prose = column(40, 706, ["All who vote", "are counted", "once, and no", "ballot is cast", "twice, as the", "law of May", "has it, and", "the guard sees", "each box."], 14)
+    cells = rows((115, 165, 215, 265), 706, [("Voters", "Ballots", "Void", "Late"), *(row[1:] for row in TOWNS)], 30)
+    text = text_of(drawn(tmp_path / "a.pdf", banded([*prose, *cells], []), font="Helvetica"))
+    assert "| Voters | Ballots | Void | Late |" in text and "| 1026 | 349 | 30 | 12 |" in text
+
+
+def test_a_row_of_sums_without_bars_is_divided_by_the_columns(tmp_path: Path):
+    cells = rows((115, 165, 215, 265), 706, [("Voters", "Ballots", "Void", "Late"), *(row[1:] for row in TOWNS)], 30)
+    sums = [(x + 5, 556, text) for x, text in zip(EDGES, ("3484", "1261", "145", "82"))]
+    frame = [(110, 550, 310, 550), (110, 550, 110, 720), (310, 550, 310, 720)]
+    text = text_of(drawn(tmp_path / "a.pdf", banded([*cells, *sums], frame), font="Helvetica"))
+    assert "| 884 | 293 | 38 | 9 |\n| 3484 | 1261 | 145 | 82 |" in text

@@ -6,6 +6,7 @@ import unicodedata
 from collections import Counter
 from pathlib import Path
 
+import numpy as np
 import pypdfium2
 import pytest
 from drawn_pdf import column, drawn
@@ -13,7 +14,7 @@ from hypothesis import given, settings, strategies as st
 
 from ragnb import read_documents
 from ragnb.files.pdf import read_pdf
-from ragnb.files.pdf_text import Joiner, whole_textpage
+from ragnb.files.pdf_text import Glyphs, Joiner, line_text, text_lines, whole_textpage
 
 WORDS = st.lists(st.text("가나다라마바사아자차카타파하abcdefgh0123456789", min_size=1, max_size=9), min_size=1, max_size=6).map(" ".join)
 
@@ -249,3 +250,30 @@ def test_wide_letters_of_a_typewriter_are_letters(tmp_path: Path) -> None:
     "In a font where all letters have one width, none stands for two."
     text = "if this is the list of all files"
     assert text_of(with_ligatures(tmp_path / "a.pdf", text, dict.fromkeys(LETTERS, 600))) == text
+
+
+def placed(*runs: tuple[float, str]) -> Glyphs:
+    """Characters of one line: each run begins at x; letters of Hebrew go on to the left, others to the right."""
+    x0: list[float] = []
+    for x, text in runs:
+        step = -6 if "א" <= text[0] <= "ת" else 6
+        x0 += [x + step * n for n in range(len(text))]
+    left = np.array(x0)
+    n = len(x0)
+    level = np.full(n, 700.0)
+    blank = np.zeros(n, int)
+    code = np.array([*map(ord, "".join(text for _, text in runs))])
+    return Glyphs(left, left + 6, level, level + 10, code, np.full(n, 10.0), np.arange(n), blank, np.zeros(n, bool))
+
+
+@pytest.mark.parametrize("runs, bars, expected", [
+    (((300, "שלום"), (200, "15"), (120, "37")), (), ["37", "15", "שלום"]),            # cells of a table
+    (((120, "37"), (200, "15"), (300, "שלום")), (), ["37", "15", "שלום"]),            # drawn from the left
+    (((300, "שלום"), (254, "2014"), (246, "דבר")), (), ["שלום 2014 דבר"]),            # a number in a sentence
+    (((300, "שלום"), (270, "15")), [(281.9, 690, 720)], ["שלום 15"]),                  # a bar that touches a letter
+    (((300, "שלום"), (266, "15")), [(280, 690, 720)], ["15", "שלום"]),                 # a bar between two cells
+])
+def test_cells_of_hebrew_stand_apart(runs: tuple, bars: list, expected: list[str]):
+    line, = text_lines(placed(*runs), bars)
+    assert [segment.text for segment in line] == expected
+    assert line_text(line) == "  ".join(expected[::-1])
