@@ -17,11 +17,13 @@ from .documents.span import (
 )
 from .models.embedding import (
     NgramEmbedding as NgramEmbedding,
-    OnnxEmbedding as OnnxEmbedding,
     resolve_embedding as resolve_embedding,
 )
 from .models.llm import (
     resolve_llm as resolve_llm,
+)
+from .models.onnx import (
+    OnnxEmbedding as OnnxEmbedding,
 )
 from .chunking.contextual import (
     ContextualNodeParser as ContextualNodeParser,

@@ -29,7 +29,7 @@ from typer.main import get_command
 
 if TYPE_CHECKING:
     from llama_index.core.llms import LLM
-    from ragnb.indexing.folder_index import Contents
+    from ragnb.indexing.writing import Contents
     from ragnb.context.conversation import Conversation
     from ragnb.documents.files import Problem
     from ragnb.documents.span import Passage
@@ -940,7 +940,7 @@ class RemoveOptions(IndexOptions, WaitOptions):
           help="Remove documents from an index; their files stay.", korean="색인에서 문서를 뺍니다. 파일은 그대로 둡니다.")
 def _remove(args: RemoveOptions) -> None:
     "Remove documents from an index; their files stay."
-    from ragnb.indexing.folder_index import remove_documents
+    from ragnb.indexing.writing import remove_documents
     left = len(remove_documents(args.id, args.index, wait=args.wait).doc_ids)
     removed = list(dict.fromkeys(args.id))
     _note_copies(args.index)
@@ -961,7 +961,7 @@ class DropOptions(IndexOptions, WaitOptions):
           korean="색인이나 그 별칭을 물어본 뒤 지웁니다. 원래 문서는 그대로 둡니다.")
 def _drop(args: DropOptions) -> None:
     "Delete an index, or an alias of one, after asking; your documents stay."
-    from ragnb.indexing.folder_index import drop_index
+    from ragnb.indexing.writing import drop_index
     if collections := [path.name for path in _collections_in(args.index)]:
         raise InputError(say("{place} has the collections {names}: name one of them", place=args.index,
                              names=", ".join(collections)))

@@ -47,9 +47,8 @@ from ..chunking.contextual import LlmContextNodeParser
 from ..chunking.parsers import needs_parser
 from ..storage.store import ChunkReader, embed_nodes
 from .commits import FileWriter, open_or_create
-from ragnb.indexing.folder_index import (
-    Index, Manifest, needs_fit, read_patterns, rescued_patterns, write_error
-)
+from .folder_index import Index, Manifest, needs_fit
+from .writing import read_patterns, rescued_patterns, write_error
 
 # %% ../../nbs/70_indexing/04_update.ipynb #17ad5b87
 @dataclass

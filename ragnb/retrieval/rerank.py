@@ -36,7 +36,7 @@ from ..machinery.arguments import KnownArguments
 from ..machinery.messages import for_question, in_both, say
 from ..machinery.registry import ArgumentError, make_part, register, told_plugins, usages
 from ..documents.span import InputError
-from ..models.embedding import open_onnx, token_limit
+from ..models.onnx import open_onnx, token_limit
 from ..models.asking import ModelStep
 from ..models.guards import guard_marks
 from ..models.limits import VERDICT_TOKENS
