@@ -100,7 +100,6 @@ from .expansion.policy import (
     siblings as siblings,
 )
 from .context.builders import (
-    DebugContextBuilder as DebugContextBuilder,
     RankedContextBuilder as RankedContextBuilder,
     SimpleContextBuilder as SimpleContextBuilder,
 )
@@ -109,6 +108,9 @@ from .context.compress import (
 )
 from .context.conversation import (
     Conversation as Conversation,
+)
+from .context.layouts import (
+    DebugContextBuilder as DebugContextBuilder,
 )
 from .context.reorder import (
     LongContextReorderPostprocessor as LongContextReorderPostprocessor,

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Sequence
 from mmap import ACCESS_READ, mmap
 from pathlib import Path

@@ -41,9 +41,8 @@ from ..retrieval.hybrid import Hits
 from ..retrieval.missing_words import Note
 from ..expansion.expander import Expansion, passage_node
 from ragnb.context.builders import (
-    Context, ContextBuilder, cut_passage, passage_groups, passage_labels, RankedContextBuilder
+    Compression, Context, ContextBuilder, cut_passage, passage_groups, passage_labels, RankedContextBuilder
 )
-from ..context.compress import Compression
 from ..context.labels import place_label
 from ..context.source_marks import read_marks, SourceMark
 from ..context.sources import answer_refs, display_docs, DisplayDoc

@@ -33,7 +33,7 @@ from ..documents.files import LOST
 from ..machinery.halves import replace_halves
 from ..machinery.markup import card
 from ..machinery.messages import for_question, say, translated
-from ..machinery.registry import adapter_named
+from ..machinery.registry import adapter_named, make_part
 from ..documents.span import check_fields, InputError, Passage, Why
 from ..documents.text import article_tokens, tokenizer as tokenizer_of
 from ..models.instrumentation import trace_step, TRACED_NODES
@@ -47,15 +47,13 @@ from ragnb.retrieval.missing_words import (
     all_in_one, content_words, in_hangul, index_words, KEYED, missing_words, Note
 )
 from ..retrieval.hybrid import check_question, find_hits, Hits, LONGEST, question_bundle
-from ..retrieval.planning import MultiQueryRetriever, Plan
 from ..retrieval.repeats import asks_edition, edition_name, other_editions
 from ..expansion.expander import Expander, Expansion, ExpansionStats, passage_node
 from ..expansion.policy import no_expansion, Policy, policy_name
 from ragnb.context.builders import (
-    Context, ContextBuilder, cut_passage, fill_context, passage_labels, PassageRanking,
+    Compression, Context, ContextBuilder, cut_passage, fill_context, passage_labels, PassageRanking,
     RankedContextBuilder, Ranking
 )
-from ..context.compress import Compressor
 from ..context.conversation import Conversation, sole_passages
 from ..context.follow_ups import searched_question
 from ..indexing.folder_index import asked_skipped, Index, read_folders, TABLES
@@ -329,7 +327,7 @@ def _given(**settings: object) -> dict[str, Any]:
 
 # %% ../../nbs/80_pipeline/03_pipeline.ipynb #81f974a7
 def _in_other_words(pipeline: Pipeline, question: str, found: Hits,
-                    plan_of: Callable[[str], Plan]) -> tuple[Hits, list[Note]]:
+                    plan_of: Callable[[str], Any]) -> tuple[Hits, list[Note]]:
     "Search again with a model's words where an answer is unlikely; that ranking stays if its chance is clearly better."
     chance = None if found.places else chance_of(found.signs)
     if chance is None or chance >= LOW_CHANCE:
@@ -362,10 +360,11 @@ def _told(pipeline: Pipeline, question: str, history: Conversation | None) -> An
     store, lost = pipeline.expander.store, list[ModelEvent]()
 
     @cache     # a store may call `told` twice, the model is asked once
-    def plan_of(asked: str) -> Plan:
+    def plan_of(asked: str) -> Any:
         seconds = min(_WORDS_SECONDS, pipeline.timeout or _WORDS_SECONDS)
         with fallbacks():     # told by a note, or by the error
-            plan = MultiQueryRetriever(pipeline.retriever, pipeline.llm, timeout=seconds).plan(asked)
+            planner = make_part("plan", "multi-query", retriever=pipeline.retriever, llm=pipeline.llm, timeout=seconds)
+            plan = planner.plan(asked)
         lost.extend(() if plan.reached else plan.events[-1:])
         return plan
 
@@ -476,7 +475,7 @@ class Pipeline(_Shown):
     llm: str | Any | None = None
     prompt: str = QA_PROMPT
     reranker: Any = None
-    compressor: Compressor | None = None
+    compressor: Callable[..., Compression] | None = None
     history_share: float = 0.25
     catalogue: Catalogue | None = None
     document_share: float | None = None
@@ -497,7 +496,7 @@ class Pipeline(_Shown):
         reranker: str | Any = "none",
         policy: str | Policy | None = None,
         builder: str | ContextBuilder = "ranked",
-        compressor: str | int | Compressor | None = None,
+        compressor: str | int | Callable[..., Compression] | None = None,
         llm: str | Any | None = None,
         top_k: int | None = None, expand_top_k: int | None = None, max_chunks: int | None = None,
         budget: int | None = 4_000, tokenizer: str = "characters",

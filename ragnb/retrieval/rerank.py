@@ -525,6 +525,7 @@ def _onnx(folder: str, **settings: Any) -> Reranker:
     return OnnxReranker(folder=folder, **settings)
 
 
+@register("option", "reranker", help="what sorts the hits again", korean="찾은 것을 다시 정렬하는 부품")
 def resolve_reranker(
     spec: str | BaseNodePostprocessor | None,   # "none", "llm", "llm:POOL" (passages in one call), "onnx:FOLDER", or
                                                 # a postprocessor
