@@ -22,7 +22,7 @@ __all__ = ['T', 'reorder_for_attention', 'passage_part', 'cut_passage', 'cut_to_
 from ..documents.markdown import find_tables
 from ..machinery.markup import counted, one_line, short
 from ..machinery.messages import say, warn_caller
-from ..machinery.registry import find_part, parts_of, register, told_plugins, usages
+from ..machinery.registry import adapter_named, find_part, parts_of, register, told_plugins, usages
 from ..documents.span import check_fields, covering, InputError, Passage, Span
 from ragnb.documents.text import (
     first_part, is_heading, last_fit, last_fit_near, readable_cut, sentence_spans, tokenizer, whole_rows, word_cut
@@ -32,7 +32,6 @@ from ..models.llm import ModelEvent, shorten
 from ..chunking.units import table_headers
 from ..retrieval.arguments import check_counts
 from ..retrieval.missing_words import Note
-from ..expansion.raw_hits import dict_passages
 from ragnb.context.labels import (
     article_at, article_line, InContext, place_label
 )
@@ -382,7 +381,7 @@ class ContextBuilder:
             return own.build(passages, question)
         given = list(passages)
         if given and all(isinstance(p, Mapping) for p in given):   # hits of a search server, chunks in a row joined
-            given = dict_passages(given, not self.mark_neighbors)
+            given = adapter_named("hits")(given, not self.mark_neighbors)
         for n, p in enumerate(given, 1):
             if not isinstance(p, Passage):
                 raise InputError(f"passage {n} must be a Passage, or all of them dicts of hits, got {type(p).__name__}")

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from llama_index.core.schema import BaseNode
 
 from .fields import field_text, front_matter, iso_date
-from .files import Problem
+from .problems import Problem
 from .forms import plain_text
 from .packing import TextRuler
 from .records import Record

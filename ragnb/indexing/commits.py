@@ -27,7 +27,7 @@ __all__ = ['LOCK', 'FileWriter', 'IndexFolder', 'open_or_create']
 # %% ../../nbs/70_indexing/03_commits.ipynb #04dd2612
 from ..machinery.atomic import new_file, PRIVATE, WriteError, WriteLock
 from ..documents.kinds import Catalogue
-from ..documents.files import Problem
+from ..documents.problems import Problem
 from ..machinery.registry import register
 from ..documents.span import IndexMismatchError, InputError, RagnbError
 from ..models.embedding import save_embedding

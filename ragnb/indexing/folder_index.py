@@ -39,7 +39,7 @@ from .. import __version__
 from ..machinery.arguments import checked
 from ..machinery.atomic import WriteError
 from ..documents.kinds import Catalogue
-from ..documents.files import Problem
+from ..documents.problems import Problem
 from ..machinery.halves import composed
 from ..machinery.markup import card
 from ..machinery.registry import find_part, opener, told_gone

@@ -32,7 +32,8 @@ __all__ = ['Batch', 'NO_PATTERNS', 'IndexReport', 'document_hash', 'fit_pieces',
            'index_documents']
 
 # %% ../../nbs/70_indexing/04_update.ipynb #85fac133
-from ..documents.files import Problem, read_documents
+from ..documents.files import read_documents
+from ..documents.problems import Problem
 from ..documents.kinds import Catalogue, reading_notes
 from ..machinery.messages import say
 from ..machinery.halves import replace_halves, replace_halves_in

@@ -22,7 +22,7 @@ __all__ = ['open_parser', 'made_anew', 'write_state', 'clear_tables', 'write_fol
 # %% ../../nbs/70_indexing/03_writing.ipynb #b2c0de04
 from ..machinery.atomic import why_not_written, WriteError
 from ..documents.kinds import Catalogue
-from ..documents.files import Problem
+from ..documents.problems import Problem
 from ..machinery.registry import opener
 from ..machinery.servers import rebuild, ServerAddress
 from ..documents.span import IndexMismatchError, InputError, RagnbError
