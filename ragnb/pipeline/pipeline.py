@@ -200,6 +200,9 @@ def _file_notes(question: str, passages: Sequence[Passage], store: ChunkReader, 
     stores = getattr(store, "stores", {"": store}).values()
     databases = [s.database for s in stores if hasattr(s, "database") and TABLES in s.database.schema]
     folders = [read_folders(database) for database in databases]
+    problems = [problem for roots in folders for folder in roots.values() for problem in folder.skipped]
+    if not problems:
+        return []
     named = [] if filtered else [file for folder in folders for file in asked_skipped(folder, question)]
     notes = [Note("skipped", say("{file} was not indexed: {reason}", file=file, reason=translated(reason)))
              for file, reason in named[:1]]
@@ -207,7 +210,6 @@ def _file_notes(question: str, passages: Sequence[Passage], store: ChunkReader, 
     for passage in passages:
         file = passage.metadata.get("file_name", passage.doc_id)
         texts[file] = f"{texts.get(file, '')}\n{passage.prefix}\n{passage.text}"
-    problems = [problem for roots in folders for folder in roots.values() for problem in folder.skipped]
     lost: dict[str, list[str]] = {}
     for problem in (p for p in problems if p.kind == LOST and p.where in texts):
         sheet = _SHEET.match(problem.what)
@@ -245,7 +247,7 @@ def noted(
     ids, lost = [f"{p.doc_id} {' '.join(_ID_PARTS.findall(p.doc_id))}" for p in answer.passages], []
     texts = [f"{p.metadata.get('title', '')} {i} {p.prefix} {p.shown}" for i, p in zip(ids, answer.passages)]
     question = check_question(answer.question)
-    cited = catalogue.missing(question, store.doc_ids() if filtered else None) if catalogue else []
+    cited = catalogue.missing(question, store.doc_ids() if filtered else None) if catalogue is not None else []
     for x in cited:     # addenda may be read as one text, a bare number in a text that is not a statute
         tokens = article_tokens(x.text) if x.kind == "article" and held else []
         is_known = bool(tokens) and all(t in held.counts for t in tokens)
@@ -593,7 +595,7 @@ class Pipeline(_Shown):
             names = {i: edition_name(i, o.metadata, o.sections[0][0] if o.sections else "")
                      for i, o in outlines.items()}
             found = found.documents_last(other_editions(bundle.query_str, names))
-        dated = self.catalogue if self.catalogue and self.catalogue.as_of else None
+        dated = self.catalogue if self.catalogue is not None and self.catalogue.as_of else None
         return found.documents_last({i for i in found.doc_ids if dated.edition(i)}) if dated else found
 
     def searched(self, question: str, history: History) -> str:
@@ -640,7 +642,7 @@ class Pipeline(_Shown):
         builder = self.builder.layout(asked)
         expansion, compression = read_hits(self.expander, found, asked, builder), None
         earlier = history.passages(self.expander.store).passages if history else ()
-        if self.catalogue:
+        if self.catalogue is not None and self.catalogue.known:
             expansion = replace(expansion, passages=[marked(p, self.catalogue) for p in expansion.passages])
             earlier = [marked(p, self.catalogue) for p in earlier]
         passages = expansion.passages
