@@ -65,7 +65,8 @@ def best_sentence(
     texts = [span.of(passages[i].text) for i, span in places]
     wanted, *found = [set(tokens) for tokens in word_tokens_batch([question, *texts])]
     df = Counter(word for words in found for word in words & wanted)
-    own = [sum(math.log(1 + len(texts) / df[w]) for w in words & wanted) for words in found]   # rare words count more
+    own = [math.fsum(math.log(1 + len(texts) / df[w]) for w in words & wanted)    # rare words count more
+           for words in found]
     if not any(own):
         return None
     known, asks_number, scores = set(re.findall(r"\d+", question)), _ASKS_NUMBER.search(question), []
