@@ -4,6 +4,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -12,9 +13,7 @@ from llama_index.core.schema import Document
 
 from ragnb.indexing.update import index_documents
 from ragnb.machinery.registry import parts_of
-
-sys.path.append(str(ROOT))     # behind the package that is tested
-from tools import rooms  # noqa: E402
+from tools import rooms
 
 MOST_MODULES, MOST_LINES = 60, 17_200
 # Each belongs to a part with a name, or to what writes an index; a question without that name does not load it
@@ -31,6 +30,7 @@ print(json.dumps([answer.text, [name for name in sys.modules if name.startswith(
 """
 
 
+@cache
 def names(start: str) -> set[str]:
     """The modules that one needs."""
     return {".".join(path.relative_to(ROOT).with_suffix("").parts) for path in rooms.reached(start)}
