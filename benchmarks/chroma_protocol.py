@@ -296,7 +296,7 @@ def show_omega(dataset: Dataset) -> None:
 
 def run(dataset: Dataset, cache: Path) -> dict[str, Any]:
     """All chunkers at all settings."""
-    from ragnb.models.embedding import OnnxEmbedding
+    from ragnb import OnnxEmbedding
     model, tokens, pieces = OnnxEmbedding(folder=str(MODEL), threads=1), cl100k(), wordpiece(True)
     texts, asked, out, ours = dataset.texts, [q.query for q in dataset.questions], [], {}
     if len(set(asked)) < len(asked):

@@ -20,7 +20,7 @@ from tqdm import tqdm
 
 from common import arguments
 from ragnb.evaluation.datasets import load_dataset
-from ragnb.models.embedding import NgramEmbedding, OnnxEmbedding
+from ragnb import NgramEmbedding, OnnxEmbedding
 from ragnb.models.ngrams import count_ngrams, inverse_frequency, mix_bits
 
 SETS = {"korquad": ("korquad", ()), "crowded": ("korquad", ("tydiqa_ko", "ko_statutes")), "tydiqa_ko": ("tydiqa_ko", ("korquad",)), "squad2": ("squad2", ())}

@@ -74,7 +74,7 @@ class KeptVectors:
 
 def share_vectors(path: Path | str) -> KeptVectors:
     """Make the embeddings `e5` and `onnx:` of this process read and fill a file."""
-    from ragnb.models.embedding import OnnxEmbedding
+    from ragnb import OnnxEmbedding
     from ragnb.models.local import E5Embedding
     kept = KeptVectors(path)
     if hasattr(E5Embedding, "_plain"):

@@ -39,7 +39,8 @@ from ragnb.cli import main as command
 from ragnb.documents import text as texts
 from ragnb.documents.text import TextMemo
 from ragnb.documents.span import RagnbError
-from ragnb.indexing.folder_index import Index, remove_documents
+from ragnb.indexing.folder_index import Index
+from ragnb.indexing.writing import remove_documents
 from ragnb.indexing.update import update_index
 from ragnb.models.calls import CallCache
 from ragnb.pipeline.pipeline import Pipeline

@@ -17,11 +17,13 @@ from .documents.span import (
 )
 from .models.embedding import (
     NgramEmbedding as NgramEmbedding,
-    OnnxEmbedding as OnnxEmbedding,
     resolve_embedding as resolve_embedding,
 )
 from .models.llm import (
     resolve_llm as resolve_llm,
+)
+from .models.onnx import (
+    OnnxEmbedding as OnnxEmbedding,
 )
 from .chunking.contextual import (
     ContextualNodeParser as ContextualNodeParser,
@@ -98,7 +100,6 @@ from .expansion.policy import (
     siblings as siblings,
 )
 from .context.builders import (
-    DebugContextBuilder as DebugContextBuilder,
     RankedContextBuilder as RankedContextBuilder,
     SimpleContextBuilder as SimpleContextBuilder,
 )
@@ -107,6 +108,9 @@ from .context.compress import (
 )
 from .context.conversation import (
     Conversation as Conversation,
+)
+from .context.layouts import (
+    DebugContextBuilder as DebugContextBuilder,
 )
 from .context.reorder import (
     LongContextReorderPostprocessor as LongContextReorderPostprocessor,

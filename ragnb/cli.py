@@ -29,9 +29,9 @@ from typer.main import get_command
 
 if TYPE_CHECKING:
     from llama_index.core.llms import LLM
-    from ragnb.indexing.folder_index import Contents
+    from ragnb.indexing.writing import Contents
     from ragnb.context.conversation import Conversation
-    from ragnb.documents.files import Problem
+    from ragnb.documents.problems import Problem
     from ragnb.documents.span import Passage
     from ragnb.indexing.update import IndexReport
     from ragnb.pipeline.answer import Answer
@@ -682,7 +682,7 @@ def print_problems(problems: Sequence[Any], most: int = 10**9) -> None:
 
 def _print_report(report: IndexReport, index: str) -> None:
     "Print what an update did, and what it skipped for the first time."
-    from ragnb.documents.files import n_skipped
+    from ragnb.documents.problems import n_skipped
     counts = {name: getattr(report, name) for name in ("added", "changed", "removed", "unchanged")}
     documents = say("documents: {added:,} added, {changed:,} changed, {removed:,} removed, {unchanged:,} unchanged",
                     **counts)
@@ -836,7 +836,7 @@ def _index(args: SourceOptions) -> None:
         args.quiet)
     if args.all:
         return _index_all(args, settings, started)
-    from ragnb.documents.files import n_skipped
+    from ragnb.documents.problems import n_skipped
     from ragnb.indexing.update import update_index
     index, report = update_index(args.path, args.index, **settings)
     _fill_chroma(args)
@@ -940,7 +940,7 @@ class RemoveOptions(IndexOptions, WaitOptions):
           help="Remove documents from an index; their files stay.", korean="색인에서 문서를 뺍니다. 파일은 그대로 둡니다.")
 def _remove(args: RemoveOptions) -> None:
     "Remove documents from an index; their files stay."
-    from ragnb.indexing.folder_index import remove_documents
+    from ragnb.indexing.writing import remove_documents
     left = len(remove_documents(args.id, args.index, wait=args.wait).doc_ids)
     removed = list(dict.fromkeys(args.id))
     _note_copies(args.index)
@@ -961,7 +961,7 @@ class DropOptions(IndexOptions, WaitOptions):
           korean="색인이나 그 별칭을 물어본 뒤 지웁니다. 원래 문서는 그대로 둡니다.")
 def _drop(args: DropOptions) -> None:
     "Delete an index, or an alias of one, after asking; your documents stay."
-    from ragnb.indexing.folder_index import drop_index
+    from ragnb.indexing.writing import drop_index
     if collections := [path.name for path in _collections_in(args.index)]:
         raise InputError(say("{place} has the collections {names}: name one of them", place=args.index,
                              names=", ".join(collections)))
@@ -1210,7 +1210,7 @@ def _ask(args: AskOptions) -> None:
     live = pipeline.llm is not None and sys.stdout.isatty() and not args.json
     answer, error = _asked(pipeline, args, history, live)
     if history is not None and error is None:
-        from ragnb.context.sources import display_docs
+        from ragnb.context.display import display_docs
         shown = display_docs(answer.passages, pipeline.expander.store)
         history.add(args.question, answer.text, answer.passages, shown)
         history.save_turn(args.history)

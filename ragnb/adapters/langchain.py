@@ -23,7 +23,8 @@ from llama_index.core.utils import get_tqdm_iterable
 from ..machinery.markup import one_line
 from ..machinery.registry import register
 from ..machinery.values import install_command, optional
-from ..documents.files import keep_metadata, PAGE_BREAK
+from ..documents.fields import keep_metadata
+from ..documents.files import PAGE_BREAK
 from ..documents.span import InputError
 from ..models.threads import in_thread
 from ..expansion.raw_hits import field_of, whole_number

@@ -13,7 +13,7 @@ from llama_index.core.node_parser import NodeParser
 from llama_index.core.schema import BaseNode, Document, MetadataMode, TextNode
 
 from .base import KnownSpanNodeParser, SpanNodeParser
-from ..documents.files import keep_metadata
+from ..documents.fields import keep_metadata
 from ..machinery.registry import adapter_of
 from ..machinery.servers import rebuild
 from ..documents.span import IndexMismatchError, InputError, Outline, Span, union

@@ -16,7 +16,7 @@ from llama_index.core.node_parser import NodeParser
 from llama_index.core.schema import BaseNode, Document, NodeRelationship, RelatedNodeInfo, TextNode
 
 from ..machinery.arguments import KnownArguments
-from ..documents.files import keep_metadata
+from ..documents.fields import keep_metadata
 from ..documents.markdown import find_headings
 from ..documents.packing import TextRuler
 from ..documents.span import Address, covering, DuplicateIdError, InputError, Outline, Span, union

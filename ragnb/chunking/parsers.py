@@ -13,7 +13,7 @@ from typing import Any
 
 from llama_index.core.node_parser import NodeParser
 
-from ..documents.files import keep_metadata
+from ..documents.fields import keep_metadata
 from ..machinery.registry import ArgumentError, make_part, plugin_spec, register, told_plugins, usages
 from ..machinery.servers import rebuild
 from ..documents.span import IndexMismatchError, InputError

@@ -14,30 +14,27 @@ from itertools import accumulate
 from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
 
 # %% auto #0
-__all__ = ['T', 'reorder_for_attention', 'passage_part', 'cut_passage', 'cut_to_sentences', 'Excerpt', 'passage_groups',
-           'Ranking', 'PassageRanking', 'Source', 'Context', 'ContextBuilder', 'passage_labels', 'fill_context',
-           'SimpleContextBuilder', 'RankedContextBuilder', 'own_parts', 'DebugContextBuilder', 'TableContextBuilder',
-           'DetailedContextBuilder', 'resolve_builder', 'QuestionContextBuilder']
+__all__ = ['T', 'reorder_for_attention', 'passage_part', 'cut_passage', 'cut_to_sentences', 'Excerpt', 'Compression',
+           'passage_groups', 'Ranking', 'PassageRanking', 'Source', 'Context', 'ContextBuilder', 'passage_labels',
+           'fill_context', 'SimpleContextBuilder', 'RankedContextBuilder', 'own_parts', 'resolve_builder']
 
 # %% ../../nbs/60_context/02_builders.ipynb #328f31cb
 from ..documents.markdown import find_tables
 from ..machinery.markup import counted, one_line, short
 from ..machinery.messages import say, warn_caller
-from ..machinery.registry import find_part, parts_of, register, told_plugins, usages
+from ..machinery.registry import adapter_named, find_part, parts_of, register, told_plugins, usages
 from ..documents.span import check_fields, covering, InputError, Passage, Span
 from ragnb.documents.text import (
     first_part, is_heading, last_fit, last_fit_near, readable_cut, sentence_spans, tokenizer, whole_rows, word_cut
 )
 from ..models.guards import guard_numbers
-from ..models.llm import shorten
+from ..models.llm import ModelEvent, shorten
 from ..chunking.units import table_headers
 from ..retrieval.arguments import check_counts
 from ..retrieval.missing_words import Note
-from ..expansion.raw_hits import dict_passages
 from ragnb.context.labels import (
-    article_at, article_line, InContext, passage_article, passage_pages, place_label, source_name
+    article_at, article_line, InContext, place_label
 )
-from .question_kinds import ask_question_type, question_type
 
 # %% ../../nbs/60_context/02_builders.ipynb #10b753d8
 T = TypeVar("T")
@@ -184,6 +181,17 @@ def cut_to_sentences(
 class Excerpt(Passage):
     "A part of a passage from which sentences were left out."
     whole: Span | None = None  # Of the passage it is of; parts that share it get one number
+
+# %% ../../nbs/60_context/02_builders.ipynb #140a7018
+@dataclass(frozen=True)
+class Compression:
+    "Compressed passages, and how it went."
+    passages: list[Passage]       # Best first
+    kept: int = 0                 # Sentences of the source that the model chose
+    dropped: int = 0              # Sentences it gave that are not in the source, or only a fragment of one
+    extractive: bool = False      # True when the model's answer could not be used
+    llm_calls: int = 0
+    events: list[ModelEvent] = field(default_factory=list)  # What went wrong
 
 # %% ../../nbs/60_context/02_builders.ipynb #199631d6
 def _is_said(passage: Passage, rows: Passage) -> bool:
@@ -373,7 +381,7 @@ class ContextBuilder:
             return own.build(passages, question)
         given = list(passages)
         if given and all(isinstance(p, Mapping) for p in given):   # hits of a search server, chunks in a row joined
-            given = dict_passages(given, not self.mark_neighbors)
+            given = adapter_named("hits")(given, not self.mark_neighbors)
         for n, p in enumerate(given, 1):
             if not isinstance(p, Passage):
                 raise InputError(f"passage {n} must be a Passage, or all of them dicts of hits, got {type(p).__name__}")
@@ -610,89 +618,6 @@ def own_parts(
         out.append(source.alone.removesuffix(text) + text if source.alone else context.text[start:end])
     return out
 
-# %% ../../nbs/60_context/02_builders.ipynb #7f58b8fb
-@register("builder", "debug", help="scores and reasons too", korean="점수와 이유도")
-@dataclass(frozen=True)
-class DebugContextBuilder(RankedContextBuilder):
-    """Every passage with its span, its chunks, their scores and why they are there.
-
-    Parameters
-    ----------
-    budget, tokenizer, least, passage_size
-        As in `RankedContextBuilder`.
-    reorder : bool, default False
-        Put the best passages at both ends; otherwise best first.
-    include_score : bool, default True
-        Show the score of the best hit, with three decimals.
-    members : mapping of str to mapping
-        Retriever -> address of a hit -> (its rank from 1, its score), as `Hits` have them.
-    """
-    reorder: bool = False
-    include_score: bool = True
-    members: Mapping[str, Mapping[str, tuple[int, float]]] = field(default_factory=dict)
-
-    def header(self, number: int, passage: Passage) -> str:
-        span = passage.span
-        head = f"rank {passage.rank}, span {span.start}-{span.end}, {len(span)} characters"
-        scores = dict(zip(passage.hits, passage.scores))
-        lines = [f"{super().header(number, passage)} {head}"]
-        for chunk in (*passage.hits, *passage.neighbors):
-            kind = "hit" if chunk in passage.hits else "neighbor"
-            found = [(name, *row[chunk]) for name, row in self.members.items() if chunk in row]
-            ranks = "".join(f"; {name} #{rank} {value:.3f}" for name, rank, value in found)
-            score = scores.get(chunk) if kind == "hit" else None
-            shown, why = "" if score is None else f" {score:.3f}", str(passage.why.get(chunk, "no reason given"))
-            lines.append(f"  {kind} {shorten(chunk)}{shown}: {shorten(why)}{ranks}")
-        return "\n".join(lines)
-
-# %% ../../nbs/60_context/02_builders.ipynb #219c9ec2
-_LINE_ENDS = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
-_BREAKS = str.maketrans({c: " " for c in _LINE_ENDS} | {"|": "¦"})
-
-
-@register("builder", "table", help="a table", korean="표")
-@dataclass(frozen=True)
-class TableContextBuilder(RankedContextBuilder):
-    "One row for each passage: for comparisons."
-    top: ClassVar[str] = "| 번호 | 출처 | 내용 |\n|---|---|---|\n"
-    between: ClassVar[str] = "\n"
-    gap: ClassVar[str] = " … "
-    below: ClassVar[str] = " |"
-
-    def above(self, number: int, passage: Passage) -> str:
-        score = f" ({passage.score:.3f})" if self.include_score and passage.score is not None else ""
-        prefix = f"{shorten(passage.prefix, 400)}: ".translate(_BREAKS) if passage.prefix else ""
-        return f"| [{number}] | {place_label(passage).translate(_BREAKS)}{score} | {prefix}"
-
-    def body(self, text: str) -> str:
-        return text.translate(_BREAKS)
-
-# %% ../../nbs/60_context/02_builders.ipynb #7a1f61f3
-@register("builder", "detailed", help="all metadata", korean="모든 메타데이터")
-@dataclass(frozen=True)
-class DetailedContextBuilder(RankedContextBuilder):
-    "Every field of the source on a line of its own: for analyses."
-    fields: tuple[str, ...] = ("doc_type", "device", "date", "effective", "ministry", "law_name", "court",
-                               "case_number")  # Metadata shown where they are there
-
-    def known(
-        self,
-        passage: Passage,
-    ) -> dict[str, str]:   # Name of a field -> its value; fields without one are left out
-        "The fields of a passage."
-        known = {"title": passage.metadata.get("title"), "file": source_name(passage)}
-        known |= {"pages": passage_pages(passage), "article": passage_article(passage)}
-        known |= {name: passage.metadata.get(name) for name in self.fields}
-        if self.include_score and passage.score is not None:
-            known["score"] = f"{passage.score:.3f}"
-        return {name: shorten(str(value)) for name, value in known.items() if value not in (None, "")}
-
-    def header(self, number: int, passage: Passage) -> str:
-        known, follows = self.known(passage), getattr(passage, "follows", None)
-        above = self.known(follows) if follows is not None else {}
-        lines = [f"{name}: {value}" for name, value in known.items() if above.get(name) != value]
-        return "\n".join([f"[{number}]", *lines])
-
 # %% ../../nbs/60_context/02_builders.ipynb #a438ca1c
 def resolve_builder(
     spec: str | ContextBuilder = "ranked",  # A registered name, or a builder (returned as it is)
@@ -711,21 +636,3 @@ def resolve_builder(
     if strange:
         raise InputError(f"no context builder has the option {', '.join(sorted(strange))}")
     return kind(**{k: v for k, v in options.items() if k in own})
-
-# %% ../../nbs/60_context/02_builders.ipynb #ef4dc479
-@register("builder", "question", help="chosen by the kind of question", korean="질문의 종류에 따라")
-@dataclass(frozen=True)
-class QuestionContextBuilder(RankedContextBuilder):
-    "Choose the layout by the kind of question: list, table or full metadata."
-    llm: Any = None                      # A LlamaIndex LLM that is asked for the kind; None: by rule
-    layouts: Mapping[str, str] = field(  # Kind of question -> name of a builder
-        default_factory=lambda: {"fact": "ranked", "comparison": "table", "analysis": "detailed"})
-
-    def layout(
-        self,
-        question: str,
-    ) -> ContextBuilder:
-        "The builder for a question."
-        kind = ask_question_type(question, self.llm) if self.llm is not None else question_type(question)
-        known = {f.name: getattr(self, f.name) for f in fields(RankedContextBuilder)}
-        return resolve_builder(self.layouts.get(kind, "ranked"), **known)

@@ -9,14 +9,14 @@ import math
 import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, NamedTuple, TYPE_CHECKING
 
 if TYPE_CHECKING:
     from llama_index.core.llms import LLM
 
 # %% auto #0
-__all__ = ['COMPRESS_PROMPT', 'compress_passages', 'Compression', 'Compressor', 'HeadCompressor', 'resolve_compressor']
+__all__ = ['COMPRESS_PROMPT', 'compress_passages', 'Compressor', 'HeadCompressor', 'resolve_compressor']
 
 # %% ../../nbs/60_context/06_compress.ipynb #c80895ab
 from ..documents.forms import reading_form
@@ -29,7 +29,7 @@ from ..models.guards import guard_marks
 from ..models.limits import TEXT_TOKENS
 from ..models.llm import json_values, ModelEvent, shorten, strip_thinking, tell_fallback
 from ..retrieval.arguments import check_counts
-from .builders import cut_passage, Excerpt, passage_part
+from .builders import Compression, cut_passage, Excerpt, passage_part
 
 # %% ../../nbs/60_context/06_compress.ipynb #0bab337c
 def _hit_spans(passage: Passage, outlines: Mapping[str, Outline]) -> list[Span]:
@@ -250,17 +250,6 @@ def _chosen(passages: Sequence[Passage], sentences: Sequence[_Sentence], questio
         events.append(ModelEvent("unfaithful", shorten(f"{made_up} sentences are not in the source"), 1))
     return chosen, made_up
 
-# %% ../../nbs/60_context/06_compress.ipynb #140a7018
-@dataclass(frozen=True)
-class Compression:
-    "Compressed passages, and how it went."
-    passages: list[Passage]       # Best first
-    kept: int = 0                 # Sentences of the source that the model chose
-    dropped: int = 0              # Sentences it gave that are not in the source, or only a fragment of one
-    extractive: bool = False      # True when the model's answer could not be used
-    llm_calls: int = 0
-    events: list[ModelEvent] = field(default_factory=list)  # What went wrong
-
 # %% ../../nbs/60_context/06_compress.ipynb #f4b10877
 @dataclass(frozen=True)
 class Compressor:
@@ -365,6 +354,8 @@ def _size(text: str) -> int:
     return int(text)
 
 
+@register("option", "compressor", help="what shortens the passages of a question",
+          korean="질문의 구절을 줄이는 부품")
 def resolve_compressor(
     spec: str | int | Compressor | None,  # A size, `llm:SIZE`, `head:SIZE`, a compressor, or None
     llm: LLM | None = None,               # For `llm:SIZE`

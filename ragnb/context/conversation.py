@@ -21,11 +21,14 @@ __all__ = ['PassageRef', 'Restored', 'sole_passages', 'ShownPart', 'ShownDoc', '
 from ..machinery.atomic import check_own, starts_with_keys, write_atomically, WriteLock
 from ..machinery.halves import read_json, replace_halves
 from ..documents.span import check_fields, InputError, Outline, Passage, Span, union, Why
+from ..documents.text import tokenizer
 from ..storage.store import ChunkReader
 from ..retrieval.arguments import check_counts
+from ..retrieval.missing_words import IndexWords
 from ..expansion.fetch import read_spans
-from .builders import passage_part, PassageRanking
-from .sources import DisplayDoc, DisplayPlan, read_display
+from .builders import ContextBuilder, passage_labels, passage_part, PassageRanking
+from .display import DisplayDoc, DisplayPlan, read_display
+from .follow_ups import searched_question
 
 # %% ../../nbs/60_context/10_conversation.ipynb #e6ced684
 def _check(text: str) -> int:
@@ -261,6 +264,45 @@ class Conversation:
             lost[f"{ref.doc_id}@{ref.start}-{ref.end}"] = "its text is not in the store" if gap else why
         fresh = [replace(p, rank=rank) for rank, p in enumerate(sole_passages(found), 1)]
         return Restored(fresh if budget is None else PassageRanking(fresh).at(budget), lost)
+
+    @staticmethod
+    def with_earlier(new: Sequence[Passage], earlier: Sequence[Passage], builder: ContextBuilder,
+                     share: float = 0.25) -> list[Passage]:
+        """Add the passages of the turn before to new ones.
+
+        Parameters
+        ----------
+        new : sequence of Passage
+            For the current question, best first.
+        earlier : sequence of Passage
+            From the turn before. Text in both stays with `new`; the others get the role "history".
+        builder : ContextBuilder
+            Its budget is shared.
+        share : float, default 0.25
+            Share of the context for `earlier`, in (0, 1).
+        """
+        kept = sole_passages([*new, *earlier])[len(new):]
+        if builder.budget is not None and kept:
+            texts, labels = "".join(p.text for p in [*new, *kept]), passage_labels(builder, [*new, *kept])
+            per_token = len(texts) / max(1, tokenizer(builder.tokenizer).count(texts))
+            room = int(builder.budget * per_token) - sum(len(label) + len(builder.between) for label in labels)
+            kept = PassageRanking(kept).at(max(1, int(room * share)))
+            new = PassageRanking(new).at(max(1, room - sum(len(p.span) for p in kept)))
+        last = max((p.rank for p in new), default=0)
+        history = [replace(p, rank=last + n, why=dict.fromkeys(p.hits, Why("history"))) for n, p in enumerate(kept, 1)]
+        return [*new, *history]
+
+    def completed(self, question: str, words: IndexWords | None) -> str:
+        """Complete a question that has no topic with the topic of the conversation.
+
+        Parameters
+        ----------
+        question : str
+            Returned unchanged if it has a topic.
+        words : IndexWords, optional
+            Of the documents that may be read; without them, the form of the question decides.
+        """
+        return searched_question(question, [turn.question for turn in self.turns], words)
 
     def display(self, store: ChunkReader, turn: int = -1) -> list[DisplayDoc]:
         """Show the documents of a turn again.

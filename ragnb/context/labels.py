@@ -6,13 +6,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
+from typing import Any
 
 # %% auto #0
 __all__ = ['printed_number', 'page_label', 'passage_pages', 'article_line', 'article_at', 'passage_article', 'InContext',
-           'source_name', 'also_in', 'place_label']
+           'file_of', 'source_name', 'also_in', 'place_label']
 
 # %% ../../nbs/60_context/01_labels.ipynb #c8861926
 from ..documents.forms import plain_text
@@ -156,6 +157,15 @@ def _place_names(passage: Passage, article: bool) -> list[str]:
     return ["" if is_file else title, name, passage_pages(passage), where, edition]
 
 # %% ../../nbs/60_context/01_labels.ipynb #98bd64e9
+def file_of(
+    metadata: Mapping[str, Any],   # Of a document or a passage
+    default: str,                  # Where there is none
+) -> str:
+    "Name the file that a document was made from."
+    names = (metadata.get(key) for key in ("file_name", "original_filename"))
+    return str(next((name for name in names if name is not None and name != ""), default))
+
+
 def source_name(
     passage: Passage,
 ) -> str:  # `hr/leave.md`; the id of a record that has no file of its own

@@ -6,6 +6,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
 from functools import cache
 from typing import Any, Literal, TYPE_CHECKING
 
@@ -13,12 +15,15 @@ if TYPE_CHECKING:
     from llama_index.core.llms import LLM
 
 # %% auto #0
-__all__ = ['QUESTION_TYPES', 'TYPE_PROMPT', 'question_type', 'ask_question_type']
+__all__ = ['QUESTION_TYPES', 'TYPE_PROMPT', 'question_type', 'ask_question_type', 'QuestionContextBuilder']
 
 # %% ../../nbs/60_context/04_question_kinds.ipynb #51f447eb
 from ..documents.forms import plain_text
 from ..machinery.messages import for_question, in_both
+from ..machinery.registry import register
+from ..models.asking import ModelStep, StepReply
 from ..models.llm import fill_prompt, strip_thinking
+from .builders import ContextBuilder, RankedContextBuilder, resolve_builder
 
 # %% ../../nbs/60_context/04_question_kinds.ipynb #839cfa06
 QUESTION_TYPES: tuple[str, ...] = ("fact", "comparison", "analysis")
@@ -72,7 +77,6 @@ Reply only with JSON such as {"kind": "fact"}, without an explanation.
 def _kind_schema() -> Any:
     "Return the schema of a kind of question."
     from llama_index.core.bridge.pydantic import create_model
-    from ragnb.models.asking import StepReply
     return create_model("Kind", __base__=StepReply, kind=(Literal[QUESTION_TYPES], ...))
 
 
@@ -82,7 +86,6 @@ def ask_question_type(
     timeout: float | None = 20,        # Seconds; None waits as long as it takes
 ) -> str:                              # By rule when the model does not say one kind
     "Let a model tell the kind of a question."
-    from ragnb.models.asking import ModelStep
     prompt = fill_prompt(for_question(TYPE_PROMPT, question), question=question)
 
     def read(reply: Any) -> str | None:
@@ -90,3 +93,21 @@ def ask_question_type(
         kinds = [kind for kind in QUESTION_TYPES if kind in said]
         return kinds[0] if len(kinds) == 1 else None
     return ModelStep(llm, "kind", _kind_schema()).ask(prompt, read, timeout=timeout) or question_type(question)
+
+# %% ../../nbs/60_context/04_question_kinds.ipynb #ef4dc479
+@register("builder", "question", help="chosen by the kind of question", korean="질문의 종류에 따라")
+@dataclass(frozen=True)
+class QuestionContextBuilder(RankedContextBuilder):
+    "Choose the layout by the kind of question: list, table or full metadata."
+    llm: Any = None                      # A LlamaIndex LLM that is asked for the kind; None: by rule
+    layouts: Mapping[str, str] = field(  # Kind of question -> name of a builder
+        default_factory=lambda: {"fact": "ranked", "comparison": "table", "analysis": "detailed"})
+
+    def layout(
+        self,
+        question: str,
+    ) -> ContextBuilder:
+        "The builder for a question."
+        kind = ask_question_type(question, self.llm) if self.llm is not None else question_type(question)
+        known = {f.name: getattr(self, f.name) for f in fields(RankedContextBuilder)}
+        return resolve_builder(self.layouts.get(kind, "ranked"), **known)

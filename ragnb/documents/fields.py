@@ -7,15 +7,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
-from .files import read_yaml_header
-from .forms import plain_text
+from .forms import plain_text, reading_form
 from .markdown import find_headings
 from .span import InputError
 
 # %% auto #0
-__all__ = ['iso_date', 'field_text', 'front_matter', 'document_title']
+__all__ = ['SCALARS', 'LONGEST_HEADER', 'iso_date', 'keep_metadata', 'header_lines', 'read_yaml_header', 'field_text',
+           'front_matter', 'document_title']
 
 # %% ../../nbs/00_documents/10_fields.ipynb #d85ab602
 def iso_date(
@@ -24,6 +25,80 @@ def iso_date(
     "Read the first date of a text."
     m = re.search(r"(\d{4})\s*[.\-년]\s*(\d{1,2})\s*[.\-월]\s*(\d{1,2})", plain_text(text))
     return f"{int(m[1]):04}-{int(m[2]):02}-{int(m[3]):02}" if m else ""
+
+# %% ../../nbs/00_documents/10_fields.ipynb #d4c0de11
+SCALARS: tuple[type, ...] = (str, int, float, bool)  # Metadata values that every store can hold
+
+
+def keep_metadata(
+    values: Mapping[str, Any],  # Of a document or a record
+) -> dict[str, Any]:            # Scalars, and lists of scalars as new lists; `page_starts` is no metadata of a chunk
+    "Keep the values that a chunk can carry."
+    lists = {k: [*v] for k, v in values.items() if isinstance(v, (list, tuple))}
+    plain = {k: v for k, v in lists.items() if k != "page_starts" and all(isinstance(x, SCALARS) for x in v)}
+    return {k: plain.get(k, v) for k, v in values.items() if k in plain or isinstance(v, SCALARS)}
+
+# %% ../../nbs/00_documents/10_fields.ipynb #916a7b77
+LONGEST_HEADER: int = 100_000   # Characters: a law with 300 attachments; the YAML parser is slow
+
+_OPENING = re.compile(r"---[ \t]*\r?\n")
+_CLOSING = re.compile(r"^(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)", re.M)
+
+
+def header_lines(
+    text: str,              # Of a Markdown or text file
+) -> tuple[str, int]:       # The lines of its header, and where the text begins; ("", 0) without one
+    "Find the header of a text."
+    form = reading_form(text[:LONGEST_HEADER + 20])
+    head, more = form.text, text[LONGEST_HEADER + 20:]
+    opening = _OPENING.match(head)
+    closing = opening and _CLOSING.search(head, opening.end(), opening.end() + LONGEST_HEADER)
+    if not closing or more and closing.end() == len(head):
+        return "", 0
+    return head[opening.end():closing.start()], form.start(closing.end())
+
+# %% ../../nbs/00_documents/10_fields.ipynb #471b39d6
+@lru_cache(maxsize=1)
+def _loader() -> Any:
+    "A YAML loader that takes dates for text and knows no aliases."
+    import yaml
+
+    class Loader(yaml.SafeLoader):
+        yaml_implicit_resolvers: dict[str, Any] = {}
+
+        def compose_node(self, parent: Any, index: Any) -> Any:
+            if self.check_event(yaml.AliasEvent):
+                raise yaml.MarkedYAMLError(problem="aliases are not read", problem_mark=self.peek_event().start_mark)
+            return super().compose_node(parent, index)
+
+    for kind, pattern, first in (
+        ("bool", r"(?:true|false|True|False)\Z", "tTfF"), ("null", r"(?:~|null|Null)?\Z", ["~", "n", "N", ""]),
+        ("int", r"[-+]?(?:0|[1-9][0-9]{0,17})\Z", "-+0123456789"),
+        ("float", r"[-+]?[0-9]{1,18}\.[0-9]{1,18}\Z", "-+0123456789"),
+    ):
+        Loader.add_implicit_resolver(f"tag:yaml.org,2002:{kind}", re.compile(pattern), [*first])
+    return Loader
+
+# %% ../../nbs/00_documents/10_fields.ipynb #354438af
+def read_yaml_header(
+    text: str,                      # Of a Markdown or text file
+) -> tuple[dict[str, Any], int]:    # Values, and where the text begins; `InputError` for lines that are not YAML
+    "Read the front matter of a text."
+    lines, end = header_lines(text)
+    if not end:
+        return {}, 0
+    import yaml
+    try:
+        loaded = yaml.load(lines, _loader())
+    except (yaml.YAMLError, RecursionError, ValueError) as error:
+        mark, what = getattr(error, "problem_mark", None), getattr(error, "problem", None) or error
+        why = " ".join(f"{what}".split()) + (f" in line {mark.line + 2}" if mark else "")
+        why = why if isinstance(error, yaml.YAMLError) else f"it cannot be read ({type(error).__name__})"
+        raise InputError(f"the header between dashes is no YAML and stays text: {why}") from error
+    if not isinstance(loaded, dict):
+        return {}, end if loaded is None else 0
+    values = ((str(key), value, value if isinstance(value, list) else [value]) for key, value in loaded.items())
+    return {key: value for key, value, items in values if all(isinstance(x, SCALARS) for x in items)}, end
 
 # %% ../../nbs/00_documents/10_fields.ipynb #ebe9b7d5
 _TOP_LINE = re.compile(r"^(?![\s#-])([^:\n]+):[ \t]+(\S.*)$", re.M)

@@ -12,49 +12,25 @@ import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import lru_cache
 from itertools import accumulate, takewhile
 from pathlib import Path
 from typing import Any
 
 from llama_index.core.schema import Document
 
-from .forms import plain_text, reading_form
+from .fields import header_lines, keep_metadata, read_yaml_header
+from .forms import plain_text
 from .markdown import bare_title, find_headings, Heading
 from .text import ends_sentence, SENTENCE_END
 from ..machinery.halves import composed, decode_lines, read_text, replace_halves, replace_halves_in
 from ..machinery.registry import find_part, parts_of, told_gone
+from .problems import LOST, Problem
 from .readers import read_by_ending
 from .span import InputError
 
 # %% auto #0
-__all__ = ['LOST', 'IGNORE_FILE', 'LEFT', 'HIDDEN', 'Rules', 'TEXT_SUFFIXES', 'TEXT_KEYS', 'ID_KEYS', 'SCALARS', 'PAGE_BREAK',
-           'FILE_KEYS', 'LONGEST_HEADER', 'Problem', 'n_skipped', 'path_rules', 'suffixes', 'find_files', 'record_id',
-           'keep_metadata', 'record_to_document', 'read_yaml_header', 'read_documents', 'sample_data']
-
-# %% ../../nbs/00_documents/06_files.ipynb #d6536b7f
-LOST: str = "lost"   # The kind of a remark on what a file shows and its text lacks
-
-
-@dataclass(frozen=True)
-class Problem:
-    "Something that was skipped."
-    where: str  # File, with `:line` for a record; `*.png` for several of a kind
-    what: str   # What is wrong with it
-    n: int = 1  # Files or records
-    kind: str = field(default="", repr=False)  # "taken": another folder has the id; "patterns": of the last run; `LOST`
-    names: tuple[str, ...] = field(default=(), repr=False)   # Of several files
-
-    def __str__(self) -> str:
-        return f"{self.where}: {self.what}"
-
-
-def n_skipped(
-    problems: Iterable[Problem],
-) -> int:                          # Files and records; a remark on something that was read counts 0
-    "Count what was skipped."
-    return sum(p.n for p in problems)
+__all__ = ['IGNORE_FILE', 'LEFT', 'HIDDEN', 'Rules', 'TEXT_SUFFIXES', 'TEXT_KEYS', 'ID_KEYS', 'PAGE_BREAK', 'FILE_KEYS',
+           'path_rules', 'suffixes', 'find_files', 'record_id', 'record_to_document', 'read_documents', 'sample_data']
 
 # %% ../../nbs/00_documents/06_files.ipynb #cc51fbb8
 IGNORE_FILE: str = ".ragnbignore"
@@ -194,7 +170,6 @@ def find_files(
 # %% ../../nbs/00_documents/06_files.ipynb #49f9e166
 TEXT_KEYS: tuple[str, ...] = ("text", "content")     # The first that a record has is its text
 ID_KEYS: tuple[str, ...] = ("doc_id", "id", "_id")   # The first that a record has is its id
-SCALARS: tuple[type, ...] = (str, int, float, bool)  # Metadata values that every store can hold
 PAGE_BREAK: str = "\n\n"                             # Joins the pages of a document
 
 # %% ../../nbs/00_documents/06_files.ipynb #74c895db
@@ -231,15 +206,6 @@ def _record_text(record: Mapping[str, Any]) -> tuple[str, list[int] | None]:
     sizes = (len(composed(page)) + len(between) for page, between in zip(pages, breaks)) if text == joined else ()
     starts = [*accumulate(sizes, initial=0)] if text == joined else None
     return composed(replace_halves(text)), starts
-
-# %% ../../nbs/00_documents/06_files.ipynb #37925aaa
-def keep_metadata(
-    values: Mapping[str, Any],  # Of a document or a record
-) -> dict[str, Any]:            # Scalars, and lists of scalars as new lists; `page_starts` is no metadata of a chunk
-    "Keep the values that a chunk can carry."
-    lists = {k: [*v] for k, v in values.items() if isinstance(v, (list, tuple))}
-    plain = {k: v for k, v in lists.items() if k != "page_starts" and all(isinstance(x, SCALARS) for x in v)}
-    return {k: plain.get(k, v) for k, v in values.items() if k in plain or isinstance(v, SCALARS)}
 
 # %% ../../nbs/00_documents/06_files.ipynb #c4b63261
 def _storable(value: str | int | float | bool | list) -> bool:
@@ -297,65 +263,6 @@ def record_to_document(
     hidden = [*metadata]
     return Document(text=text, id_=doc_id, metadata=metadata,
                     excluded_embed_metadata_keys=hidden, excluded_llm_metadata_keys=hidden)
-
-# %% ../../nbs/00_documents/06_files.ipynb #916a7b77
-LONGEST_HEADER: int = 100_000   # Characters: a law with 300 attachments; the YAML parser is slow
-
-_OPENING = re.compile(r"---[ \t]*\r?\n")
-_CLOSING = re.compile(r"^(?:---|\.\.\.)[ \t]*(?:\r?\n|\Z)", re.M)
-
-def _header(text: str) -> tuple[str, int]:
-    "The lines of a header, and where the text begins; ('', 0) without one."
-    form = reading_form(text[:LONGEST_HEADER + 20])
-    head, more = form.text, text[LONGEST_HEADER + 20:]
-    opening = _OPENING.match(head)
-    closing = opening and _CLOSING.search(head, opening.end(), opening.end() + LONGEST_HEADER)
-    if not closing or more and closing.end() == len(head):
-        return "", 0
-    return head[opening.end():closing.start()], form.start(closing.end())
-
-# %% ../../nbs/00_documents/06_files.ipynb #471b39d6
-@lru_cache(maxsize=1)
-def _loader() -> Any:
-    "A YAML loader that takes dates for text and knows no aliases."
-    import yaml
-
-    class Loader(yaml.SafeLoader):
-        yaml_implicit_resolvers: dict[str, Any] = {}
-
-        def compose_node(self, parent: Any, index: Any) -> Any:
-            if self.check_event(yaml.AliasEvent):
-                raise yaml.MarkedYAMLError(problem="aliases are not read", problem_mark=self.peek_event().start_mark)
-            return super().compose_node(parent, index)
-
-    for kind, pattern, first in (
-        ("bool", r"(?:true|false|True|False)\Z", "tTfF"), ("null", r"(?:~|null|Null)?\Z", ["~", "n", "N", ""]),
-        ("int", r"[-+]?(?:0|[1-9][0-9]{0,17})\Z", "-+0123456789"),
-        ("float", r"[-+]?[0-9]{1,18}\.[0-9]{1,18}\Z", "-+0123456789"),
-    ):
-        Loader.add_implicit_resolver(f"tag:yaml.org,2002:{kind}", re.compile(pattern), [*first])
-    return Loader
-
-# %% ../../nbs/00_documents/06_files.ipynb #354438af
-def read_yaml_header(
-    text: str,                      # Of a Markdown or text file
-) -> tuple[dict[str, Any], int]:    # Values, and where the text begins; `InputError` for lines that are not YAML
-    "Read the front matter of a text."
-    lines, end = _header(text)
-    if not end:
-        return {}, 0
-    import yaml
-    try:
-        loaded = yaml.load(lines, _loader())
-    except (yaml.YAMLError, RecursionError, ValueError) as error:
-        mark, what = getattr(error, "problem_mark", None), getattr(error, "problem", None) or error
-        why = " ".join(f"{what}".split()) + (f" in line {mark.line + 2}" if mark else "")
-        why = why if isinstance(error, yaml.YAMLError) else f"it cannot be read ({type(error).__name__})"
-        raise InputError(f"the header between dashes is no YAML and stays text: {why}") from error
-    if not isinstance(loaded, dict):
-        return {}, end if loaded is None else 0
-    values = ((str(key), value, value if isinstance(value, list) else [value]) for key, value in loaded.items())
-    return {key: value for key, value, items in values if all(isinstance(x, SCALARS) for x in items)}, end
 
 # %% ../../nbs/00_documents/06_files.ipynb #3418c16a
 def _jsonl_documents(path: Path, name: str, notes: list[str]) -> Iterator[tuple[str, Document | str]]:
@@ -445,7 +352,7 @@ _HEADING = re.compile(r"^#{1,6}[ \t]+(\S.*)", re.M)
 
 def _title_below(text: str, default: str) -> str:
     "The first heading below a header that is not read, else a default."
-    found = _HEADING.search(text, _header(text)[1])
+    found = _HEADING.search(text, header_lines(text)[1])
     return bare_title(found[1]) if found else default
 
 def _file_record(path: Path, notes: list[str], lost: list[str]) -> dict[str, Any]:
@@ -469,7 +376,7 @@ def _file_record(path: Path, notes: list[str], lost: list[str]) -> dict[str, Any
         title_of = _title_below
         notes.append(str(error))
     text = text[end:]
-    if _UNCLOSED.match(text) and not _header(text)[1]:
+    if _UNCLOSED.match(text) and not header_lines(text)[1]:
         title_of = _title_below
     named = (values.get(key) for key in ("title", "제목", "법령명"))
     title = next((str(t) for t in named if t not in (None, "") and not isinstance(t, list)), None)

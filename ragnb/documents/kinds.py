@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from llama_index.core.schema import BaseNode
 
 from .fields import field_text, front_matter, iso_date
-from .files import Problem
+from .problems import Problem
 from .forms import plain_text
 from .packing import TextRuler
 from .records import Record
@@ -420,6 +420,11 @@ class Catalogue(NamedPlaces):
     def __post_init__(self) -> None:
         known = self.parts
         self.parts = {name: known[name] if name in known else places() for name, places in _places().items()}
+        self._find_known()
+
+    def _find_known(self) -> None:
+        "Find the parts that know a document: a question asks no others."
+        self.known = [part for part in self.parts.values() if len(part)]
 
     def __repr__(self) -> str:
         return f"Catalogue({', '.join(f'{name}: {len(part):,}' for name, part in self.parts.items() if len(part))})"
@@ -435,11 +440,6 @@ class Catalogue(NamedPlaces):
         "Read a corpus."
         documents, catalogue = list(documents), cls()
         return catalogue.updated(documents, {d.node_id: catalogue.facts(d) for d in documents}, {})
-
-    @property
-    def known(self) -> list[NamedPlaces]:
-        "The parts that know a document."
-        return [part for part in self.parts.values() if len(part)]
 
     @property
     def has_parts(self) -> bool:
@@ -460,6 +460,7 @@ class Catalogue(NamedPlaces):
     def remove(self, doc_id: str) -> None:
         for part in self.parts.values():
             part.remove(doc_id)
+        self._find_known()
 
     def records(self) -> dict[str, dict[str, dict[str, Any]]]:  # Document id -> part -> JSON values
         out: dict[str, dict[str, dict[str, Any]]] = {}
@@ -492,6 +493,7 @@ class Catalogue(NamedPlaces):
     def at(self, date: str) -> Catalogue:
         view = super().at(date)
         view.parts = {name: part.at(view.as_of) for name, part in self.parts.items()}
+        view._find_known()
         return view
 
     def named(self, question: str) -> list[tuple[str, Span]]:

@@ -189,7 +189,7 @@ def _sizes(text: str) -> tuple[int, ...]:
 
 def _patterns(folder: str, index: str | None = None, quiet: bool = False) -> dict[str, list[str]]:
     "Read the patterns that a folder was indexed with, so that the same files are measured, and print them."
-    from ragnb.indexing.folder_index import read_patterns
+    from ragnb.indexing.writing import read_patterns
     root = str(Path(folder).resolve())
     patterns = index and read_patterns(index, root) or read_patterns(".ragnb", root)
     for name, of in patterns.items():

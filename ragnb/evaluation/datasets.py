@@ -25,7 +25,8 @@ __all__ = ['Evidence', 'Question', 'quote_places', 'find_quote', 'question_recor
 
 # %% ../../nbs/90_evaluation/01_datasets.ipynb #035a9f81
 from ..machinery.atomic import check_own, starts_with_keys, write_atomically
-from ..documents.files import n_skipped, Problem, read_documents, record_id, record_to_document
+from ..documents.files import read_documents, record_id, record_to_document
+from ..documents.problems import n_skipped, Problem
 from ..documents.forms import plain_text, reading_form
 from ..machinery.halves import read_json
 from ..machinery.markup import counted

@@ -23,7 +23,8 @@ __all__ = ['MADE_NOTE', 'INDEX_FOLDER', 'Shorten', 'tuning_grid', 'trained_grid'
            'enough_budget', 'told_misses', 'strategy_settings', 'as_commands', 'Tuned', 'tune']
 
 # %% ../../nbs/90_evaluation/09_tune.ipynb #469d13c9
-from ..documents.files import n_skipped, Problem, read_documents
+from ..documents.files import read_documents
+from ..documents.problems import n_skipped, Problem
 from ..machinery.markup import counted, said_count, short
 from ..machinery.messages import say
 from ..documents.span import InputError

@@ -1,3 +1,1 @@
 """How much around a hit is read: policies, and the expander that carries them out."""
-
-from . import policies  # registers every policy by its name

@@ -312,11 +312,12 @@ def resolve_policy(
     llm: Any = None,                   # For policies that ask a model
     catalogue: Any = None,             # For policies that follow citations
     relevance: Any = None,             # For policies that weigh chunks, see `word_relevance`
+    store: Any = None,                 # Of an index: weighs chunks by its words if there is no relevance
 ) -> Policy:                           # `InputError` names all policies
     "Make a policy from its name."
     if callable(spec):
         return spec
-    parts = {"llm": llm, "catalogue": catalogue, "relevance": relevance}
+    parts = {"llm": llm, "catalogue": catalogue, "relevance": relevance, "store": store}
     if "+" in spec:
         return together(*(resolve_policy(s.strip(), **parts) for s in spec.split("+")))
     made = make_part("policy", spec, **parts)

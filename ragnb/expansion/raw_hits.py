@@ -13,6 +13,7 @@ __all__ = ['FIELDS', 'field_of', 'renamed_fields', 'RawHit', 'whole_number', 'va
            'laid_out', 'dict_passages']
 
 # %% ../../nbs/50_expansion/07_raw_hits.ipynb #abdf703d
+from ..machinery.registry import register
 from ..documents.span import InputError, Passage, Span, Why
 
 # %% ../../nbs/50_expansion/07_raw_hits.ipynb #b668aebf
@@ -186,6 +187,7 @@ def _joined(run: Sequence[Mapping[str, Any]], rank: int, at: int) -> Passage:
                    tuple(sorted({n for n, _ in pages})), why, metadata, pages)
 
 # %% ../../nbs/50_expansion/07_raw_hits.ipynb #ef108d39
+@register("adapter", "hits", help="hits of a search server as they are", korean="검색 서버의 결과 그대로")
 def dict_passages(
     hits: list[Mapping[str, Any]],  # Best first; as they were found, or as `expand_dicts` returned them
     joined: bool = True,            # Chunks in a row are one passage; False: every entry is its own

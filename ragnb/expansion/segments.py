@@ -94,8 +94,6 @@ def _segments(outline: Outline, hits: Sequence[Address], runs: Sequence[range], 
     return out
 
 # %% ../../nbs/50_expansion/05_segments.ipynb #0747f353
-@register("policy", "segments", "[:PENALTY]", help="the best runs of chunks; a higher penalty reads less",
-          korean="가장 좋은 청크 구간, 값이 클수록 적게", needs=("documents",))
 def best_segments(
     penalty: float = 0.2,                # Taken from every chunk's value, > 0
     relevance: Relevance | None = None,  # Values of all chunks; None: only hits have one
@@ -118,3 +116,10 @@ def best_segments(
         return lambda outline, hit: wanted.get(hit) or outline.span_of(hit)
 
     return QuestionPolicy(f"segments:{penalty:g}", prepare)
+
+
+@register("policy", "segments", "[:PENALTY]", help="the best runs of chunks; a higher penalty reads less",
+          korean="가장 좋은 청크 구간, 값이 클수록 적게", needs=("documents",))
+def _by_words(penalty: float = 0.2, relevance: Relevance | None = None, store: Any = None) -> Policy:
+    "Make the policy; the words of an index weigh the chunks, unless you pass a relevance."
+    return best_segments(penalty, relevance or (None if store is None else word_relevance(store)))

@@ -27,7 +27,7 @@ __all__ = ['LOCK', 'FileWriter', 'IndexFolder', 'open_or_create']
 # %% ../../nbs/70_indexing/03_commits.ipynb #04dd2612
 from ..machinery.atomic import new_file, PRIVATE, WriteError, WriteLock
 from ..documents.kinds import Catalogue
-from ..documents.files import Problem
+from ..documents.problems import Problem
 from ..machinery.registry import register
 from ..documents.span import IndexMismatchError, InputError, RagnbError
 from ..models.embedding import save_embedding
@@ -36,9 +36,12 @@ from ..chunking.parsers import CONTEXTS, describe_parser
 from ..retrieval.sqlite_store import SqliteStore
 from ..retrieval.sqlite_units import Database, SqliteUnits
 from ragnb.indexing.folder_index import (
-    Asked, check_there, clear_tables, Contents, FILE, follow_file, Index, IndexedFolder, IndexWriter, made_anew,
-    Manifest, older, open_checked, open_for_writing, open_index, read_catalogue, read_folders, reading,
-    SETTINGS_FILE, stored_manifest, TABLES, write_error, write_folders, write_state
+    Asked, check_there, FILE, follow_file, Index, IndexedFolder, Manifest, older, open_checked, open_index,
+    read_catalogue, read_folders, reading, SETTINGS_FILE, stored_manifest, TABLES
+)
+from ragnb.indexing.writing import (
+    clear_tables, Contents, IndexWriter, made_anew, open_for_writing, open_parser, remove_documents, write_error,
+    write_folders, write_state
 )
 
 # %% ../../nbs/70_indexing/03_commits.ipynb #d155b19a
@@ -217,6 +220,8 @@ def _opened(folder: Path, force: bool) -> Database:
 @register("address", "index_folder", help="an index in a folder", korean="폴더의 색인")
 class IndexFolder:
     "What a folder opens, as an address on a cluster does."
+    open_parser = staticmethod(open_parser)
+    remove_documents = staticmethod(remove_documents)
 
     @staticmethod
     def open_writer(

@@ -18,7 +18,7 @@ import threading
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import cached_property, partial
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple, TYPE_CHECKING
@@ -30,36 +30,30 @@ if TYPE_CHECKING:
 
 # %% auto #0
 __all__ = ['FORMAT', 'FILE', 'IN_A_FOLDER', 'SETTINGS_FILE', 'TABLES', 'Manifest', 'reading', 'IndexedFolder', 'read_folders',
-           'write_folders', 'schema_sum', 'asked_skipped', 'ReadLater', 'stored_manifest', 'read_catalogue',
-           'write_state', 'clear_tables', 'model_files', 'on_cluster', 'Asked', 'open_parser', 'needs_fit',
-           'open_embedding', 'Index', 'older', 'check_there', 'open_checked', 'open_file', 'open_index',
-           'read_patterns', 'rescued_patterns', 'made_anew', 'follow', 'follow_file', 'write_error', 'IndexWriter',
-           'open_for_writing', 'remove_documents', 'Contents', 'drop_index']
+           'schema_sum', 'asked_skipped', 'ReadLater', 'stored_manifest', 'read_catalogue', 'model_files', 'on_cluster',
+           'writing_part', 'Asked', 'needs_fit', 'open_embedding', 'Index', 'older', 'check_there', 'open_checked',
+           'open_file', 'open_index', 'follow', 'follow_file']
 
 # %% ../../nbs/70_indexing/02_folder_index.ipynb #3955ebae
 from .. import __version__
 from ..machinery.arguments import checked
-from ..machinery.atomic import why_not_written, WriteError
+from ..machinery.atomic import WriteError
 from ..documents.kinds import Catalogue
-from ..documents.files import Problem
+from ..documents.problems import Problem
 from ..machinery.halves import composed
 from ..machinery.markup import card
 from ..machinery.registry import find_part, opener, told_gone
 from ..machinery.servers import rebuild, ServerAddress
 from ..documents.span import IndexMismatchError, InputError, RagnbError
-from ..models.calls import model_name
 from ragnb.models.embedding import (
     DEFAULT_OLLAMA_MODEL, describe_embedding, embedding_differences, load_embedding, NgramEmbedding, options_for,
     resolve_embedding
 )
-from ..models.llm import resolve_llm, shorten
+from ..models.llm import resolve_llm
 from ..chunking.base import SpanNodeParser
-from ragnb.chunking.parsers import (
-    completed, CONTEXTS, DEFAULT_SPLITTER, describe_parser, makes_units, parser_from, resolve_parser, with_contexts
-)
 from ..storage.store import ChunkStore
 from ..retrieval.cosine_scale import CosineScale
-from ..retrieval.sqlite_store import packed, SqliteStore, STORED, unpacked
+from ..retrieval.sqlite_store import SqliteStore, STORED, unpacked
 from ..retrieval.sqlite_units import damaged, Database, is_damage, kept_total, LAYOUT, row_sum, SCHEMA, SqliteUnits
 
 # %% ../../nbs/70_indexing/02_folder_index.ipynb #1ae32217
@@ -94,6 +88,14 @@ class Manifest:
         "Return everything but the documents, as this version of ragnb writes it."
         told = {name: value for name, value in vars(self).items() if name != "documents" and value is not None}
         return told | {"ragnb": __version__}
+
+    @property
+    def makes_units(self) -> bool:
+        "Check whether the splitter makes the units of multi-scale retrieval, also with headers or contexts."
+        splitter = self.parser
+        while "parser" in splitter and not splitter.get("own"):
+            splitter = splitter["parser"]
+        return bool(splitter.get("units")) if splitter.get("own") else splitter.get("splitter") == "UnitNodeParser"
 
     @property
     def cosine_scale(self) -> CosineScale | None:
@@ -143,17 +145,6 @@ def read_folders(
         skipped = [Problem(**problem | {"names": tuple(problem["names"])}) for problem in row["skipped"]]
         folders[root] = IndexedFolder(row["patterns"], skipped)
     return folders
-
-
-def write_folders(
-    database: Database,      # In a transaction
-    folders: Mapping[str, IndexedFolder],
-) -> None:
-    "Replace what an index knows of its folders."
-    rows = [(root, packed({"patterns": folder.patterns, "skipped": [asdict(problem) for problem in folder.skipped]}))
-            for root, folder in folders.items()]
-    database.connection.execute("DELETE FROM folder")
-    database.insert("folder", rows)
 
 # %% ../../nbs/70_indexing/02_folder_index.ipynb #39882ee5
 def schema_sum(
@@ -229,50 +220,6 @@ def read_catalogue(
     state = json.loads(database.setting("catalogue") or "{}")
     return Catalogue.restored({doc_id: unpacked(data) for doc_id, data in database.whole("id, data", "holding")}, state)
 
-
-def write_state(
-    database: Database,      # In a transaction
-    manifest: Manifest,
-    catalogue: Catalogue,
-    finished: bool,          # Readers may open it
-) -> None:
-    "Write the changes of manifest and catalogue; without any, readers need not read them again."
-    documents, records, changes = manifest.documents, catalogue.records(), 0
-    entries = {doc_id: json.dumps(entry, ensure_ascii=False) for doc_id, entry in documents.items()}
-    holdings = {doc_id: packed(record) for doc_id, record in records.items() if doc_id in documents}
-    for table, column, rows in (("entry", "told", entries), ("holding", "data", holdings)):
-        stored = dict(database.whole(f"id, {column}", table))
-        gone = [[doc_id] for doc_id in stored if doc_id not in rows]
-        new = [row for row in rows.items() if stored.get(row[0]) != row[1]]
-        database.connection.executemany(f"DELETE FROM {table} WHERE id = ?", gone)
-        database.insert(table, new, replace=True)
-        changes += len(gone) + len(new)
-    settings = {"manifest": json.dumps(manifest.settings(), ensure_ascii=False),
-                "catalogue": json.dumps(catalogue.state, ensure_ascii=False), "schema": schema_sum(database)}
-    settings |= {"finished": 1} if finished else {}
-    stored = dict(database.whole("key, value", "about"))
-    if changes or any(stored.get(key) != value for key, value in settings.items()):
-        settings["generation"] = int(stored.get("generation", 0)) + 1
-    database.insert("about", settings.items(), replace=True)
-
-
-def clear_tables(
-    database: Database,   # In a transaction
-) -> None:                # `IndexMismatchError` if what stays is damaged
-    "Remove everything but patterns and copies; numbers of documents and states continue."
-    db = database.connection
-    kept = {"folder": database.whole("root, told", "folder"), "copy": database.whole("place, generation", "copy"),
-            "about": [("generation", database.setting("generation") or 0)]}
-    emptied = "document part block vector word stored outline chunk entry holding model".split()
-    for table in (*emptied, *kept):
-        db.execute(f"DELETE FROM {table}")
-    db.execute("INSERT INTO unit_words (unit_words) VALUES ('delete-all')")
-    db.execute("DELETE FROM total")     # also what a damaged row has left in it
-    names = re.findall(r"total VALUES \('(\w+)'", TABLES)
-    db.executemany("INSERT INTO total VALUES (?, 0, 0)", [[name] for name in names])
-    for table, rows in kept.items():
-        database.insert(table, rows)
-
 # %% ../../nbs/70_indexing/02_folder_index.ipynb #95d9b38e
 @contextlib.contextmanager
 def model_files(
@@ -298,6 +245,11 @@ def on_cluster(
     if re.match(r"[A-Za-z][A-Za-z0-9+.-]+:/|opensearchs?:.|[^/\\:]{2,}:.*@", text, re.I):
         raise InputError(f"an index is a folder, or opensearch://host:9200/NAME, got {ServerAddress(text)!r}")
     return False
+
+
+def writing_part() -> Any:   # `open_writer`, `open_parser`, `remove_documents` and others
+    "Find the part that writes an index in a folder: reading one does without it."
+    return find_part("address", IN_A_FOLDER).load()
 
 # %% ../../nbs/70_indexing/02_folder_index.ipynb #17b04390
 def _loaded(folder: Path, **options: Any) -> Any:
@@ -335,27 +287,6 @@ class Asked(NamedTuple):
     def options(self, kind: object) -> dict[str, Any]:
         "Return the options of an embedding of a kind."
         return options_for(kind if self.embed is None else self.embed, self.embed_options)
-
-
-def open_parser(
-    folder: Path,            # With the contexts that a model has written
-    manifest: Manifest,
-    asked: Asked,
-) -> SpanNodeParser:
-    "Return the splitter of an index; `IndexMismatchError` if you request another one."
-    cache, llm = folder / CONTEXTS, asked.llm
-    held = parser_from(manifest.parser, llm=llm, cache=cache)
-    made = held if asked.parser is None else resolve_parser(asked.parser, llm, cache)
-    if llm is not None:
-        made = with_contexts(made, llm, cache)
-    known, wanted = completed(manifest.parser, made), describe_parser(made)   # an older manifest has fewer fields
-    way_out = f"use another index folder, or {rebuild(folder)}"
-    if wanted != known:
-        raise IndexMismatchError(f"the index was split by {known}, not {wanted}: {way_out}")
-    if llm is not None and known["model"].removesuffix(":latest") != model_name(llm):
-        written = f"written by {known['model']}, not {model_name(llm)}"
-        raise IndexMismatchError(f"the contexts of the index were {written}: {way_out}")
-    return made
 
 # %% ../../nbs/70_indexing/02_folder_index.ipynb #02886a0a
 def needs_fit(
@@ -434,8 +365,8 @@ class Index:
         The index folder.
     manifest : Manifest
         The contents and the settings of the index.
-    parser : SpanNodeParser
-        The splitter of its chunks.
+    parser : SpanNodeParser, optional
+        The splitter of its chunks; by default the one that the manifest describes, made on first access.
     embed_model : BaseEmbedding
         The LlamaIndex embedding of its vectors; questions must be embedded with it too.
     store : ChunkStore
@@ -445,13 +376,13 @@ class Index:
     """
 
     @checked
-    def __init__(self, folder: Path, manifest: Manifest, parser: SpanNodeParser, embed_model: Any, store: ChunkStore,
-                 read_catalogue: Callable[[], Catalogue]) -> None:
-        self.folder, self.held, self.parser = folder, manifest, parser
+    def __init__(self, folder: Path, manifest: Manifest, parser: SpanNodeParser | None, embed_model: Any,
+                 store: ChunkStore, read_catalogue: Callable[[], Catalogue]) -> None:
+        self.folder, self.held, self._parser = folder, manifest, parser
         self.version = 0      # Version of the file when the manifest was read
         self.embed_model, self.store, self._read_catalogue = embed_model, store, read_catalogue
         self.place: ServerAddress | Path = folder   # The folder, or the address on a cluster
-        self.multiscale: SqliteUnits | Any | None = store.units if makes_units(parser) else None   # The units
+        self.multiscale: SqliteUnits | Any | None = store.units if manifest.makes_units else None   # The units
         self.written: Catalogue | None = None       # In place of the stored one: of an unfinished update, or a date
         self._known, self._lock = (-1, Catalogue()), threading.RLock()    # Version, and the catalogue of it
 
@@ -464,6 +395,13 @@ class Index:
     @manifest.setter
     def manifest(self, manifest: Manifest) -> None:
         self.held = manifest
+
+    @property
+    def parser(self) -> SpanNodeParser:
+        "Return the splitter; it is made on first access, because a question needs none."
+        if self._parser is None:
+            self._parser = writing_part().open_parser(self.folder, self.held, Asked())
+        return self._parser
 
     @property
     def _facts(self) -> dict[str, str]:
@@ -532,7 +470,8 @@ class Index:
         LockedError
             If another process is still writing this index.
         """
-        vars(self).update(vars(remove_documents(doc_ids, self.place, embed=self.embed_model, wait=wait)))
+        remove = writing_part().remove_documents
+        vars(self).update(vars(remove(doc_ids, self.place, embed=self.embed_model, wait=wait)))
 
     @classmethod
     def open(cls, folder: str | Path, embed: str | Any | None = None, *, parser: str | NodeParser | None = None,
@@ -645,55 +584,14 @@ def open_index(
     "Open the index in a file."
     with reading(folder):
         manifest = stored_manifest(database)
-        made = open_parser(folder, manifest, asked)
+        is_asked = asked.parser is not None or asked.llm is not None
+        made = writing_part().open_parser(folder, manifest, asked) if is_asked else None
         with model_files(database) as files:
             model = open_embedding(files, manifest, asked)
         store = SqliteStore(SqliteUnits(database))
         index = Index(folder, manifest, made, model, store, partial(read_catalogue, database))
         follow_file(index)
         return index
-
-
-def read_patterns(
-    folder: str | Path,                    # Of an index; may be missing, or an address on a cluster, which stores none
-    root: str,                             # An indexed folder
-) -> Mapping[str, Sequence[str]]:          # `include` and `exclude`; `IndexMismatchError` for a damaged index
-    "Read the patterns that a folder was indexed with; {} for none."
-    if on_cluster(folder):
-        return {}
-    folders: dict[str, IndexedFolder] = {}
-    if Path(folder, FILE).is_file():
-        with reading(folder):
-            database = open_checked(folder)
-            folders = read_folders(database)
-            database.close()
-    return folders[root].patterns if root in folders else {}
-
-
-def rescued_patterns(
-    folder: Path,                          # Of an index that is damaged, or was made by an earlier version
-    root: str,                             # An indexed folder
-) -> Mapping[str, Sequence[str]] | None:   # None if they cannot be read
-    "Read the patterns of a folder from an index that is to be built again."
-    try:
-        database = Database(folder / FILE, schema=TABLES, read_only=True)
-        rows = dict(database.connection.execute("SELECT root, told FROM folder"))
-        database.close()
-        return unpacked(rows[root])["patterns"] if root in rows else {}
-    except (sqlite3.DatabaseError, zlib.error, ValueError):
-        return None
-
-
-def made_anew(
-    folder: Path,             # Folder with the contexts of a model
-    asked: Asked,
-) -> tuple[SpanNodeParser, Any]:
-    "Create the splitter and the embedding of a new index."
-    made = resolve_parser(asked.parser or DEFAULT_SPLITTER, asked.llm, folder / CONTEXTS)
-    if asked.llm is not None:
-        made = with_contexts(made, asked.llm, folder / CONTEXTS)
-    wanted = "ngram" if asked.embed is None else asked.embed
-    return made, resolve_embedding(wanted, asked.base_url, **asked.options("ngram"))
 
 # %% ../../nbs/70_indexing/02_folder_index.ipynb #bd13f82d
 def follow(
@@ -729,157 +627,3 @@ def follow_file(
     "Follow the file of an index."
     database = index.store.database
     follow(index, index.store, partial(stored_manifest, database), partial(model_files, database))
-
-# %% ../../nbs/70_indexing/02_folder_index.ipynb #fd5f7cc6
-# Messages about a full disk from the system, from SQLite, and from NumPy, which counts bytes
-_FULL = re.compile(r"No space left|disk is full|quota exceeded|\d requested and \d+ written", re.I)
-
-
-def write_error(
-    error: BaseException,   # The error of an update
-    folder: Path,           # Folder of the index
-) -> RagnbError | None:     # None if the folder can be written: the error has another reason
-    "Explain in one line that an index is damaged or cannot be written, if that made an update fail."
-    if is_damage(error):
-        return damaged(folder, error)
-    kinds = (OSError, RagnbError, sqlite3.Error)
-    if not isinstance(error, kinds):
-        return None
-    said, code = str(error), getattr(error, "errno", None)
-    full = code in (errno.ENOSPC, errno.EDQUOT) or _FULL.search(said) is not None
-    stopped = full or code in (errno.EFBIG, errno.EROFS) or any(s in said for s in ("disk I/O error", "File too large"))
-    reason = why_not_written(folder) if folder.is_dir() else ""   # a folder created in vain is already removed
-    reason = reason or (shorten(said) if stopped else "")
-    if full or "No space left" in reason:
-        reason = f"the disk is full ({reason})"
-    again = "the state before stays in force; run it again when there is room"
-    return WriteError(f"the index in {str(folder)!r} cannot be written: {reason}; {again}") if reason else None
-
-# %% ../../nbs/70_indexing/02_folder_index.ipynb #a8fd2f05
-class IndexWriter:
-    "Write an index: readers see all of a change, or nothing. Each kind of index has a writer."
-    lock: Any                            # Of the process that writes
-    begin: Callable[[], None]            # Begins a change, or continues it; it counts after `commit`
-    changing: bool                       # A change has begun
-    reads_written: bool = True           # What is written can be read before its commit
-    keep_model: Callable[[Any], str]     # Writes an embedding, returns its name: "embedding-2" after "embedding-1"
-    release: Callable[[], None]          # Takes back what is not committed, and ends the right to write
-    _commit: Callable[[bool], None]      # Commits the present state; readers may open it if it is finished
-
-    def __init__(
-        self,
-        index: Index,
-        finished: bool,      # A complete state is committed: readers can open it
-    ) -> None:
-        self.index, self.finished = index, finished
-
-    def patterns(
-        self,
-        root: str,             # An indexed folder
-    ) -> Mapping[str, Sequence[str]]:
-        "Return the patterns of a folder; an index on a cluster stores none."
-        return {}
-
-    def remember(
-        self,
-        root: str,                            # The indexed folder
-        patterns: Mapping[str, Sequence[str]],       # `include` and `exclude`
-        problems: Sequence[Problem] | None = None,   # What its update has skipped; None: not known yet
-    ) -> list[Problem]:                       # What an earlier update had skipped
-        "Store what is known of a folder; an index on a cluster stores nothing."
-        return []
-
-    def drop(
-        self,
-        doc_ids: Sequence[str],    # Of documents that are there
-    ) -> None:
-        "Remove documents; this counts after `commit`."
-        index = self.index
-        index.written = index.catalogue
-        for doc_id in doc_ids:
-            index.written.remove(doc_id)
-            index.manifest.documents.pop(doc_id, None)
-        index.store.delete(doc_ids)
-
-    def save(self) -> bool:
-        "Commit the work so far if readers cannot open the index yet; return whether it was committed."
-        if not self.finished:
-            self._commit(False)
-        return not self.finished
-
-    def commit(self) -> None:
-        "Commit the present state."
-        self._commit(True)
-        self.finished, self.index.written = True, None
-
-# %% ../../nbs/70_indexing/02_folder_index.ipynb #fd0a3aac
-def _place(folder: str | Path) -> tuple[Any, Path | ServerAddress]:
-    "Find what opens a place, and write the place as it takes it."
-    if on_cluster(folder):
-        return opener(folder), ServerAddress(folder)
-    return find_part("address", IN_A_FOLDER).load(), Path(folder)
-
-
-def open_for_writing(
-    folder: str | Path,         # Folder of the index, or an address on a cluster
-    force: bool,                # Rebuild the index
-    wait: float,                # Seconds to wait for another writer
-    make: Callable[[], Asked],  # How the index is asked for
-) -> Any:                       # A writer; it locks the index until `release`
-    "Find what opens a place, and open an index there for writing."
-    part, place = _place(folder)
-    return part.open_writer(place, force, wait, make)
-
-
-def remove_documents(
-    doc_ids: Iterable[str],              # For an unknown id, `InputError` and no removal
-    folder: str | Path = ".ragnb",       # The index
-    *,
-    embed: str | Any | None = None,      # Needed only for an embedding of your own
-    wait: float = 10,                    # Seconds to wait for another writer; then `LockedError`
-) -> Index:                              # The index without them
-    "Remove documents from an index."
-    ids = list(dict.fromkeys([doc_ids] if isinstance(doc_ids, str) else doc_ids))
-    check_there(folder)
-    writer = open_for_writing(folder, False, wait, lambda: Asked(embed))
-    try:
-        if not writer.finished:
-            raise InputError(f"an update of {str(folder)!r} was cut short: "
-                             f"run `ragnb index PATH --index {folder}` first")
-        if unknown := [i for i in ids if i not in writer.index.manifest.documents]:
-            raise InputError(f"the index has no document {unknown[0]!r}: "
-                             f"`ragnb ls --index {folder}` lists those it has")
-        if ids:
-            writer.begin()
-            writer.drop(ids)
-            writer.commit()
-    except BaseException as error:
-        told = write_error(error, writer.index.folder)
-        if told is not None:
-            raise told from error
-        raise
-    finally:
-        writer.release()
-    return writer.index
-
-# %% ../../nbs/70_indexing/02_folder_index.ipynb #c913489d
-class Contents(NamedTuple):
-    "What `drop_index` deletes."
-    names: list[str]         # Files of a folder, indexes of a server, or one alias
-    documents: int | None    # None if they cannot be counted, and for an alias: its index stays
-    bytes: int
-
-
-def drop_index(
-    folder: str | Path = ".ragnb",          # The index, or an alias of one on a cluster
-    *,
-    sure: Callable[[Contents], bool] = lambda _: True,   # Called before anything is deleted; False: nothing is
-    wait: float = 10,                       # Seconds to wait for another writer; then `LockedError`
-) -> Contents:                              # `InputError` where there is no index
-    "Delete an index: the files, or the indexes of a server, that ragnb has made for it."
-    part, place = _place(folder)
-    contents = part.contents(place)
-    if sure(contents):
-        part.drop(place, contents, wait)
-    return contents
-

@@ -32,7 +32,8 @@ __all__ = ['Batch', 'NO_PATTERNS', 'IndexReport', 'document_hash', 'fit_pieces',
            'index_documents']
 
 # %% ../../nbs/70_indexing/04_update.ipynb #85fac133
-from ..documents.files import Problem, read_documents
+from ..documents.files import read_documents
+from ..documents.problems import Problem
 from ..documents.kinds import Catalogue, reading_notes
 from ..machinery.messages import say
 from ..machinery.halves import replace_halves, replace_halves_in
@@ -47,9 +48,8 @@ from ..chunking.contextual import LlmContextNodeParser
 from ..chunking.parsers import needs_parser
 from ..storage.store import ChunkReader, embed_nodes
 from .commits import FileWriter, open_or_create
-from ragnb.indexing.folder_index import (
-    Index, Manifest, needs_fit, read_patterns, rescued_patterns, write_error
-)
+from .folder_index import Index, Manifest, needs_fit
+from .writing import read_patterns, rescued_patterns, write_error
 
 # %% ../../nbs/70_indexing/04_update.ipynb #17ad5b87
 @dataclass

@@ -533,4 +533,6 @@ def find_citations(
     known = names if isinstance(names, StatuteNames) else StatuteNames(names, short_names(text))
     form = reading_form(text)
     first, last = form.place(start), form.place(len(text) if end is None else end)
+    if not _MARK.search(form.text, first, last):      # most questions cite nothing
+        return []
     return form.back(_Reader(form.text, first, last, known, loose, follow).read())

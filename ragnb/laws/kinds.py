@@ -16,7 +16,8 @@ from llama_index.core.schema import BaseNode, Document
 
 from ..machinery.atomic import check_own, starts_with_keys, write_atomically
 from ..documents.fields import document_title, field_text, front_matter, iso_date
-from ..documents.files import Problem, read_documents, record_id
+from ..documents.files import read_documents, record_id
+from ..documents.problems import Problem
 from ..documents.forms import plain_text
 from .headings import article_headings, ArticleHeading, unread_articles
 from ragnb.documents.kinds import (

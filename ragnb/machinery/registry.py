@@ -25,8 +25,8 @@ __all__ = ['KINDS', 'PLUGIN_GROUPS', 'IMPORTED', 'PACKAGE', 'SHEDS', 'Part', 're
            'told_gone', 'opener', 'adapter_named', 'adapter_of', 'told_usual', 'usages', 'told_parts', 'told_plugins']
 
 # %% ../../nbs/95_machinery/04_registry.ipynb #8e56e768
-KINDS: tuple[str, ...] = ("splitter", "embedding", "retriever", "reranker", "policy", "builder", "compressor",
-                          "format", "kind", "places", "address", "adapter", "option", "command")
+KINDS: tuple[str, ...] = ("splitter", "embedding", "llm", "retriever", "plan", "reranker", "policy", "builder",
+                          "compressor", "format", "kind", "places", "address", "adapter", "option", "command")
 PLUGIN_GROUPS: tuple[str, ...] = ("ragnb.plugins", "ragnb.sheds")   # Entry points: each names a module
 IMPORTED: str = "RAGNB_IMPORT"        # Environment: files of `--import`, for the processes of `--workers` too
 

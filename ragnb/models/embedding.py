@@ -7,33 +7,60 @@ from __future__ import annotations
 
 import hashlib
 import json
+from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
-from mmap import ACCESS_READ, mmap
+from functools import cached_property
 from pathlib import Path
-from typing import Any, TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 from llama_index.core.base.embeddings.base import BaseEmbedding
 from llama_index.core.bridge.pydantic import Field, PrivateAttr
 
-if TYPE_CHECKING:
-    from onnxruntime import InferenceSession
-
 # %% auto #0
-__all__ = ['DEFAULT_OLLAMA_MODEL', 'NgramEmbedding', 'token_limit', 'open_onnx', 'OnnxEmbedding', 'options_for',
-           'resolve_embedding', 'describe_embedding', 'embedding_differences', 'save_embedding', 'load_embedding']
+__all__ = ['DEFAULT_OLLAMA_MODEL', 'LocalEmbedding', 'read_record', 'NgramEmbedding', 'options_for', 'resolve_embedding',
+           'describe_embedding', 'embedding_differences', 'save_embedding', 'load_embedding']
 
 # %% ../../nbs/10_models/01_embedding.ipynb #e185949e
 from ..machinery.registry import find_part, make_part, plugin_spec, register, told_plugins, usages
-from ..documents.span import IndexMismatchError, InputError, install_command, optional, RagnbError
+from ..machinery.arguments import KnownArguments
+from ..documents.span import IndexMismatchError, InputError, RagnbError
 from ..machinery.values import complaint
-from .llm import openai_like
-from .local import E5Embedding, FastEmbedEmbedding, LocalEmbedding
 from ragnb.models.ngrams import (
     Axes, corpus_axes, count_ngrams, fold_columns, in_steps, inverse_frequency, N_COUNTERS, release
 )
+
+# %% ../../nbs/10_models/01_embedding.ipynb #c4ab66f4
+class LocalEmbedding(KnownArguments, BaseEmbedding):
+    "An embedding computed in this process; a subclass implements `embed`."
+    query_prefix: str = ""   # Put before a query, e.g. "query: " for models trained with one
+    text_prefix: str = ""    # Put before any other text, e.g. "passage: "
+
+    @abstractmethod
+    def embed(self, texts: Sequence[str]) -> np.ndarray:   # Shape (len(texts), dims), float32, rows of length 1
+        "Embed texts as one array, unchanged, without prefix."
+
+    def described(self, kind: str, dims: int, *names: str) -> dict[str, Any]:
+        "Describe this embedding as JSON: kind, name, size, and the named fields with the prefixes as parameters."
+        values = {n: getattr(self, n) for n in (*names, "query_prefix", "text_prefix")}
+        parameters = {n: list(v) if isinstance(v, tuple) else v for n, v in values.items()}
+        return {"kind": kind, "name": self.model_name, "dims": dims, "parameters": parameters}
+
+    def _get_query_embedding(self, query: str) -> list[float]:
+        return self.embed([self.query_prefix + query])[0].tolist()
+
+    async def _aget_query_embedding(self, query: str) -> list[float]:
+        return self._get_query_embedding(query)
+
+    def _get_text_embeddings(self, texts: list[str]) -> list[list[float]]:
+        return self.embed([self.text_prefix + t for t in texts]).tolist()
+
+    async def _aget_text_embeddings(self, texts: list[str]) -> list[list[float]]:
+        return self._get_text_embeddings(texts)
+
+    def _get_text_embedding(self, text: str) -> list[float]:
+        return self._get_text_embeddings([text])[0]
 
 # %% ../../nbs/10_models/01_embedding.ipynb #e319ebb3
 def _open_array(path: Path, shape: tuple[int | None, ...], *kinds: type) -> np.ndarray:
@@ -72,8 +99,10 @@ def _write_json(path: Path, record: dict[str, Any]) -> None:
     path.write_text(json.dumps(record, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
 
 
-def _read_json(path: Path) -> dict[str, Any]:
-    "Read a JSON object; the error shows the path."
+def read_record(
+    path: Path,
+) -> dict[str, Any]:   # `InputError` shows the path
+    "Read a JSON object."
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as e:
@@ -223,7 +252,7 @@ class NgramEmbedding(LocalEmbedding):
     ) -> NgramEmbedding:      # `IndexMismatchError` if the files do not belong together
         "Load a fitted embedding that `save` wrote."
         folder = Path(folder)
-        record = _read_json(folder / "embedding.json")
+        record = read_record(folder / "embedding.json")
         try:
             out = cls(model_name=record["name"], dims=record["dims"], **record["parameters"])
             n_texts, fingerprint = int(record["n_texts"]), record["fingerprint"]
@@ -234,203 +263,14 @@ class NgramEmbedding(LocalEmbedding):
             raise IndexMismatchError(f"the arrays in {str(folder)!r} are not those that embedding.json describes")
         return out
 
-# %% ../../nbs/10_models/01_embedding.ipynb #017eae43
-def token_limit(
-    folder: Path,   # Folder of a model, with its JSON files
-) -> int:
-    "Read the maximum number of tokens of a model; 256 if its files do not have it."
-    def read(name: str, key: str) -> int | None:
-        path = folder / name
-        value = _read_json(path).get(key) if path.is_file() else None
-        return value if isinstance(value, int) and value >= 3 else None
-    limit = read("sentence_bert_config.json", "max_seq_length") or 256
-    return min(limit, read("config.json", "max_position_embeddings") or limit)
-
-# %% ../../nbs/10_models/01_embedding.ipynb #1104a278
-def open_onnx(
-    folder: str,                # Contains model.onnx and tokenizer.json
-    threads: int = 2,           # Threads of onnxruntime, >= 1
-) -> tuple[Any, Any]:           # An onnxruntime session, and a tokenizer of `tokenizers`
-    "Open the model and the tokenizer; `InputError` with the path of a wrong folder or file."
-    import onnxruntime as ort
-    from tokenizers import Tokenizer
-    model, tokenizer = Path(folder, "model.onnx"), Path(folder, "tokenizer.json")
-    for path in (Path(folder), model, tokenizer):
-        if not path.exists():
-            needs = "needs model.onnx and tokenizer.json"
-            raise InputError(f"onnx folder {folder!r}: {str(path)!r} does not exist; {needs}")
-    options = ort.SessionOptions()
-    options.intra_op_num_threads = threads
-    options.log_severity_level = 4
-    reading = model
-    try:
-        session = ort.InferenceSession(str(model), options, providers=["CPUExecutionProvider"])
-        reading = tokenizer
-        return session, Tokenizer.from_file(str(tokenizer))
-    except Exception as e:  # both libraries raise bare exceptions for a damaged file
-        raise InputError(f"onnx folder {folder!r}: cannot read {str(reading)!r}: {e}") from e
-
-# %% ../../nbs/10_models/01_embedding.ipynb #8db98858
-def _run_onnx(session: InferenceSession, ids: list[list[int]]) -> np.ndarray:
-    "Run one batch of token ids, padded to the longest, and return one vector a row."
-    mask = np.zeros((len(ids), max(1, max(map(len, ids)))), np.int64)
-    tokens = np.zeros_like(mask)
-    for i, row in enumerate(ids):
-        tokens[i, :len(row)] = row
-        mask[i, :len(row)] = 1
-    places = np.broadcast_to(np.arange(mask.shape[1]), mask.shape).copy()
-    feed = {"input_ids": tokens, "attention_mask": mask, "token_type_ids": np.zeros_like(mask), "position_ids": places}
-    wanted = [i.name for i in session.get_inputs()]
-    if unknown := [name for name in wanted if name not in feed]:
-        raise InputError(f"model.onnx wants inputs {unknown} that no sentence embedder has; known are {list(feed)}")
-    outputs = session.run(None, {name: feed[name] for name in wanted})
-    named = {o.name: value for o, value in zip(session.get_outputs(), outputs)}
-    for value in [named.get("sentence_embedding"), *outputs]:
-        if value is not None and value.ndim == 2:      # the model's own vectors
-            return value
-    weight = mask[:, :, None].astype(np.float32)       # else the mean over tokens, without padding
-    return (outputs[0] * weight).sum(axis=1) / np.maximum(weight.sum(axis=1), 1)
-
-# %% ../../nbs/10_models/01_embedding.ipynb #eaa44e3c
-class OnnxEmbedding(LocalEmbedding):
-    """Embed text with an ONNX sentence embedder from a local folder.
-
-    Parameters
-    ----------
-    folder : str
-        Contains `model.onnx` and `tokenizer.json`; `InputError` if one is missing or damaged.
-    max_length : int, optional
-        Tokens, >= 3; longer text is cut. By default the model's own limit, else 256.
-    threads : int
-        Threads of onnxruntime.
-    run_batch_size : int, optional
-        Texts of similar length in one run. By default 1 for 8-bit dynamic models, else 32.
-    query_prefix, text_prefix : str
-        Text before a query, or before any other text, for models trained with it: `"query: "`, `"passage: "`.
-    model_name, embed_batch_size
-        As in any LlamaIndex embedding; the default name is that of the folder.
-    """
-    model_name: str = "onnx"
-    folder: str
-    max_length: int | None = Field(default=None, ge=3)
-    threads: int = Field(default=2, ge=1)
-    embed_batch_size: int = Field(default=256, gt=0, le=2048)
-    run_batch_size: int | None = Field(default=None, ge=1)
-    _session: Any = PrivateAttr(default=None)
-    _tokenizer: Any = PrivateAttr(default=None)
-
-    def __init__(self, **fields: Any) -> None:
-        super().__init__(**fields)
-        folder = Path(self.folder)
-        self._session, self._tokenizer = open_onnx(self.folder, self.threads)
-        self.max_length = self.max_length or token_limit(folder)
-        if self.run_batch_size is None:      # with dynamic quantisation, vectors would depend on the batch
-            with (folder / "model.onnx").open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as data:
-                self.run_batch_size = 1 if data.find(b"DynamicQuantizeLinear") >= 0 else 32
-        self._tokenizer.no_padding()
-        self._tokenizer.enable_truncation(self.max_length)
-        if self.model_name == "onnx":
-            self.model_name = f"onnx:{folder.resolve().name}"
-
-    def embed(self, texts: Sequence[str]) -> np.ndarray:
-        ids = [e.ids for e in self._tokenizer.encode_batch(list(texts))]
-        order = sorted(range(len(ids)), key=lambda i: len(ids[i]))
-        out: list[np.ndarray] = [np.zeros(0, np.float32)] * len(ids)
-        for at in range(0, len(order), self.run_batch_size):
-            part = order[at:at + self.run_batch_size]
-            for i, vector in zip(part, _run_onnx(self._session, [ids[i] for i in part])):
-                out[i] = vector / max(float(np.linalg.norm(vector)), 1e-12)
-        return np.array(out, dtype=np.float32)
-
-    def describe(self) -> dict[str, Any]:
-        "Describe this embedding as JSON: kind, name, size, parameters, fingerprint of the model's files."
-        folder, digest = Path(self.folder), hashlib.blake2b(digest_size=8)
-        for path in [*sorted(folder.glob("model.onnx*")), folder / "tokenizer.json"]:
-            with path.open("rb") as file:
-                while block := file.read(1 << 20):
-                    digest.update(block)
-        record = self.described("onnx", int(self.embed(["dims"]).shape[1]), "max_length")
-        return record | {"fingerprint": digest.hexdigest()}
-
 # %% ../../nbs/10_models/01_embedding.ipynb #7068fe75
 DEFAULT_OLLAMA_MODEL: str = "bona/bge-m3-korean"
-
-# %% ../../nbs/10_models/01_embedding.ipynb #71e762ad
-@cache
-def _openai_like_class() -> type:
-    "Create LlamaIndex's class for servers with OpenAI's interface, with prefixes."
-    with optional(f"openai-like embeddings need another package: {install_command('openai')}"):
-        from llama_index.embeddings.openai_like import OpenAILikeEmbedding as Stock
-
-    class OpenAILikeEmbedding(Stock):
-        query_prefix: str = ""
-        text_prefix: str = ""
-
-        def _get_query_embedding(self, query: str) -> list[float]:
-            return super()._get_query_embedding(self.query_prefix + query)
-
-        async def _aget_query_embedding(self, query: str) -> list[float]:
-            return await super()._aget_query_embedding(self.query_prefix + query)
-
-        def _get_text_embedding(self, text: str) -> list[float]:
-            return self._get_text_embeddings([text])[0]
-
-        async def _aget_text_embedding(self, text: str) -> list[float]:
-            return (await self._aget_text_embeddings([text]))[0]
-
-        def _get_text_embeddings(self, texts: list[str]) -> list[list[float]]:
-            return super()._get_text_embeddings([self.text_prefix + t for t in texts])
-
-        async def _aget_text_embeddings(self, texts: list[str]) -> list[list[float]]:
-            return await super()._aget_text_embeddings([self.text_prefix + t for t in texts])
-    return OpenAILikeEmbedding
-
-# %% ../../nbs/10_models/01_embedding.ipynb #e1fec0bc
-def _openai_like(model: str, base_url: str | None, **options: Any) -> BaseEmbedding:
-    "Create the embedding of a server with OpenAI's interface."
-    settings = {"model_name": model, "embed_batch_size": 256, "max_retries": 3, "timeout": 120.0, **options}
-    if "dims" in settings:
-        settings["dimensions"] = settings.pop("dims")
-    return openai_like(_openai_like_class(), base_url, 256 * 2**20, **settings)
 
 # %% ../../nbs/10_models/01_embedding.ipynb #a1c0de01
 @register("embedding", "ngram", help="letters and words of the corpus; offline", korean="말뭉치의 글자와 낱말, 오프라인")
 def _ngram(**options: Any) -> BaseEmbedding:
     "Make the embedding that is fitted to a corpus."
     return NgramEmbedding(**options)
-
-
-@register("embedding", "e5", help="multilingual E5, with the extra e5", korean="여러 언어의 E5, 선택 기능 e5", extra="e5")
-def _e5(**options: Any) -> BaseEmbedding:
-    "Make the embedding of multilingual E5."
-    return E5Embedding(**options)
-
-
-@register("embedding", "fastembed", ":NAME", help="a model of fastembed", korean="fastembed의 모델", extra="fastembed")
-def _fastembed(name: str, **options: Any) -> BaseEmbedding:
-    "Make the embedding of a model of fastembed."
-    return FastEmbedEmbedding(model_name=name, **options)
-
-
-@register("embedding", "ollama", "[:MODEL]", help="a model of an Ollama server", korean="Ollama 서버의 모델",
-    needs=("server",))
-def _ollama(model: str = DEFAULT_OLLAMA_MODEL, base_url: str | None = None, **options: Any) -> BaseEmbedding:
-    "Make the embedding of an Ollama server."
-    from ragnb.models.ollama import make_model, OllamaEmbedding
-    return make_model(OllamaEmbedding, model, base_url, **options)
-
-
-@register("embedding", "openai-like", ":MODEL", help="a model of a server with OpenAI's interface",
-          korean="OpenAI 형식 서버의 모델", needs=("server",), extra="openai")
-def _served(model: str, base_url: str | None = None, **options: Any) -> BaseEmbedding:
-    "Make the embedding of a server with OpenAI's interface."
-    return _openai_like(model, base_url, **options)
-
-
-@register("embedding", "onnx", ":FOLDER", help="a model exported to ONNX", korean="ONNX로 내보낸 모델")
-def _onnx(folder: str, **options: Any) -> BaseEmbedding:
-    "Make the embedding of an exported model."
-    return OnnxEmbedding(folder=folder, **options)
 
 # %% ../../nbs/10_models/01_embedding.ipynb #201bff1a
 def options_for(
@@ -557,7 +397,7 @@ def load_embedding(
     **options: Any,                          # Options of a trained embedding, e.g. `threads=1`, `timeout=30`
 ) -> BaseEmbedding:                          # `IndexMismatchError` if it cannot be the same embedding
     "Load the embedding of an index."
-    record, made = _read_json(Path(folder) / "embedding.json"), embedding
+    record, made = read_record(Path(folder) / "embedding.json"), embedding
     kind, name, where = record.get("kind"), str(record.get("name")), record.get("where") or {}
     rest = dict.fromkeys(("ollama", "openai-like", "fastembed"), name)
     rest |= {"onnx": model_folder or where.get("folder"), "e5": ""}

@@ -10,7 +10,6 @@ import contextvars
 import json
 import re
 import threading
-import types
 from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import CancelledError, Future, wait
 from contextlib import contextmanager, suppress
@@ -18,19 +17,18 @@ from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import accumulate
 from typing import Any, TypeVar
-from urllib.parse import urlsplit
 
 # %% auto #0
 __all__ = ['T', 'QA_PROMPT', 'ModelEvent', 'shorten', 'unreachable', 'error_event', 'tell_fallback', 'fallbacks', 'within',
            'awithin', 'fill_prompt', 'prompt_template', 'strip_thinking', 'ThoughtFilter', 'json_values',
-           'read_verdict', 'read_score', 'openai_like', 'resolve_llm', 'check_model']
+           'read_verdict', 'read_score', 'resolve_llm', 'check_model']
 
 # %% ../../nbs/10_models/06_llm.ipynb #e80effda
 from ..machinery.arguments import checked
 from ..machinery.halves import HalfJoiner, replace_halves, replace_halves_in
 from ..machinery.messages import for_question, in_both
-from ..machinery.servers import HidesKeys, ServerAddress
-from ..documents.span import InputError, install_command, optional
+from ..machinery.registry import make_part
+from ..documents.span import InputError
 from ..machinery.values import complaint
 from .guards import guard_marks
 from .limits import THOUGHT_MARK
@@ -340,42 +338,6 @@ def read_score(
             return float(found[1]), "\n".join(lines[:i] + lines[i + 1:]).strip()
     raise ValueError(f"the judge gave no line with a score from 1 to 5: {' '.join(lines)[:80]!r}")
 
-# %% ../../nbs/10_models/06_llm.ipynb #c250021a
-def openai_like(
-    stock: type,             # A class of LlamaIndex for servers with OpenAI's interface
-    base_url: str | None,    # `http://localhost:8000`, with or without /v1; perhaps with user:password@
-    most: int | None,        # Bytes of a reply; None: as many as a chat model needs
-    **settings: Any,         # Fields of the class; `timeout` is the time limit of a whole call
-) -> Any:                    # `InputError` without an address, and for an unknown field
-    "Create an object of the class, with limits for its replies."
-    if not base_url:
-        raise InputError("openai-like models need an address: base_url, --base-url http://localhost:8000/v1")
-    if unknown := [name for name in settings if name not in stock.model_fields]:
-        raise InputError(f"an openai-like model has no option {unknown[0]!r}: use timeout, api_key and others of "
-                         f"LlamaIndex's {stock.__name__}")
-    from ragnb.models.replies import MOST_BYTES, openai_clients   # httpx takes a sixth of a second to import
-    address = ServerAddress(base_url)
-    parts = urlsplit(address if "://" in address else f"http://{address}")
-    place = parts._replace(path=parts.path.rstrip("/") or "/v1").geturl()
-    if headers := {**address.header, **(settings.get("default_headers") or {})}:
-        settings["default_headers"] = headers
-    home = {"__module__": stock.__module__}
-    kind = types.new_class(stock.__name__, (HidesKeys, stock), exec_body=lambda names: names.update(home))
-    clients = openai_clients(settings["timeout"], most or MOST_BYTES)
-    return kind(api_base=place, reuse_client=False, **settings, **clients)
-
-# %% ../../nbs/10_models/06_llm.ipynb #6d795e33
-def _openai_like_llm(model: str, base_url: str | None, options: dict[str, Any]) -> Any:
-    "Create a model for servers with OpenAI's interface."
-    with optional(f"openai-like models need another package: {install_command('openai')}"):
-        from llama_index.llms.openai_like import OpenAILike
-    from ragnb.models.openai_like import OpenAILimits
-    kind = type(OpenAILike.__name__, (OpenAILimits, OpenAILike), {"__module__": OpenAILike.__module__})
-    called = {"num_ctx": "context_window", "think": "thinking"}
-    given = {called.get(name, name): value for name, value in options.items()}
-    settings = {"model": model, "api_key": "none", "is_chat_model": True, "timeout": 600.0, **given}
-    return openai_like(kind, base_url, None, **settings)
-
 # %% ../../nbs/10_models/06_llm.ipynb #4112b7ef
 @checked
 def resolve_llm(spec: str | Any | None, base_url: str | None = None, **options: Any) -> Any:
@@ -409,14 +371,11 @@ def resolve_llm(spec: str | Any | None, base_url: str | None = None, **options: 
         if spec is not None and (wrong := complaint("llm", spec)):
             raise InputError(f"spec must be ollama:MODEL or a model: {wrong}")
         return spec
-    kind, _, model = spec.partition(":")
-    if kind not in ("ollama", "openai-like") or not model:
-        raise InputError(f"unknown model {spec!r}: use ollama:MODEL, for example ollama:qwen3:8b, or openai-like:MODEL")
     given = {name: value for name, value in options.items() if value is not None}
-    if kind == "openai-like":
-        return _openai_like_llm(model, base_url, given)
-    from ragnb.models.ollama import make_model, Ollama
-    return make_model(Ollama, model, base_url, **given)
+    made = make_part("llm", spec, given, base_url=base_url)
+    if made is None:
+        raise InputError(f"unknown model {spec!r}: use ollama:MODEL, for example ollama:qwen3:8b, or openai-like:MODEL")
+    return made
 
 # %% ../../nbs/10_models/06_llm.ipynb #26f0451d
 def check_model(

@@ -33,8 +33,10 @@ __all__ = ['ollama_url', 'NotOllamaError', 'ModelFacts', 'NoAnswerError', 'Ollam
 
 # %% ../../nbs/10_models/10_ollama.ipynb #b6893ba4
 from ..machinery.arguments import KnownArguments
+from ..machinery.registry import register
 from ..machinery.servers import HidesKeys, rebuild, ServerAddress
 from ..documents.span import IndexMismatchError, InputError, RagnbError
+from .embedding import DEFAULT_OLLAMA_MODEL
 from ragnb.models.limits import (
     estimate_tokens, ModelCall, PromptCutError, refused_prompt, SCHEMA_REFUSED, this_call, THOUGHT_MARK
 )
@@ -606,6 +608,19 @@ def make_model(
         told = "; ".join(f"{'.'.join(map(str, e['loc']))} {e['msg']}".strip() for e in errors()) if errors else error
         raise InputError(f"the model {model!r} does not take these options {options}: {told}") from error
 
+
+# %% ../../nbs/10_models/10_ollama.ipynb #a1c0de71
+@register("embedding", "ollama", "[:MODEL]", help="a model of an Ollama server", korean="Ollama 서버의 모델",
+          needs=("server",))
+def _ollama(model: str = DEFAULT_OLLAMA_MODEL, base_url: str | None = None, **options: Any) -> OllamaEmbedding:
+    "Make the embedding of an Ollama server."
+    return make_model(OllamaEmbedding, model, base_url, **options)
+
+
+@register("llm", "ollama", ":MODEL", help="a model of an Ollama server", korean="Ollama 서버의 모델", needs=("server",))
+def _ollama_llm(model: str, base_url: str | None = None, **options: Any) -> Ollama:
+    "Make a chat model of an Ollama server."
+    return make_model(Ollama, model, base_url, **options)
 
 # %% ../../nbs/10_models/10_ollama.ipynb #6b3c5f46
 def pull_model(

@@ -6,21 +6,26 @@
 from __future__ import annotations
 
 import time
+import types
 from collections.abc import AsyncIterator, Iterator, Sequence
+from functools import cache
 from typing import Any, ClassVar
+from urllib.parse import urlsplit
 
 from llama_index.core.bridge.pydantic import BaseModel, Field, PrivateAttr
 from llama_index.core.llms import ChatMessage, ChatResponse
 
 # %% auto #0
-__all__ = ['OpenAILimits']
+__all__ = ['OpenAILimits', 'openai_like']
 
 # %% ../../nbs/10_models/12_openai_like.ipynb #0f804e3b
-from ..documents.span import InputError
+from ..machinery.registry import register
+from ..machinery.servers import HidesKeys, ServerAddress
+from ..documents.span import InputError, install_command, optional
 from ragnb.models.limits import (
     estimate_tokens, ModelCall, PromptCutError, refused_prompt, SCHEMA_REFUSED, this_call
 )
-from .replies import until
+from .replies import MOST_BYTES, openai_clients, until
 
 # %% ../../nbs/10_models/12_openai_like.ipynb #ff51ef49
 class OpenAILimits(BaseModel):
@@ -167,3 +172,79 @@ class OpenAILimits(BaseModel):
             call.tokens_in += usage.prompt_tokens or 0
             call.tokens_out += usage.completion_tokens or 0
         return reply
+
+# %% ../../nbs/10_models/12_openai_like.ipynb #c250021a
+def openai_like(
+    stock: type,             # A class of LlamaIndex for servers with OpenAI's interface
+    base_url: str | None,    # `http://localhost:8000`, with or without /v1; perhaps with user:password@
+    most: int | None,        # Bytes of a reply; None: as many as a chat model needs
+    **settings: Any,         # Fields of the class; `timeout` is the time limit of a whole call
+) -> Any:                    # `InputError` without an address, and for an unknown field
+    "Create an object of the class, with limits for its replies."
+    if not base_url:
+        raise InputError("openai-like models need an address: base_url, --base-url http://localhost:8000/v1")
+    if unknown := [name for name in settings if name not in stock.model_fields]:
+        raise InputError(f"an openai-like model has no option {unknown[0]!r}: use timeout, api_key and others of "
+                         f"LlamaIndex's {stock.__name__}")
+    address = ServerAddress(base_url)
+    parts = urlsplit(address if "://" in address else f"http://{address}")
+    place = parts._replace(path=parts.path.rstrip("/") or "/v1").geturl()
+    if headers := {**address.header, **(settings.get("default_headers") or {})}:
+        settings["default_headers"] = headers
+    home = {"__module__": stock.__module__}
+    kind = types.new_class(stock.__name__, (HidesKeys, stock), exec_body=lambda names: names.update(home))
+    clients = openai_clients(settings["timeout"], most or MOST_BYTES)
+    return kind(api_base=place, reuse_client=False, **settings, **clients)
+
+# %% ../../nbs/10_models/12_openai_like.ipynb #6d795e33
+@register("llm", "openai-like", ":MODEL", help="a model of a server with OpenAI's interface",
+          korean="OpenAI 형식 서버의 모델", needs=("server",), extra="openai")
+def _openai_like_llm(model: str, base_url: str | None = None, **options: Any) -> Any:
+    "Make a chat model of a server with OpenAI's interface."
+    with optional(f"openai-like models need another package: {install_command('openai')}"):
+        from llama_index.llms.openai_like import OpenAILike
+    kind = type(OpenAILike.__name__, (OpenAILimits, OpenAILike), {"__module__": OpenAILike.__module__})
+    called = {"num_ctx": "context_window", "think": "thinking"}
+    given = {called.get(name, name): value for name, value in options.items()}
+    settings = {"model": model, "api_key": "none", "is_chat_model": True, "timeout": 600.0, **given}
+    return openai_like(kind, base_url, None, **settings)
+
+# %% ../../nbs/10_models/12_openai_like.ipynb #71e762ad
+@cache
+def _openai_like_class() -> type:
+    "Create LlamaIndex's class for servers with OpenAI's interface, with prefixes."
+    with optional(f"openai-like embeddings need another package: {install_command('openai')}"):
+        from llama_index.embeddings.openai_like import OpenAILikeEmbedding as Stock
+
+    class OpenAILikeEmbedding(Stock):
+        query_prefix: str = ""
+        text_prefix: str = ""
+
+        def _get_query_embedding(self, query: str) -> list[float]:
+            return super()._get_query_embedding(self.query_prefix + query)
+
+        async def _aget_query_embedding(self, query: str) -> list[float]:
+            return await super()._aget_query_embedding(self.query_prefix + query)
+
+        def _get_text_embedding(self, text: str) -> list[float]:
+            return self._get_text_embeddings([text])[0]
+
+        async def _aget_text_embedding(self, text: str) -> list[float]:
+            return (await self._aget_text_embeddings([text]))[0]
+
+        def _get_text_embeddings(self, texts: list[str]) -> list[list[float]]:
+            return super()._get_text_embeddings([self.text_prefix + t for t in texts])
+
+        async def _aget_text_embeddings(self, texts: list[str]) -> list[list[float]]:
+            return await super()._aget_text_embeddings([self.text_prefix + t for t in texts])
+    return OpenAILikeEmbedding
+
+# %% ../../nbs/10_models/12_openai_like.ipynb #e1fec0bc
+@register("embedding", "openai-like", ":MODEL", help="a model of a server with OpenAI's interface",
+          korean="OpenAI 형식 서버의 모델", needs=("server",), extra="openai")
+def _openai_like(model: str, base_url: str | None = None, **options: Any) -> Any:
+    "Make the embedding of a server with OpenAI's interface."
+    settings = {"model_name": model, "embed_batch_size": 256, "max_retries": 3, "timeout": 120.0, **options}
+    if "dims" in settings:
+        settings["dimensions"] = settings.pop("dims")
+    return openai_like(_openai_like_class(), base_url, 256 * 2**20, **settings)

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from ..documents.span import IndexMismatchError, InputError
 from ..expansion.foreign import ForeignIndex
-from ..indexing.folder_index import Contents
+from ..indexing.writing import Contents
 from ..machinery.registry import register
 from ..machinery.servers import ServerAddress
 from .client import checked_name, cluster_place, is_blocked, open_client, server_errors, ServerError

@@ -35,9 +35,8 @@ from ..machinery.atomic import LockedError
 from ..documents.kinds import Catalogue
 from ..machinery.servers import rebuild, ServerAddress
 from ..documents.span import InputError, RagnbError
-from ragnb.indexing.folder_index import (
-    Asked, follow, Index, IndexWriter, made_anew, Manifest, open_embedding, open_parser
-)
+from ..indexing.folder_index import Asked, follow, Index, Manifest, open_embedding
+from ..indexing.writing import IndexWriter, made_anew, open_parser
 from ..models.embedding import save_embedding
 from ..models.llm import check_model
 from .cluster_rows import ClusterRows, ClusterState, Looked

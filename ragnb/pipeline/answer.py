@@ -31,6 +31,7 @@ from ..machinery.arguments import checked
 from ..documents.forms import plain_text
 from ..machinery.markup import card, counted, one_line, short
 from ..machinery.messages import say, translated
+from ..machinery.registry import find_part
 from ..documents.span import check_fields, Passage, RagnbError, Span, try_address, union
 from ..documents.text import sentence_spans, tokenizer, word_tokens_batch
 from ..models.instrumentation import NOT_TRACED, trace_step, TracedStep
@@ -41,12 +42,11 @@ from ..retrieval.hybrid import Hits
 from ..retrieval.missing_words import Note
 from ..expansion.expander import Expansion, passage_node
 from ragnb.context.builders import (
-    Context, ContextBuilder, cut_passage, passage_groups, passage_labels, RankedContextBuilder
+    Compression, Context, ContextBuilder, cut_passage, passage_groups, passage_labels, RankedContextBuilder
 )
-from ..context.compress import Compression
 from ..context.labels import place_label
 from ..context.source_marks import read_marks, SourceMark
-from ..context.sources import answer_refs, display_docs, DisplayDoc
+from ..context.sources import answer_refs
 from .answer_sources import answer_notes, answer_sentences, AnswerSentence
 from .chance import absent_notes
 from .chance import chance_of
@@ -65,7 +65,8 @@ def best_sentence(
     texts = [span.of(passages[i].text) for i, span in places]
     wanted, *found = [set(tokens) for tokens in word_tokens_batch([question, *texts])]
     df = Counter(word for words in found for word in words & wanted)
-    own = [sum(math.log(1 + len(texts) / df[w]) for w in words & wanted) for words in found]   # rare words count more
+    own = [math.fsum(math.log(1 + len(texts) / df[w]) for w in words & wanted)    # rare words count more
+           for words in found]
     if not any(own):
         return None
     known, asks_number, scores = set(re.findall(r"\d+", question)), _ASKS_NUMBER.search(question), []
@@ -210,7 +211,7 @@ class Answer:
             out.append(ref.as_dict() | {"section": above[-1] if above else "", "use": use})
         return out
 
-    def display(self, store: ChunkReader, page_window: int = 0, n_shown: int | None = 5) -> list[DisplayDoc]:
+    def display(self, store: ChunkReader, page_window: int = 0, n_shown: int | None = 5) -> list[Any]:
         """Return the whole pages to show below the answer, merged by document.
 
         Parameters
@@ -228,7 +229,8 @@ class Answer:
             In the order of their best passage; `image` of each draws a page of a PDF. `Conversation.add` stores their
             places, so that a later turn shows the same pages.
         """
-        return display_docs(self.passages, store, page_window, n_shown=n_shown)
+        show = find_part("option", "display").load()
+        return show(self.passages, store, page_window, n_shown=n_shown)
 
     @property
     def _facts(self) -> list[str]:

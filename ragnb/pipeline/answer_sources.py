@@ -75,12 +75,12 @@ def answer_sentences(
     for (span, numbers), sentence, some in zip(sentences, bare, own):
         named = tuple(dict.fromkeys(n for n in numbers if n in known))
         wanted = _digits(sentence)
-        whole = sum(rarity[word] for word in some) or 1.0
+        whole = math.fsum(rarity[word] for word in some) or 1.0     # whatever the order of the set
         best = (False, 0.0, 0)     # has all numbers of the sentence, likeness, index of the place
         for i, (source, _) in enumerate(places):
             has_numbers = wanted <= digits[i]
             if source.number in named if named else has_numbers:
-                best = max(best, (has_numbers, sum(rarity[word] for word in some & held[i]) / whole, i))
+                best = max(best, (has_numbers, math.fsum(rarity[word] for word in some & held[i]) / whole, i))
         _, likeness, i = best
         source, place = places[i] if likeness else (None, None)
         base = source.passage.span.start if source else 0

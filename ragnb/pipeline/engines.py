@@ -15,12 +15,15 @@ from llama_index.core.schema import MetadataMode, NodeWithScore, QueryBundle, Te
 
 # %% auto #0
 __all__ = ['RESPONSE_MODES', 'CHAT_SETTINGS', 'ContextNode', 'context_nodes', 'JoinContextPostprocessor', 'ContextRetriever',
-           'check_engine_settings']
+           'check_engine_settings', 'LlamaIndexEngines']
 
 # %% ../../nbs/80_pipeline/04_engines.ipynb #74f39b21
 from ..machinery.markup import one_line
+from ..machinery.registry import register
 from ..documents.span import InputError
+from ..models.llm import prompt_template, resolve_llm
 from ..models.threads import in_thread
+from ..retrieval.hybrid import check_question
 from ..expansion.expander import passage_node
 from ..context.builders import Context, own_parts
 
@@ -124,3 +127,42 @@ def check_engine_settings(
     if str(getattr(mode, "value", mode)) not in RESPONSE_MODES:
         raise InputError(f"response_mode must be one of {', '.join(RESPONSE_MODES)}, which send the context whole, "
                          f"got {mode!r}")
+
+# %% ../../nbs/80_pipeline/04_engines.ipynb #e5c0de21
+@register("adapter", "llama-index", help="LlamaIndex: a pipeline as retriever, query engine and chat engine",
+          korean="LlamaIndex의 검색기와 엔진이 된 파이프라인")
+class LlamaIndexEngines:
+    "Turn a pipeline into components of LlamaIndex."
+
+    @staticmethod
+    def retriever(pipeline: Any, best_first: bool = True) -> ContextRetriever:
+        "Create a retriever that does everything up to the context."
+        def read(bundle: QueryBundle) -> Context:
+            return pipeline.context_of(pipeline.find(bundle), check_question(bundle.query_str))
+        return ContextRetriever(read, best_first)
+
+    @staticmethod
+    def query_engine(pipeline: Any, llm: Any, settings: Mapping[str, Any]) -> Any:
+        "Create a stock query engine that sends the model the prompt of a pipeline."
+        from llama_index.core.query_engine import RetrieverQueryEngine
+        check_engine_settings(settings)
+        return RetrieverQueryEngine.from_args(**_engine_parts(pipeline, llm), **settings,
+                                              text_qa_template=prompt_template(pipeline.prompt))
+
+    @staticmethod
+    def chat_engine(pipeline: Any, llm: Any, settings: Mapping[str, Any]) -> Any:
+        "Create a stock chat engine that searches each message."
+        from llama_index.core.chat_engine import ContextChatEngine
+        check_engine_settings(settings, CHAT_SETTINGS)
+        return ContextChatEngine.from_defaults(**_engine_parts(pipeline, llm), **settings,
+                                               context_template=prompt_template(pipeline.prompt))
+
+
+def _engine_parts(pipeline: Any, llm: Any) -> dict[str, Any]:
+    "Return model, retriever and postprocessors for a stock engine."
+    from llama_index.core import Settings
+    model = resolve_llm(llm) or pipeline.llm or Settings._llm   # `Settings.llm` would make one of OpenAI
+    if model is None:
+        raise InputError("an engine needs a model: pass llm")
+    retriever = LlamaIndexEngines.retriever(pipeline, best_first=False)     # in the order of the context
+    return {"retriever": retriever, "llm": model, "node_postprocessors": [JoinContextPostprocessor()]}

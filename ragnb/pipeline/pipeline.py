@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
-from typing import Any, TYPE_CHECKING
+from typing import Any, Protocol
 
 from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.instrumentation.events.query import QueryEndEvent, QueryStartEvent
@@ -20,20 +20,17 @@ from llama_index.core.instrumentation.events.rerank import ReRankEndEvent, ReRan
 from llama_index.core.instrumentation.events.retrieval import RetrievalEndEvent, RetrievalStartEvent
 from llama_index.core.schema import NodeWithScore, QueryBundle
 
-if TYPE_CHECKING:
-    from llama_index.core.llms import LLM
-
 # %% auto #0
-__all__ = ['CLOSE', 'fills', 'read_hits', 'with_earlier', 'is_earlier', 'close_documents', 'within_share', 'with_edition',
-           'marked', 'noted', 'for_window', 'Pipeline']
+__all__ = ['CLOSE', 'fills', 'read_hits', 'History', 'is_earlier', 'close_documents', 'within_share', 'with_edition', 'marked',
+           'noted', 'for_window', 'Pipeline']
 
 # %% ../../nbs/80_pipeline/03_pipeline.ipynb #75241910
 from ..documents.kinds import Catalogue
-from ..documents.files import LOST
+from ..documents.problems import LOST
 from ..machinery.halves import replace_halves
 from ..machinery.markup import card
 from ..machinery.messages import for_question, say, translated
-from ..machinery.registry import adapter_named
+from ..machinery.registry import adapter_named, make_part
 from ..documents.span import check_fields, InputError, Passage, Why
 from ..documents.text import article_tokens, tokenizer as tokenizer_of
 from ..models.instrumentation import trace_step, TRACED_NODES
@@ -44,28 +41,21 @@ from ..storage.filtered import filtered_store, FilteredStore, located, warned
 from ..storage.filters import Where
 from ..storage.store import ChunkReader
 from ragnb.retrieval.missing_words import (
-    all_in_one, content_words, in_hangul, index_words, KEYED, missing_words, Note
+    all_in_one, content_words, in_hangul, index_words, IndexWords, KEYED, missing_words, Note
 )
 from ..retrieval.hybrid import check_question, find_hits, Hits, LONGEST, question_bundle
-from ..retrieval.planning import MultiQueryRetriever, Plan
 from ..retrieval.repeats import asks_edition, edition_name, other_editions
 from ..expansion.expander import Expander, Expansion, ExpansionStats, passage_node
 from ..expansion.policy import no_expansion, Policy, policy_name
 from ragnb.context.builders import (
-    Context, ContextBuilder, cut_passage, fill_context, passage_labels, PassageRanking,
+    Compression, Context, ContextBuilder, cut_passage, fill_context, passage_labels, PassageRanking,
     RankedContextBuilder, Ranking
 )
-from ..context.compress import Compressor
-from ..context.conversation import Conversation, sole_passages
-from ..context.follow_ups import searched_question
 from ..indexing.folder_index import asked_skipped, Index, read_folders, TABLES
 from ragnb.pipeline.answer import (
     answer_response, Answer, AnswerStream, awritten, model_error, numbered_passages, with_focus, written
 )
 from .chance import absent_notes, BETTER_BY, chance_of, LOW_CHANCE
-from ragnb.pipeline.engines import (
-    CHAT_SETTINGS, check_engine_settings, ContextRetriever, JoinContextPostprocessor
-)
 from .specs import refuse_unused, resolve_parts
 
 # %% ../../nbs/80_pipeline/03_pipeline.ipynb #a057b0b9
@@ -100,26 +90,21 @@ def read_hits(
             step.event(RetrievalEndEvent, nodes=[passage_node(p) for p in expansion.passages[:TRACED_NODES]])
         return expansion
 
-# %% ../../nbs/80_pipeline/03_pipeline.ipynb #eb65b568
-def with_earlier(
-    new: Sequence[Passage],       # For the current question, best first
-    earlier: Sequence[Passage],   # From the turn before
-    builder: ContextBuilder,      # Its budget is shared
-    share: float = 0.25,          # Share of the context for `earlier`, in (0, 1)
-) -> list[Passage]:               # Text in both stays with `new`; earlier passages get the role "history"
-    "Add the passages of the turn before to new ones."
-    kept = sole_passages([*new, *earlier])[len(new):]
-    if builder.budget is not None and kept:
-        texts, labels = "".join(p.text for p in [*new, *kept]), passage_labels(builder, [*new, *kept])
-        per_token = len(texts) / max(1, tokenizer_of(builder.tokenizer).count(texts))
-        room = int(builder.budget * per_token) - sum(len(label) + len(builder.between) for label in labels)
-        kept = PassageRanking(kept).at(max(1, int(room * share)))
-        new = PassageRanking(new).at(max(1, room - sum(len(p.span) for p in kept)))
-    last = max((p.rank for p in new), default=0)
-    history = [replace(p, rank=last + n, why=dict.fromkeys(p.hits, Why("history"))) for n, p in enumerate(kept, 1)]
-    return [*new, *history]
-
 # %% ../../nbs/80_pipeline/03_pipeline.ipynb #2dbda106
+class History(Protocol):
+    "What a pipeline asks of a conversation; a question alone needs none."
+
+    def completed(self, question: str, words: IndexWords | None) -> str:
+        "Complete a question that has no topic."
+
+    def passages(self, store: ChunkReader) -> Any:
+        "Bring back the passages of the last turn."
+
+    def with_earlier(self, new: Sequence[Passage], earlier: Sequence[Passage], builder: ContextBuilder,
+                     share: float = 0.25) -> list[Passage]:
+        "Add them to new ones."
+
+
 def is_earlier(
     passage: Passage,
 ) -> bool:
@@ -215,6 +200,9 @@ def _file_notes(question: str, passages: Sequence[Passage], store: ChunkReader, 
     stores = getattr(store, "stores", {"": store}).values()
     databases = [s.database for s in stores if hasattr(s, "database") and TABLES in s.database.schema]
     folders = [read_folders(database) for database in databases]
+    problems = [problem for roots in folders for folder in roots.values() for problem in folder.skipped]
+    if not problems:
+        return []
     named = [] if filtered else [file for folder in folders for file in asked_skipped(folder, question)]
     notes = [Note("skipped", say("{file} was not indexed: {reason}", file=file, reason=translated(reason)))
              for file, reason in named[:1]]
@@ -222,7 +210,6 @@ def _file_notes(question: str, passages: Sequence[Passage], store: ChunkReader, 
     for passage in passages:
         file = passage.metadata.get("file_name", passage.doc_id)
         texts[file] = f"{texts.get(file, '')}\n{passage.prefix}\n{passage.text}"
-    problems = [problem for roots in folders for folder in roots.values() for problem in folder.skipped]
     lost: dict[str, list[str]] = {}
     for problem in (p for p in problems if p.kind == LOST and p.where in texts):
         sheet = _SHEET.match(problem.what)
@@ -260,7 +247,7 @@ def noted(
     ids, lost = [f"{p.doc_id} {' '.join(_ID_PARTS.findall(p.doc_id))}" for p in answer.passages], []
     texts = [f"{p.metadata.get('title', '')} {i} {p.prefix} {p.shown}" for i, p in zip(ids, answer.passages)]
     question = check_question(answer.question)
-    cited = catalogue.missing(question, store.doc_ids() if filtered else None) if catalogue else []
+    cited = catalogue.missing(question, store.doc_ids() if filtered else None) if catalogue is not None else []
     for x in cited:     # addenda may be read as one text, a bare number in a text that is not a statute
         tokens = article_tokens(x.text) if x.kind == "article" and held else []
         is_known = bool(tokens) and all(t in held.counts for t in tokens)
@@ -329,7 +316,7 @@ def _given(**settings: object) -> dict[str, Any]:
 
 # %% ../../nbs/80_pipeline/03_pipeline.ipynb #81f974a7
 def _in_other_words(pipeline: Pipeline, question: str, found: Hits,
-                    plan_of: Callable[[str], Plan]) -> tuple[Hits, list[Note]]:
+                    plan_of: Callable[[str], Any]) -> tuple[Hits, list[Note]]:
     "Search again with a model's words where an answer is unlikely; that ranking stays if its chance is clearly better."
     chance = None if found.places else chance_of(found.signs)
     if chance is None or chance >= LOW_CHANCE:
@@ -353,7 +340,7 @@ def _in_hangul(pipeline: Pipeline, question: str) -> str:
 _WORDS_SECONDS = 60   # For other words, at most: a search without them costs less than a long wait
 
 
-def _told(pipeline: Pipeline, question: str, history: Conversation | None) -> Answer:
+def _told(pipeline: Pipeline, question: str, history: History | None) -> Answer:
     """Prepare the answer up to the model from one state of the store, within the model's window.
 
     If the connection to the model failed when it was asked for other words, it is not asked for the answer:
@@ -362,10 +349,11 @@ def _told(pipeline: Pipeline, question: str, history: Conversation | None) -> An
     store, lost = pipeline.expander.store, list[ModelEvent]()
 
     @cache     # a store may call `told` twice, the model is asked once
-    def plan_of(asked: str) -> Plan:
+    def plan_of(asked: str) -> Any:
         seconds = min(_WORDS_SECONDS, pipeline.timeout or _WORDS_SECONDS)
         with fallbacks():     # told by a note, or by the error
-            plan = MultiQueryRetriever(pipeline.retriever, pipeline.llm, timeout=seconds).plan(asked)
+            planner = make_part("plan", "multi-query", retriever=pipeline.retriever, llm=pipeline.llm, timeout=seconds)
+            plan = planner.plan(asked)
         lost.extend(() if plan.reached else plan.events[-1:])
         return plan
 
@@ -402,17 +390,6 @@ def _check_values(pipeline: Pipeline) -> None:
         raise InputError(f"history_share must be in (0, 1), got {pipeline.history_share}")
     if pipeline.timeout is not None and pipeline.timeout <= 0:
         raise InputError(f"timeout must be > 0 seconds, got {pipeline.timeout}")
-
-
-def _engine_parts(pipeline: Pipeline, llm: str | LLM | None) -> dict[str, Any]:
-    "Return model, retriever and postprocessors for a stock engine."
-    from llama_index.core import Settings
-    model = resolve_llm(llm) or pipeline.llm or Settings._llm   # `Settings.llm` would make one of OpenAI
-    if model is None:
-        raise InputError("an engine needs a model: pass llm")
-    retriever = pipeline.as_retriever()
-    retriever.best_first = False   # in the order of the context
-    return {"retriever": retriever, "llm": model, "node_postprocessors": [JoinContextPostprocessor()]}
 
 
 def _part_facts(pipeline: Pipeline) -> dict[str, str]:
@@ -476,7 +453,7 @@ class Pipeline(_Shown):
     llm: str | Any | None = None
     prompt: str = QA_PROMPT
     reranker: Any = None
-    compressor: Compressor | None = None
+    compressor: Callable[..., Compression] | None = None
     history_share: float = 0.25
     catalogue: Catalogue | None = None
     document_share: float | None = None
@@ -497,7 +474,7 @@ class Pipeline(_Shown):
         reranker: str | Any = "none",
         policy: str | Policy | None = None,
         builder: str | ContextBuilder = "ranked",
-        compressor: str | int | Compressor | None = None,
+        compressor: str | int | Callable[..., Compression] | None = None,
         llm: str | Any | None = None,
         top_k: int | None = None, expand_top_k: int | None = None, max_chunks: int | None = None,
         budget: int | None = 4_000, tokenizer: str = "characters",
@@ -618,10 +595,10 @@ class Pipeline(_Shown):
             names = {i: edition_name(i, o.metadata, o.sections[0][0] if o.sections else "")
                      for i, o in outlines.items()}
             found = found.documents_last(other_editions(bundle.query_str, names))
-        dated = self.catalogue if self.catalogue and self.catalogue.as_of else None
+        dated = self.catalogue if self.catalogue is not None and self.catalogue.as_of else None
         return found.documents_last({i for i in found.doc_ids if dated.edition(i)}) if dated else found
 
-    def searched(self, question: str, history: Conversation) -> str:
+    def searched(self, question: str, history: History) -> str:
         """Complete a follow-up question that has no topic, without a model.
 
         Parameters
@@ -638,10 +615,10 @@ class Pipeline(_Shown):
         """
         question, store = check_question(question), self.expander.store
         words = index_words(self.retriever, store.matching() if isinstance(store, FilteredStore) else None)
-        found = searched_question(question, [turn.question for turn in history.turns], words)
+        found = history.completed(question, words)
         return "" if found == question else found
 
-    def read(self, question: str, found: Hits, history: Conversation | None = None, searched: str = "") -> Answer:
+    def read(self, question: str, found: Hits, history: History | None = None, searched: str = "") -> Answer:
         """Read around the hits and lay out the context, without notes and model.
 
         Parameters
@@ -665,12 +642,12 @@ class Pipeline(_Shown):
         builder = self.builder.layout(asked)
         expansion, compression = read_hits(self.expander, found, asked, builder), None
         earlier = history.passages(self.expander.store).passages if history else ()
-        if self.catalogue:
+        if self.catalogue is not None and self.catalogue.known:
             expansion = replace(expansion, passages=[marked(p, self.catalogue) for p in expansion.passages])
             earlier = [marked(p, self.catalogue) for p in earlier]
         passages = expansion.passages
         if earlier:
-            passages = with_earlier(passages, earlier, builder, self.history_share)
+            passages = history.with_earlier(passages, earlier, builder, self.history_share)
         if self.compressor:
             with trace_step("compress", self.compressor, RetrievalStartEvent, str_or_query_bundle=asked) as step:
                 compression = self.compressor(passages, asked, expansion.outlines)
@@ -687,7 +664,7 @@ class Pipeline(_Shown):
         answer = Answer(question, "", context, expansion, found, compression=compression, searched=searched)
         return replace(answer, text=numbered_passages(answer.passages))
 
-    def ask(self, question: str, history: Conversation | None = None) -> Answer:
+    def ask(self, question: str, history: History | None = None) -> Answer:
         """Answer a question, with the model if there is one.
 
         Parameters
@@ -711,7 +688,7 @@ class Pipeline(_Shown):
                 step.event(QueryEndEvent, response=answer_response(answer))
             return answer
 
-    def stream(self, question: str, history: Conversation | None = None) -> AnswerStream:
+    def stream(self, question: str, history: History | None = None) -> AnswerStream:
         """Answer a question piece by piece: search now, ask the model while you read the stream.
 
         Parameters
@@ -727,7 +704,7 @@ class Pipeline(_Shown):
         with trace_step("ask", self, QueryStartEvent, lasts=True, query=question) as step:
             return AnswerStream(_told(self, question, history), self.llm, self.prompt, step)
 
-    async def astream(self, question: str, history: Conversation | None = None) -> AnswerStream:
+    async def astream(self, question: str, history: History | None = None) -> AnswerStream:
         """Answer a question piece by piece without blocking: `async for piece in await pipeline.astream(question)`.
 
         Parameters
@@ -738,7 +715,7 @@ class Pipeline(_Shown):
         with trace_step("ask", self, QueryStartEvent, lasts=True, query=question) as step:
             return AnswerStream(await in_thread(_told, self, question, history), self.llm, self.prompt, step)
 
-    async def aask(self, question: str, history: Conversation | None = None) -> Answer:
+    async def aask(self, question: str, history: History | None = None) -> Answer:
         """Answer a question without blocking: search in a thread, then await the model.
         Parameters
         ----------
@@ -752,7 +729,7 @@ class Pipeline(_Shown):
                 step.event(QueryEndEvent, response=answer_response(answer))
             return answer
 
-    def answer(self, question: str, hits: Sequence[NodeWithScore | str], history: Conversation | None = None) -> Answer:
+    def answer(self, question: str, hits: Sequence[NodeWithScore | str], history: History | None = None) -> Answer:
         """Answer from hits that you choose, without a search.
 
         Parameters
@@ -852,16 +829,16 @@ class Pipeline(_Shown):
         """
         return self.find(question).doc_ids
 
-    def as_retriever(self) -> ContextRetriever:
+    def as_retriever(self) -> BaseRetriever:
         """Create a LlamaIndex retriever that does everything up to the context.
 
         Returns
         -------
-        ContextRetriever
+        BaseRetriever
             Its nodes are the passages of the context, best first, with their ids, scores and metadata. A model sees
             each node as its part of the context, header included.
         """
-        return ContextRetriever(lambda bundle: self.context_of(self.find(bundle), check_question(bundle.query_str)))
+        return adapter_named("llama-index").retriever(self)
 
     def as_langchain(self, labels: bool = False) -> Any:
         """Create a LangChain retriever that does everything up to the context.
@@ -900,10 +877,7 @@ class Pipeline(_Shown):
         InputError
             Without a model, or for a setting that would bypass a part of the pipeline.
         """
-        from llama_index.core.query_engine import RetrieverQueryEngine
-        check_engine_settings(kwargs)
-        return RetrieverQueryEngine.from_args(**_engine_parts(self, llm),
-                                              text_qa_template=prompt_template(self.prompt), **kwargs)
+        return adapter_named("llama-index").query_engine(self, llm, kwargs)
 
     def chat_engine(self, llm: str | Any | None = None, **kwargs: Any) -> Any:
         """Create a stock LlamaIndex `ContextChatEngine`: each message is searched, its context laid out as by `ask`.
@@ -920,7 +894,4 @@ class Pipeline(_Shown):
         InputError
             Without a model, or for a setting that would bypass a part of the pipeline.
         """
-        from llama_index.core.chat_engine import ContextChatEngine
-        check_engine_settings(kwargs, CHAT_SETTINGS)
-        return ContextChatEngine.from_defaults(**_engine_parts(self, llm),
-                                               context_template=prompt_template(self.prompt), **kwargs)
+        return adapter_named("llama-index").chat_engine(self, llm, kwargs)

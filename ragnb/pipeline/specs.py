@@ -6,37 +6,28 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from llama_index.core.base.base_retriever import BaseRetriever
-from llama_index.core.schema import Document
 
 # %% auto #0
 __all__ = ['PLANS', 'OF_HITS', 'RetrieverSpec', 'parse_retriever', 'resolve_retriever', 'Parts', 'refuse_unused', 'units_to_fill',
-           'resolve_parts']
+           'optional_part', 'resolve_parts']
 
 # %% ../../nbs/80_pipeline/01_specs.ipynb #a22b497d
 from ..machinery.markup import one_line
 from ..machinery.registry import find_part, make_part, register, split_name, told_plugins, usages
-from ..documents.span import Address, InputError, Span, stitch
+from ..documents.span import InputError
 from ..models.llm import resolve_llm
-from ..chunking.parsers import CONTEXTS
-from ..chunking.summaries import summarise_sections
 from ..storage.filters import Where
 from ..retrieval.arguments import filtered_retriever
 from ..retrieval.by_name import asked_documents, ByNameRetriever
-from ..retrieval.hierarchical import build_tree, HierarchicalRetriever
 from ..retrieval.hybrid import FUSIONS, HybridRetriever, VectorRetriever, WordRetriever
 from ..retrieval.multiscale import MultiScaleRetriever
-from ..retrieval.planning import HydeRetriever, MultiQueryRetriever
-from ..retrieval.rerank import resolve_reranker
 from ..expansion.policy import no_expansion, Policy, resolve_policy
-from ..expansion.segments import Relevance, word_relevance
-from ..context.builders import ContextBuilder, resolve_builder
-from ..context.compress import Compressor, resolve_compressor
+from ..context.builders import Compression, ContextBuilder, resolve_builder
 from ..indexing.folder_index import Index
 
 # %% ../../nbs/80_pipeline/01_specs.ipynb #67fed0d0
@@ -101,36 +92,6 @@ def _multiscale(index: Index, top_k: int, cut: float | None = None, lookup: bool
                                top_k=top_k, leads=leads if lookup else None, follow=follow if lookup else None, cut=cut,
                                scale=index.manifest.cosine_scale)
 
-# %% ../../nbs/80_pipeline/01_specs.ipynb #8ca5b6f4
-def _hierarchical(kind: str, index: Index, top_k: int, model: str = "") -> HierarchicalRetriever:
-    "Create a hierarchical retriever; reads all units now. In a tree, sections have summaries, over children too."
-    outlines, documents = index.store.get_outlines(index.store.doc_ids()).all(), []
-    has_parents = kind == "tree" and any({"c", "p"} <= o.levels.keys() for o in outlines.values())
-    level = "u" if index.has_units else "c"
-    if not (index.has_units or has_parents) or index.embed_model is None or not outlines:
-        if kind == "tree":
-            raise InputError("tree retrieval needs an index of units, or of parents and children, with vectors: make "
-                             "it with `--split units` or `--split parent-child`")
-        raise InputError(f"{kind} retrieval needs an index of units with their vectors: make it with `--split units`")
-    ids = [str(Address(d, level, i)) for d, o in outlines.items() for i in range(len(o.levels.get(level, ())))]
-    nodes = index.store.get_chunks(ids).all()
-    units = [nodes[i] for i in ids]
-    own: dict[str, list[tuple[Span, str]]] = {}
-    for unit in units:
-        own.setdefault(unit.ref_doc_id, []).append((Span(unit.start_char_idx, unit.end_char_idx), unit.text))
-    for doc_id, parts in own.items():
-        span = Span(min(s.start for s, _ in parts), max(s.end for s, _ in parts))
-        text = " " * span.start + stitch(span, parts, outlines[doc_id].blanks)  # offsets as in the document
-        documents.append(Document(text=text, id_=doc_id, metadata=dict(outlines[doc_id].metadata)))
-    held = index.store.get_vectors(ids)
-    vectors = np.array([held[i] for i in ids], np.float32)
-    search, sections = "entry" if kind == "tree" else "text", None
-    if model:     # kept in the index, as contexts are: each section is paid for once
-        sizes = {"section_size": 2_000, "tokenizer": "cl100k_base"}
-        sections, _ = summarise_sections(documents, resolve_llm(model), index.folder / CONTEXTS, **sizes)
-    tree = build_tree(documents, index.embed_model, sections, units=units, vectors=vectors, search=search)
-    return HierarchicalRetriever(tree, index.embed_model, top_k, named=WordRetriever(index.store))
-
 # %% ../../nbs/80_pipeline/01_specs.ipynb #a1c0de03
 @register("retriever", "multi-scale", help="spans of any size", korean="크기가 자유로운 구간", needs=("units",))
 def _spans(index: Index, top_k: int, cut: float | None = None, lookup: bool = True) -> BaseRetriever:
@@ -157,20 +118,6 @@ def _vectors(index: Index, top_k: int) -> BaseRetriever:
 def _fused(index: Index, top_k: int, method: str = "rrf", weights: tuple[float, float] | None = None) -> BaseRetriever:
     "Make the retriever of words and vectors."
     return _hybrid(index, top_k, method, weights)
-
-
-@register("retriever", "hierarchical", help="documents, then sections, then units", korean="문서, 절, 단위의 차례로",
-          needs=("units",))
-def _layers(index: Index, top_k: int) -> BaseRetriever:
-    "Make the retriever that narrows down."
-    return _hierarchical("hierarchical", index, top_k)
-
-
-@register("retriever", "tree", "[:MODEL]", help="sections by their summaries, written by MODEL if you name one, then "
-          "units or children", korean="절의 요약(MODEL을 주면 모델이 씀), 그다음 단위나 자식", needs=("units",))
-def _tree(model: str = "", *, index: Index, top_k: int) -> BaseRetriever:
-    "Make the retriever over summaries of sections."
-    return _hierarchical("tree", index, top_k, model)
 
 # %% ../../nbs/80_pipeline/01_specs.ipynb #8bf5a88a
 def _by_name(retriever: BaseRetriever, index: Index) -> BaseRetriever:
@@ -207,10 +154,9 @@ def resolve_retriever(
                           method=read.method, weights=read.weights)
     if retriever is None:
         raise InputError(f"this retriever takes another argument, or none: {spec!r}")
-    if read.plan == "multi-query":
-        retriever = MultiQueryRetriever(retriever, llm, top_k=top_k)
-    elif read.plan:
-        retriever = HydeRetriever(retriever, llm, index.embed_model)
+    if read.plan:
+        retriever = make_part("plan", read.plan, retriever=retriever, llm=llm, top_k=top_k,
+                              embed_model=index.embed_model)
     return _by_name(retriever, index) if lookup else retriever
 
 # %% ../../nbs/80_pipeline/01_specs.ipynb #38fe9d04
@@ -221,7 +167,7 @@ class Parts:
     reranker: Any                    # A LlamaIndex `BaseNodePostprocessor`, or None
     policy: Policy
     builder: ContextBuilder
-    compressor: Compressor | None
+    compressor: Callable[..., Compression] | None
 
     def __repr__(self) -> str:
         return one_line(self, "retriever", "reranker", "policy", "builder", "compressor")
@@ -254,6 +200,15 @@ def units_to_fill(
     return max(20, budget // 40) if budget and reranker in (None, "none") else 20
 
 
+def optional_part(
+    kind: str,             # "reranker" or "compressor"
+    spec: Any,             # A name or an object; None and "none" for no part
+    llm: Any = None,       # For a part that asks a model
+) -> Any:
+    "Create a part that most questions do without: its module is loaded only if there is one."
+    return None if spec is None or spec == "none" else find_part("option", kind).load()(spec, llm)
+
+
 def resolve_parts(
     index: Index,
     *,
@@ -261,7 +216,7 @@ def resolve_parts(
     reranker: str | Any = "none",
     policy: str | Policy | None = None,               # None: "none" for multi-scale retrieval, else "neighbors:1"
     builder: str | ContextBuilder = "ranked",
-    compressor: str | int | Compressor | None = None,
+    compressor: str | int | Callable[..., Compression] | None = None,
     llm: str | Any | None = None,                     # For the parts that ask a model, see `resolve_llm`
     top_k: int | None = None,                         # For a retriever given by name; None: 20 or `units_to_fill`
     where: Where = None,                              # For every retriever, see `resolve_where`
@@ -276,14 +231,13 @@ def resolve_parts(
     llm, counts = resolve_llm(llm), {} if top_k is None else {"top_k": top_k}
     made = resolve_retriever(retriever, index, llm=llm, cut=cut, lookup=lookup, **counts)
     found = filtered_retriever(made, where)
-    relevance: Relevance = lambda question, chunks: word_relevance(index.store)(question, chunks)  # lazy
     if policy is None:
         policy = "none" if isinstance(found, MultiScaleRetriever) else "neighbors:1"
     elif policy != "none" and isinstance(retriever, str) and isinstance(found, MultiScaleRetriever) and not counts:
         found.top_k = units_to_fill(layout.get("budget"), reranker)
     return Parts(
         found,
-        resolve_reranker(reranker, llm),
-        resolve_policy(policy, llm=llm, catalogue=index.catalogue, relevance=relevance),
+        optional_part("reranker", reranker, llm),
+        resolve_policy(policy, llm=llm, catalogue=index.catalogue, store=index.store),
         resolve_builder(builder, **layout),
-        resolve_compressor(compressor, llm))
+        optional_part("compressor", compressor, llm))

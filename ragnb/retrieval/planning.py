@@ -28,6 +28,7 @@ __all__ = ['MULTI_QUERY_PROMPT', 'HYDE_PROMPT', 'Plan', 'Queries', 'read_queries
 from ..machinery.arguments import checked
 from ..machinery.markup import one_line
 from ..machinery.messages import for_question, in_both, say
+from ..machinery.registry import register
 from ..documents.span import InputError
 from ..models.asking import ModelStep, read_as, StepReply
 from ..models.guards import guard_marks
@@ -431,3 +432,18 @@ class HydeRetriever(PlanningRetriever):
         own = bundle.embedding or self.embed_model.get_query_embedding(bundle.query_str)
         passage = self.embed_model.get_text_embedding(texts[0])
         return _toward(bundle, passage, own, self.question_share)
+
+# %% ../../nbs/40_retrieval/05_planning.ipynb #c3c0de21
+@register("plan", "multi-query", help="a model asks the question in other words", korean="모델이 질문을 다른 말로 바꿉니다",
+          needs=("model",))
+def _multi_query(retriever: BaseRetriever, llm: str | Any, top_k: int = 10,
+                 timeout: float | None = None) -> MultiQueryRetriever:
+    "Make the retriever that searches with several wordings."
+    return MultiQueryRetriever(retriever, llm, top_k=top_k, timeout=timeout)
+
+
+@register("plan", "hyde", help="a model writes a passage to search for", korean="찾을 만한 구절을 모델이 씁니다",
+          needs=("model",))
+def _hyde(retriever: BaseRetriever, llm: str | Any, embed_model: Any) -> HydeRetriever:
+    "Make the retriever that searches for a hypothetical passage."
+    return HydeRetriever(retriever, llm, embed_model)

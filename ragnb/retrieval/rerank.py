@@ -36,7 +36,7 @@ from ..machinery.arguments import KnownArguments
 from ..machinery.messages import for_question, in_both, say
 from ..machinery.registry import ArgumentError, make_part, register, told_plugins, usages
 from ..documents.span import InputError
-from ..models.embedding import open_onnx, token_limit
+from ..models.onnx import open_onnx, token_limit
 from ..models.asking import ModelStep
 from ..models.guards import guard_marks
 from ..models.limits import VERDICT_TOKENS
@@ -525,6 +525,7 @@ def _onnx(folder: str, **settings: Any) -> Reranker:
     return OnnxReranker(folder=folder, **settings)
 
 
+@register("option", "reranker", help="what sorts the hits again", korean="찾은 것을 다시 정렬하는 부품")
 def resolve_reranker(
     spec: str | BaseNodePostprocessor | None,   # "none", "llm", "llm:POOL" (passages in one call), "onnx:FOLDER", or
                                                 # a postprocessor

@@ -23,7 +23,7 @@ from ..models.threads import in_thread
 from ..storage.filtered import explain_nothing
 from ..storage.filters import all_of, Filter, resolve_where, Where
 from ..expansion.fetch import read_spans
-from ..context.sources import DisplayDoc
+from ..context.display import DisplayDoc
 from ..agent.flow import Agent, AnswerPart, Finished, StepEvent
 from ..agent.library import Library
 from ..agent.state import AgentState, Choice

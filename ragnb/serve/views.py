@@ -19,7 +19,7 @@ from ..documents.span import Address, covering, SEARCHED, Span
 from ..storage.store import ChunkReader
 from ..context.blocks import text_blocks
 from ..context.labels import place_label
-from ..context.sources import DisplayDoc
+from ..context.display import DisplayDoc
 from ..pipeline.answer import Answer, sentence_facts, strong_offsets, with_section
 from ..pipeline.chance import chance_facts
 from ..pipeline.trace_data import trace

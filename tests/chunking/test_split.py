@@ -18,7 +18,7 @@ from ragnb import InputError, Outline, ParentChildNodeParser, SentenceWindowNode
 from ragnb.chunking.base import BOOKKEEPING, SpanNodeParser
 from ragnb.chunking.parsers import describe_parser, parser_from, resolve_parser
 from ragnb.chunking.recursive import recursive_spans, RecursiveNodeParser
-from ragnb.documents.files import SCALARS
+from ragnb.documents.fields import SCALARS
 from ragnb.documents.packing import cut_long, pack
 from ragnb.documents.span import parse_address, stitch
 from ragnb.documents.text import sentence_spans

@@ -17,7 +17,7 @@ from test_split import check_level, check_pages, check_stitch, pages
 from ragnb.chunking.rules import load_rules, parse_rules, RoutedNodeParser, Rule, RULE_SPLITTERS
 from ragnb.chunking.structure import (
     HeadingNodeParser, QANodeParser, RecordNodeParser, StructureNodeParser, TableNodeParser, TextNodeParser)
-from ragnb.documents.files import SCALARS
+from ragnb.documents.fields import SCALARS
 from ragnb.documents.markdown import find_headings, find_tables
 from ragnb.documents.span import InputError, Outline, parse_address, Span
 

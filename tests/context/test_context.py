@@ -13,11 +13,12 @@ from strategies import examples, PIECES
 
 from ragnb.context.budgets import budget_for, model_window
 from ragnb.context.builders import (
-    ContextBuilder, cut_passage, cut_to_sentences, DebugContextBuilder, DetailedContextBuilder, Excerpt,
-    fill_context, own_parts, passage_labels, PassageRanking, QuestionContextBuilder, RankedContextBuilder,
-    reorder_for_attention, resolve_builder, SimpleContextBuilder, TableContextBuilder)
+    ContextBuilder, cut_passage, cut_to_sentences, Excerpt,
+    fill_context, own_parts, passage_labels, PassageRanking, RankedContextBuilder,
+    reorder_for_attention, resolve_builder, SimpleContextBuilder)
 from ragnb.context.labels import passage_article
-from ragnb.context.question_kinds import ask_question_type, question_type
+from ragnb.context.layouts import DebugContextBuilder, DetailedContextBuilder, TableContextBuilder
+from ragnb.context.question_kinds import ask_question_type, question_type, QuestionContextBuilder
 from ragnb.context.reorder import LongContextReorderPostprocessor
 from ragnb.context.source_marks import read_marks
 from ragnb.documents.span import InputError, Passage, Span, Why

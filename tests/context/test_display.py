@@ -15,7 +15,8 @@ from ragnb import (by_doc_type, Conversation, Expander, InputError, MemoryStore,
                    RankedContextBuilder, Span, UnitNodeParser)
 from ragnb.context.compress import compress_passages
 from ragnb.context.page_images import page_image
-from ragnb.context.sources import answer_refs, display_docs
+from ragnb.context.display import display_docs
+from ragnb.context.sources import answer_refs
 from ragnb.documents.files import record_to_document
 from ragnb.documents.span import Why
 from ragnb.storage.store import Found

@@ -15,7 +15,9 @@ from hypothesis import given, strategies as st
 from strategies import documents, examples
 
 from ragnb import InputError, ParentChildNodeParser, Pipeline, read_documents, update_index
-from ragnb.documents.files import find_files, LONGEST_HEADER, n_skipped, Problem, read_yaml_header, record_to_document
+from ragnb.documents.fields import LONGEST_HEADER, read_yaml_header
+from ragnb.documents.files import find_files, record_to_document
+from ragnb.documents.problems import n_skipped, Problem
 from ragnb.machinery.halves import CP1252_NOTE, CP949_NOTE, decode_lines, decode_text
 
 

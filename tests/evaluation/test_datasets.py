@@ -13,7 +13,8 @@ from hypothesis import given, strategies as st
 from llama_index.core.schema import Document
 from strategies import examples
 
-from ragnb.documents.files import Problem, read_documents
+from ragnb.documents.files import read_documents
+from ragnb.documents.problems import Problem
 from ragnb.documents.forms import plain_text
 from ragnb.documents.span import InputError, Span
 from ragnb.evaluation.datasets import (Dataset, Evidence, find_quote, load_autorag, load_beir, load_dataset, load_jsonl,

@@ -16,7 +16,7 @@ from ragnb.context.budgets import budget_for
 from ragnb.context.builders import cut_passage, cut_to_sentences, PassageRanking, resolve_builder
 from ragnb.context.compress import compress_passages
 from ragnb.context.page_images import page_image
-from ragnb.context.sources import display_docs
+from ragnb.context.display import display_docs
 from ragnb.documents.kinds import Catalogue
 from ragnb.expansion.chunk_expanders import ChunkExpander
 from ragnb.expansion.fetch import fetch_chunks

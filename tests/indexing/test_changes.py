@@ -12,7 +12,7 @@ from helpers_ingest import many, plain_words, state, text_of, ToyEmbedding, upda
 
 from ragnb import Index, InputError
 from ragnb.cli import main
-from ragnb.indexing.folder_index import remove_documents
+from ragnb.indexing.writing import remove_documents
 from ragnb.indexing import commits
 from ragnb.machinery.atomic import WriteLock
 from ragnb.indexing.commits import LOCK

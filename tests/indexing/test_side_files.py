@@ -17,7 +17,8 @@ from conftest import one_line, write
 from ragnb.context.conversation import Conversation
 from ragnb.documents.span import InputError
 from ragnb.indexing.collections import stale_copies
-from ragnb.indexing.folder_index import Index, IndexedFolder, open_checked, open_file, read_folders, read_patterns
+from ragnb.indexing.folder_index import Index, IndexedFolder, open_checked, open_file, read_folders
+from ragnb.indexing.writing import read_patterns
 from ragnb.indexing.update import index_documents, update_index
 from ragnb.retrieval.sqlite_store import packed
 

@@ -15,7 +15,7 @@ from strategies import examples
 
 from ragnb import Index, InputError, NgramEmbedding, Outline
 from ragnb.indexing import update as ingest
-from ragnb.indexing.folder_index import remove_documents
+from ragnb.indexing.writing import remove_documents
 from ragnb.indexing.update import IndexUpdate
 
 

@@ -18,7 +18,8 @@ from llama_index.core.embeddings import MockEmbedding
 
 from ragnb import IndexMismatchError, InputError, NgramEmbedding, OnnxEmbedding, RagnbError, resolve_embedding
 from ragnb.models import ngrams
-from ragnb.models.embedding import _run_onnx, describe_embedding, load_embedding, save_embedding
+from ragnb.models.embedding import describe_embedding, load_embedding, save_embedding
+from ragnb.models.onnx import _run_onnx
 from ragnb.models.ngrams import hash_ngrams
 
 TEXTS = ["연차휴가는 1년간 80퍼센트 이상 출근한 직원에게 15일을 준다.", "경조휴가는 본인 결혼의 경우 5일, 부모의 사망은 5일로 한다.",

@@ -13,7 +13,7 @@ from unit_worlds import tokens, written
 
 from ragnb import Index, IndexMismatchError, InputError, Pipeline, update_index
 from ragnb.cli import main
-from ragnb.indexing.folder_index import drop_index
+from ragnb.indexing.writing import drop_index
 from ragnb.machinery.atomic import LockedError
 from ragnb.opensearch import cluster_index
 from ragnb.opensearch.client import ServerError

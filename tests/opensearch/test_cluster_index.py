@@ -24,7 +24,7 @@ from ragnb.machinery.atomic import LockedError
 from ragnb.evaluation.questions import make_questions
 from ragnb.opensearch.cluster_index import write_files, WriterLease
 from ragnb.indexing.commits import open_or_create
-from ragnb.indexing.folder_index import remove_documents
+from ragnb.indexing.writing import remove_documents
 from ragnb.indexing.update import IndexUpdate
 from ragnb.opensearch.cluster_store import ClusterStore
 from ragnb.retrieval.missing_words import codes_in

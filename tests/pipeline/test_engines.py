@@ -11,7 +11,8 @@ from llama_index.core.schema import NodeWithScore, QueryBundle
 from ollama_server import OllamaServer
 
 from ragnb import Index, InputError, ModelError, Passage, Pipeline, RankedContextBuilder, resolve_llm
-from ragnb.context.builders import ContextBuilder, QuestionContextBuilder
+from ragnb.context.builders import ContextBuilder
+from ragnb.context.question_kinds import QuestionContextBuilder
 from ragnb.models.scripted import ScriptedLLM
 from ragnb.pipeline.engines import ContextNode
 from ragnb.retrieval.rerank import Reranked, Reranker, RerankReport

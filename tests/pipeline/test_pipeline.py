@@ -18,7 +18,7 @@ from strategies import examples
 from ragnb import (Bm25Retriever, Conversation, Expander, HierarchicalRetriever, HybridRetriever, InputError,
                    MemoryStore, ModelError, MultiScaleRetriever, neighbors, NgramEmbedding, ParentChildNodeParser,
                    Passage, Pipeline, RagnbError, SimpleContextBuilder, Span, trace)
-from ragnb.context.sources import display_docs
+from ragnb.context.display import display_docs
 from ragnb.documents.span import parse_address
 from ragnb.expansion.expander import passage_node
 from ragnb.models.scripted import ScriptedLLM

@@ -18,7 +18,7 @@ from ragnb import (Bm25Retriever, ChromaStore, Conversation, Expander, Hierarchi
                    HydeRetriever, InputError, MemoryStore, MultiQueryRetriever, MultiScaleRetriever, NgramEmbedding,
                    ParentChildNodeParser, Pipeline, Span, UnitNodeParser, update_index, VectorRetriever)
 from ragnb.cli import main
-from ragnb.context.sources import display_docs
+from ragnb.context.display import display_docs
 from ragnb.documents.kinds import Catalogue
 from ragnb.expansion.policy import Place, policy_name, QuestionPolicy, resolve_policy
 from ragnb.models.scripted import ScriptedLLM

@@ -123,7 +123,7 @@ def patterns_deep(folder: Path) -> Any:
 def patterns_not_written(folder: Path) -> Any:
     "--exclude, its file could not be written"
     from ragnb.indexing import commits, folder_index
-    is_row = hasattr(folder_index, "write_folders")    # patterns are rows of index.db; before, a file
+    is_row = hasattr(commits, "write_folders")    # patterns are rows of index.db; before, a file
     module, name = (commits, "write_folders") if is_row else (folder_index, "write_atomically")
     kept = getattr(module, name)
 

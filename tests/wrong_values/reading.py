@@ -8,7 +8,7 @@ from llama_index.core.schema import Document
 
 from ragnb.agent.library import Library, library_pipeline
 from ragnb.context.builders import fill_context, SimpleContextBuilder
-from ragnb.documents.files import Problem
+from ragnb.documents.problems import Problem
 from ragnb.documents.span import Passage, Span
 from ragnb.documents.text import is_heading
 from ragnb.indexing.folder_index import asked_skipped
