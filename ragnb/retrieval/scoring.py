@@ -18,15 +18,15 @@ import numpy as np
 # %% auto #0
 __all__ = ['K1', 'B', 'PHRASE', 'Forms', 'FEW', 'lucene_idf', 'saturated', 'occurrences', 'clipped_z_scores', 'steps_to',
            'covered', 'word_windows', 'vector_windows', 'bm25', 'field_scores', 'Signs', 'best_signs', 'UnitScores',
-           'question_vector', 'ranges_around', 'word_scores', 'adjusted_totals', 'entry_weights', 'named_years',
-           'names_held', 'score_units']
+           'question_vector', 'ranges_around', 'word_scores', 'adjusted_totals', 'entry_weights', 'addenda_weights',
+           'named_years', 'names_held', 'score_units']
 
 # %% ../../nbs/40_retrieval/09_scoring.ipynb #8a581494
 from ..machinery.markup import one_line
 from ..documents.span import InputError
 from ..storage.store import among
 from ragnb.retrieval.unit_source import (
-    CONTENTS, FieldCounts, GROW, in_short_records, QuestionCounts, REPEATS, SHIFT, Units, UnitSource, WHOLE
+    ADDENDA, CONTENTS, FieldCounts, GROW, in_short_records, QuestionCounts, REPEATS, SHIFT, Units, UnitSource, WHOLE
 )
 from .unit_vectors import code_dots
 
@@ -333,6 +333,18 @@ def entry_weights(
     best = share[~listed].max(initial=0.0)
     return np.where(listed & (share > 0) & (share <= best + 1e-9), _ENTRY, 1.0)
 
+# %% ../../nbs/40_retrieval/09_scoring.ipynb #a6e5fd6b
+_LATER = 0.5   # What a part of the 부칙 counts
+_ASKS_LATER = frozenset("부칙 시행 시행일 경과 개정 공포".split())   # As tokens
+
+
+def addenda_weights(
+    addenda: np.ndarray,     # Shape (rows,), bool: units of 부칙
+    terms: Iterable[str],    # Tokens of the question
+) -> np.ndarray:             # Shape (rows,), in (0, 1]
+    "Lower the 부칙, unless the question asks for them."
+    return np.where(addenda & _ASKS_LATER.isdisjoint(terms), _LATER, 1.0)
+
 # %% ../../nbs/40_retrieval/09_scoring.ipynb #6d1f0113
 _YEAR = re.compile(r"(?:19|20)\d\d")
 
@@ -411,6 +423,8 @@ def _scores(source: UnitSource, units: Units, keys: np.ndarray, terms: Sequence[
         share = entry_weights(listed, weights, steps == 0)
         total, raw = total * share, raw * share
     total, raw = (adjusted_totals(units, rows, x, whole) for x in (total, raw))
+    share = addenda_weights(units.table["flags"][rows] & ADDENDA > 0, terms)
+    total, raw = total * share, raw * share
     signs = best_signs(weights, steps, total, own, np.concatenate([words, vectors]))
     words_of = {number: word for word, number in known.numbers.items()}
     headings = {part: [words_of.get(n, "") for n in tokens.tolist()] for part, tokens in texts.items()} if names else {}
