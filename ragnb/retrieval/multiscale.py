@@ -37,8 +37,8 @@ from ..storage.filtered import filtered_store, FilteredStore
 from ..storage.store import among, ChunkReader, Passing
 from .arguments import check_counts, is_number, StoreRetriever
 from ragnb.retrieval.missing_words import (
-    code_match, code_terms, CODED, codes_in, Common, common_words, IndexWords, missing_words, names_in, query_terms,
-    question_for
+    code_match, code_terms, CODED, codes_in, Common, common_words, IndexWords, known_forms, missing_words, names_in,
+    query_terms, question_for
 )
 from .hybrid import check_question, Hits, HitsRetriever, question_bundle
 from .cosine_scale import CosineScale
@@ -920,6 +920,8 @@ class MultiScaleRetriever(StoreRetriever, HitsRetriever):
                 source.foresee([place[:2] for place in (*named, *cited)], text)
             terms = query_terms(text, source.tokenizer)
             terms = code_terms(terms, text, words.counts) if CODED.search(text) else terms
+            if not source.looks_ahead and any(len(term) > 3 and term not in words.counts for term in terms):
+                terms = known_forms(terms, words.counts)     # A server would be asked for each form
             names = names_in(text, source.tokenizer)
             scores = score_units(source, terms, vector, self.candidates, self.grow, self.whole, allowed, names)
             units = extended(source, scores.units, scores.keys, [p[:2] for p in named])
