@@ -486,8 +486,8 @@ class MultiScaleRanking(Hits):
     top_k: int = 20         # Units that `hits` reads, and all that are asked for by name
     signs: Signs | None = None   # Of all documents, the cosine on the scale of n-grams
     repeated: Mapping[int, Sequence[int]] = field(default_factory=dict)   # Unit -> units with its text, left out
-    _whys: dict[int, Why] = field(default_factory=dict, init=False)       # Of units that were looked at: for each budget
-    _made: dict[tuple, Passage] = field(default_factory=dict, init=False) # Passages by rank, units and spans: likewise
+    _whys: dict[int, Why] = field(default_factory=dict, init=False)   # Of units that were looked at
+    _made: dict[tuple, Passage] = field(default_factory=dict, init=False)   # By rank, units and spans
 
     @cached_property
     def hits(self) -> list[NodeWithScore]:  # type: ignore[override]
