@@ -17,15 +17,38 @@ from llama_index.core.bridge.pydantic import Field
 from llama_index.core.schema import BaseNode, TextNode
 
 from ..documents.kinds import records_of
-from ..documents.markdown import bare_line, find_headings, find_tables
+from ..documents.markdown import bare_line, find_headings, find_tables, Heading
 from ..documents.packing import cut_long, pack, TextRuler
 from ..documents.span import Address, InputError, Outline, Span
 from ..documents.text import is_korean, sentence_spans, trim_span, whole_cut, whole_rows
 from .base import KnownSpanNodeParser, set_prefix, SizedNodeParser
 
 # %% auto #0
-__all__ = ['document_parts', 'part_of', 'unit_spans', 'TableHeader', 'table_headers', 'contents_spans', 'UnitNodeParser',
-           'same_line']
+__all__ = ['numbered_headings', 'document_parts', 'part_of', 'unit_spans', 'TableHeader', 'table_headers', 'contents_spans',
+           'UnitNodeParser', 'same_line']
+
+# %% ../../nbs/20_chunking/07_units.ipynb #e1fd15fc
+_NUMBERED = re.compile(r"^(?:Section[ ]+)?(?P<number>\d{1,3}(?:\.\d{1,3}){0,5})\.?[ \t]+"
+                       r"(?P<title>[A-Za-z가-힣`\"'(][^\r\n]{0,90}|\d[^\r\n]{0,60})$", re.M)
+_SKIPPED = 2      # Chapters that may be missing between two headings
+
+
+def numbered_headings(
+    text: str,            # Without Markdown headings
+) -> list[Heading]:       # In order; none in a text that is not made of numbered sections
+    "Find the numbered headings of a plain text: a line alone, with a number that follows the one before."
+    out: list[Heading] = []
+    last, end = [0], 0
+    for found in _NUMBERED.finditer(text):
+        title, levels = found["title"].rstrip(), [int(part) for part in found["number"].split(".")]
+        above = text[max(end, found.start() - 200):found.start()]
+        is_alone = not above.strip() or re.search(r"\n[ \t\f\r]*\n[ \t\f\r]*\Z", above)
+        follows = last < levels and levels[0] <= last[0] + _SKIPPED
+        is_title = title[-1] not in ".,;:" and ". ." not in title and "..." not in title
+        if is_alone and follows and is_title and (len(levels) > 1 or not title[0].isdigit()):
+            out.append(Heading(found.start(), (f"{found['number']} {title}",), len(levels)))
+            last, end = levels, found.end()
+    return out if len(out) >= 3 and any(heading.depth > 1 for heading in out) else []
 
 # %% ../../nbs/20_chunking/07_units.ipynb #67aec849
 def document_parts(
@@ -40,7 +63,7 @@ def document_parts(
         starts = [records[0].span.start, *cuts]
         names = [r.title for r in records]
     else:
-        headings = find_headings(text)
+        headings = find_headings(text) or numbered_headings(text)
         starts = [h.start for h in headings]
         names = [" > ".join(h.path) for h in headings]
     spans = [trim_span(text, a, b) for a, b in zip(starts, [*starts[1:], len(text)])]

@@ -60,8 +60,13 @@ def whole_cut(
 # %% ../../nbs/00_documents/02_text.ipynb #eddc4772
 LONGEST_ANALYSED: int = 4_000  # Characters of one piece for the analyser
 
+_STAMP = (r"(?:\d{4}[-/.]\d\d[-/.]\d\d|\d\d/\d\d/\d\d)[T ,_-]{0,2}\d{1,2}:\d\d"   # What an entry of a log begins with
+          r"|[A-Z][a-z]{2} [ \d]\d \d\d:\d\d|\d{6} \d{6} \d|\d{8}-\d{1,2}:\d|\d\d:\d\d:\d\d[ .,]"
+          r"|\d{1,3}(?:\.\d{1,3}){3} \S{1,40} \S{1,40} \[")
+
 BLOCK_EDGE: re.Pattern[str] = re.compile(
     r"\n[^\S\n]*\n\s*"                                          # a blank line
+    rf"|\n(?={_STAMP})"
     r"|\n(?=[^\S\n]*(?:[#>|*\-•·◦○●□■▶※①-⑳]|\d{1,3}[.)]|[가-하][.)]|\(\d|제\d+(?:조|장|절|관|편)|[\[【〔<]))"
     r"|\r\n(?=\r\n)|\f\f*"                                      # each begins with a character: found fast
 )

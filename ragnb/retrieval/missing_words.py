@@ -19,7 +19,7 @@ import numpy as np
 
 # %% auto #0
 __all__ = ['CODED', 'QUESTION_WORDS', 'KEYED', 'SMALL', 'codes_in', 'content_words', 'code_forms', 'without_asking',
-           'query_terms', 'code_terms', 'names_in', 'spelled_alike', 'IndexWords', 'index_words', 'Note',
+           'query_terms', 'code_terms', 'known_forms', 'names_in', 'spelled_alike', 'IndexWords', 'index_words', 'Note',
            'QuestionWords', 'missing_words', 'all_in_one', 'code_match', 'readable_question', 'words_as_written',
            'question_for', 'in_hangul', 'Common', 'common_words']
 
@@ -162,6 +162,30 @@ def code_terms(
             out[at:at + 1] = parts
         elif in_parts and word not in out and word in known:
             out.insert(in_parts[0], word)
+    return out
+
+# %% ../../nbs/40_retrieval/16_missing_words.ipynb #5a2c6150
+_LETTERS = "abcdefghijklmnopqrstuvwxyz"
+
+
+def known_forms(
+    terms: Sequence[str],        # Of `query_terms`
+    known: Mapping[str, int],    # Word of the documents -> texts with it
+) -> list[str]:
+    "Write words that occur in no document as the documents do: a Korean compound in two parts, an English typo mended."
+    out: list[str] = []
+    for term in terms:
+        forms = [term]
+        if len(term) > 3 and _HANGUL.search(term) and term not in known:
+            cuts = ([term[:at], term[at:]] for at in range(2, len(term) - 1))
+            forms = next((parts for parts in cuts if all(part in known for part in parts)), forms)
+        elif len(term) > 5 and term.isascii() and term.isalpha() and term not in known:
+            halves = [(term[:at], term[at:]) for at in range(1, len(term) + 1)]     # the first letter stays
+            near = [head + tail[1:] for head, tail in halves if tail]
+            near += [head + tail[1::-1] + tail[2:] for head, tail in halves if len(tail) > 1]
+            near += [head + letter + rest for head, tail in halves for letter in _LETTERS for rest in (tail, tail[1:])]
+            forms = sorted(filter(known.__contains__, near), key=lambda word: -known[word])[:1] or forms
+        out += forms
     return out
 
 # %% ../../nbs/40_retrieval/16_missing_words.ipynb #d69c9b30

@@ -17,10 +17,10 @@ from llama_index.core.callbacks import CallbackManager
 from llama_index.core.schema import NodeRelationship, NodeWithScore, QueryBundle, RelatedNodeInfo, TextNode
 
 # %% auto #0
-__all__ = ['HEADER', 'SAME_LINE', 'BY_NAME', 'BY_ID', 'WITH_FIRST', 'Piece', 'pieces_by_score', 'once_each', 'cut_pieces',
-           'take_units', 'with_headers', 'UnitReader', 'take_readable', 'KnownPlace', 'places_apart',
-           'MultiScaleRanking', 'put_first', 'known_places', 'own_code_first', 'names_first', 'agreeing_ahead',
-           'asked_kind_first', 'extended', 'MultiScaleRetriever']
+__all__ = ['HEADER', 'BELOW', 'SAME_LINE', 'BY_NAME', 'BY_ID', 'WITH_FIRST', 'Piece', 'pieces_by_score', 'once_each',
+           'cut_pieces', 'take_units', 'with_headers', 'with_bodies', 'UnitReader', 'take_readable', 'KnownPlace',
+           'places_apart', 'MultiScaleRanking', 'put_first', 'known_places', 'own_code_first', 'names_first',
+           'agreeing_ahead', 'asked_kind_first', 'extended', 'MultiScaleRetriever']
 
 # %% ../../nbs/40_retrieval/07_multiscale.ipynb #d1e85e12
 from ..machinery.arguments import checked
@@ -37,8 +37,8 @@ from ..storage.filtered import filtered_store, FilteredStore
 from ..storage.store import among, ChunkReader, Passing
 from .arguments import check_counts, is_number, StoreRetriever
 from ragnb.retrieval.missing_words import (
-    code_match, code_terms, CODED, codes_in, Common, common_words, IndexWords, missing_words, names_in, query_terms,
-    question_for
+    code_match, code_terms, CODED, codes_in, Common, common_words, IndexWords, known_forms, missing_words, names_in,
+    query_terms, question_for
 )
 from .hybrid import check_question, Hits, HitsRetriever, question_bundle
 from .cosine_scale import CosineScale
@@ -165,6 +165,30 @@ def with_headers(
             out[header] = Piece(header, piece.score, why)
     return list(out.values())
 
+# %% ../../nbs/40_retrieval/07_multiscale.ipynb #32456cae
+BELOW: str = "text below a heading that matches"   # Why a unit is there that came with a heading
+_HEADED = 10       # Pieces, best first, that may be headings
+_SHORT = 100       # Characters of a heading, at most
+
+
+def with_bodies(
+    units: Units,
+    pieces: Sequence[Piece],               # By score
+    may: Collection[int] | None = None,    # Keys that may be read; None for all
+) -> list[Piece]:                          # Each unit once, scores still falling
+    "Put the first unit below each of the best headings right after it."
+    out: dict[int, Piece] = {}
+    for rank, piece in enumerate(pieces, 1):
+        out.setdefault(piece.key, piece)
+        below, row = piece.key + 1, units.table[units.row_by_key[piece.key]]
+        if rank > _HEADED or below in out or below not in units.row_by_key or may is not None and below not in may:
+            continue
+        begins = row["part"] >= 0 and row["start"] == row["part_start"] and row["end"] - row["start"] < _SHORT
+        if begins and units.part[units.row_by_key[below]] == row["part"]:
+            why = Why("beside", "heading", rank, units.address(piece.key), BELOW)
+            out[below] = Piece(below, piece.score, why)
+    return list(out.values())
+
 # %% ../../nbs/40_retrieval/07_multiscale.ipynb #3565610c
 @dataclass(eq=False)
 class UnitReader:
@@ -251,14 +275,25 @@ def _runs(units: Units, taken: Mapping[int, Span], apart: Mapping[int, int] | No
 _MORE = 12   # Units looked at beyond those that fit
 
 
-def _strays(units: Units, texts: Mapping[int, str], taken: Mapping[int, Span], apart: Mapping[int, int]) -> set[int]:
+def _headings(units: Units, texts: Mapping[int, str], outlines: Mapping[str, Outline]) -> set[int]:
+    "Find the units that are nothing but headings, of Markdown or of a plain text with numbered sections."
+    out = set[int]()
+    for key, text in texts.items():
+        sections, part = outlines[units.ids[key >> SHIFT]].sections, units.part[units.row_by_key[key]]
+        if is_heading(text) or 0 <= part < len(sections) and sections[part][0] == " ".join(text.split()):
+            out.add(key)
+    return out
+
+
+def _strays(units: Units, texts: Mapping[int, str], taken: Mapping[int, Span], apart: Mapping[int, int],
+            headings: Collection[int]) -> set[int]:
     "Headings whose next unit is not read, and last units of a section that are read without it above a better one."
     rank, out = {key: n for n, key in enumerate(texts)}, set[int]()
     for key in sorted(taken, reverse=True):
         after, at = key + 1, units.row_by_key[key]
         below = after in taken and after not in out and taken[after].start == units.span(after).start
         below = below and apart.get(key) == apart.get(after)
-        if is_heading(texts[key]):
+        if key in headings:
             stray = not below and after in units.row_by_key
         else:
             before = units.row_by_key.get(key - 1, at) if key - 1 not in taken and units.header[at] < 0 else at
@@ -327,9 +362,10 @@ def _readable_units(reader: UnitReader, ahead: Sequence[Piece], budget: int, apa
     found = _lines(reader, [p.key for p in ahead], budget)
     keys = [*dict.fromkeys(key for p in ahead for key in (p.key, *found.get(p.key, ())))]
     texts = {key: n.text for key, n in zip(keys, reader.read_units(keys))}
+    headings = _headings(units, texts, reader.outlines)
     named, without = {p.key for p in ahead if p.why}, set[int]()
     for key in sorted(texts, reverse=True):     # headings whose text is not among the best
-        if is_heading(texts[key]) and key not in named and key + 1 in units.row_by_key:
+        if key in headings and key not in named and key + 1 in units.row_by_key:
             without |= {key} if key + 1 not in texts or key + 1 in without else set()
     while True:
         filling = _Filling(units, texts, budget)
@@ -339,7 +375,7 @@ def _readable_units(reader: UnitReader, ahead: Sequence[Piece], budget: int, apa
         rest = next((key for key in filling.beyond if key not in filling.taken), None)
         if rest is not None and (filling.left >= _ALONE or not filling.taken):
             filling.take(rest, head=True)
-        bare = _strays(units, texts, filling.taken, apart) - named
+        bare = _strays(units, texts, filling.taken, apart, headings) - named
         bare |= _wordless(units, texts, filling.taken, apart)
         bare |= _half_rows(units, found, filling.taken, keys[0], named) if found else set()
         if not bare:
@@ -450,6 +486,8 @@ class MultiScaleRanking(Hits):
     top_k: int = 20         # Units that `hits` reads, and all that are asked for by name
     signs: Signs | None = None   # Of all documents, the cosine on the scale of n-grams
     repeated: Mapping[int, Sequence[int]] = field(default_factory=dict)   # Unit -> units with its text, left out
+    _whys: dict[int, Why] = field(default_factory=dict, init=False)   # Of units that were looked at
+    _made: dict[tuple, Passage] = field(default_factory=dict, init=False)   # By rank, units and spans
 
     @cached_property
     def hits(self) -> list[NodeWithScore]:  # type: ignore[override]
@@ -466,16 +504,6 @@ class MultiScaleRanking(Hits):
         "Id -> reason of a hit that is not there by its rank."
         return {h.node_id: p.why for h, p in zip(self.hits, self.pieces)
                 if p.why and (self.places or p.why.role == "beside")}
-
-    @cached_property
-    def _whys(self) -> dict[int, Why]:
-        "Reasons of the units that were looked at; each budget that is tried asks for the same ones."
-        return {}
-
-    @cached_property
-    def _made(self) -> dict[tuple, Passage]:
-        "Passages by rank, units and spans; most budgets that are tried have the same ones."
-        return {}
 
     @property
     def doc_ids(self) -> list[str]:
@@ -892,6 +920,8 @@ class MultiScaleRetriever(StoreRetriever, HitsRetriever):
                 source.foresee([place[:2] for place in (*named, *cited)], text)
             terms = query_terms(text, source.tokenizer)
             terms = code_terms(terms, text, words.counts) if CODED.search(text) else terms
+            if not source.looks_ahead and any(len(term) > 3 and term not in words.counts for term in terms):
+                terms = known_forms(terms, words.counts)     # A server would be asked for each form
             names = names_in(text, source.tokenizer)
             scores = score_units(source, terms, vector, self.candidates, self.grow, self.whole, allowed, names)
             units = extended(source, scores.units, scores.keys, [p[:2] for p in named])
@@ -912,6 +942,7 @@ class MultiScaleRetriever(StoreRetriever, HitsRetriever):
             pieces = once_each(pieces, repeated) if any(repeated) else pieces
             may = None if allowed is None else set(among(units.keys, allowed).tolist())
             pieces = with_headers(units, own_code_first(reader, pieces, text) if CODED.search(text) else pieces, may)
+            pieces = with_bodies(units, pieces, may)
             places = known_places(units, named, pieces, self.follow, may, self.whole)
             cited = [place[:2] for place in places if not units.holds(*place[:2])]
             reader.units = units = extended(source, units, scores.keys, cited)

@@ -16,17 +16,17 @@ from typing import Any, NamedTuple
 import numpy as np
 
 # %% auto #0
-__all__ = ['K1', 'B', 'PHRASE', 'Forms', 'FEW', 'lucene_idf', 'saturated', 'occurrences', 'clipped_z_scores', 'steps_to',
-           'covered', 'word_windows', 'vector_windows', 'bm25', 'field_scores', 'Signs', 'best_signs', 'UnitScores',
-           'question_vector', 'ranges_around', 'word_scores', 'adjusted_totals', 'entry_weights', 'named_years',
-           'names_held', 'score_units']
+__all__ = ['K1', 'B', 'PHRASE', 'LATER', 'ASKS_LATER', 'Forms', 'FEW', 'lucene_idf', 'saturated', 'occurrences',
+           'clipped_z_scores', 'steps_to', 'covered', 'word_windows', 'vector_windows', 'bm25', 'field_scores', 'Signs',
+           'best_signs', 'UnitScores', 'question_vector', 'ranges_around', 'word_scores', 'adjusted_totals',
+           'entry_weights', 'named_years', 'names_held', 'score_units']
 
 # %% ../../nbs/40_retrieval/09_scoring.ipynb #8a581494
 from ..machinery.markup import one_line
 from ..documents.span import InputError
 from ..storage.store import among
 from ragnb.retrieval.unit_source import (
-    CONTENTS, FieldCounts, GROW, in_short_records, QuestionCounts, REPEATS, SHIFT, Units, UnitSource, WHOLE
+    ADDENDA, CONTENTS, FieldCounts, GROW, in_short_records, QuestionCounts, REPEATS, SHIFT, Units, UnitSource, WHOLE
 )
 from .unit_vectors import code_dots
 
@@ -304,14 +304,20 @@ def word_scores(
     return bm25(terms, FieldCounts(known.n_units, known.mean_length, own), found, units.table["length"])[rows]
 
 # %% ../../nbs/40_retrieval/09_scoring.ipynb #239bbd90
+LATER: float = 0.5   # What a unit of the 부칙 counts
+ASKS_LATER: frozenset[str] = frozenset("부칙 시행 시행일 경과 개정 공포".split())   # Tokens of a question about the 부칙
+
+
 def adjusted_totals(
     units: Units,
     rows: np.ndarray,    # Of them
     total: np.ndarray,   # Sum of their signals
     whole: int,          # Characters; a record that is not longer is ranked as one
+    later: float = 1.0,  # What a unit of the 부칙 counts, in (0, 1]
 ) -> np.ndarray:         # Shape (rows,)
-    "Halve the score of repeated texts, and give the units of a short record the score of the best one."
-    total = total * np.where(units.table["flags"][rows] & REPEATS, 0.5, 1.0)
+    "Lower repeated texts and 부칙, and give the units of a short record the score of the best one."
+    flags = units.table["flags"][rows]
+    total = total * np.where(flags & REPEATS, 0.5, 1.0) * np.where(flags & ADDENDA, later, 1.0)
     inside = np.flatnonzero(in_short_records(units.table[rows], whole))
     keys, which = np.unique((units.doc[rows] << SHIFT)[inside] + units.table["part"][rows][inside], return_inverse=True)
     best = np.full(len(keys), -np.inf)
@@ -410,7 +416,8 @@ def _scores(source: UnitSource, units: Units, keys: np.ndarray, terms: Sequence[
     if listed.any():
         share = entry_weights(listed, weights, steps == 0)
         total, raw = total * share, raw * share
-    total, raw = (adjusted_totals(units, rows, x, whole) for x in (total, raw))
+    later = 1.0 if ASKS_LATER & asked.keys() else LATER
+    total, raw = (adjusted_totals(units, rows, x, whole, later) for x in (total, raw))
     signs = best_signs(weights, steps, total, own, np.concatenate([words, vectors]))
     words_of = {number: word for word, number in known.numbers.items()}
     headings = {part: [words_of.get(n, "") for n in tokens.tolist()] for part, tokens in texts.items()} if names else {}

@@ -5,6 +5,7 @@
 # %% ../../nbs/40_retrieval/08_unit_source.ipynb #00a9ce92
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -16,8 +17,9 @@ import numpy as np
 from llama_index.core.schema import MetadataMode, TextNode
 
 # %% auto #0
-__all__ = ['SHIFT', 'UNIT', 'REPEATS', 'RECORD', 'CONTENTS', 'SCALES', 'GROW', 'WHOLE', 'units_by_document', 'counted_text',
-           'stored_units', 'in_short_records', 'Units', 'check_scales', 'FieldCounts', 'QuestionCounts', 'UnitSource']
+__all__ = ['SHIFT', 'UNIT', 'REPEATS', 'RECORD', 'CONTENTS', 'ADDENDA', 'SCALES', 'GROW', 'WHOLE', 'units_by_document',
+           'counted_text', 'stored_units', 'in_short_records', 'Units', 'check_scales', 'FieldCounts', 'QuestionCounts',
+           'UnitSource']
 
 # %% ../../nbs/40_retrieval/08_unit_source.ipynb #c0137665
 from ..machinery.markup import one_line
@@ -36,10 +38,11 @@ UNIT: np.dtype = np.dtype([
     ("low", "<i4"), ("high", "<i4"),               # First unit of that part, and one past the last
     ("header", "<i4"),                             # Unit with the header of its table, or -1
     ("length", "<i4"),                             # Tokens
-    ("flags", "<i4")])                             # REPEATS, RECORD, CONTENTS
+    ("flags", "<i4")])                             # REPEATS, RECORD, CONTENTS, ADDENDA
 REPEATS: int = 1   # The text occurred earlier in the document
 RECORD: int = 2    # The part is a record
 CONTENTS: int = 4  # The unit is of a list of contents
+ADDENDA: int = 8   # The unit is of the 부칙 of a statute or a rule
 
 # %% ../../nbs/40_retrieval/08_unit_source.ipynb #e165cbde
 def units_by_document(
@@ -76,6 +79,7 @@ def counted_text(
 
 # %% ../../nbs/40_retrieval/08_unit_source.ipynb #d8f86774
 _SAID = 40  # Characters; a shorter text may be said again
+_ADDENDA = re.compile(r"(?:\A|[\s>])부\s?칙(?![가-힣])")   # In the name of a part
 
 
 def stored_units(
@@ -102,7 +106,8 @@ def stored_units(
     _, firsts, which, n = np.unique(part, return_index=True, return_inverse=True, return_counts=True)
     rows["low"][inside] = np.flatnonzero(inside)[firsts][which]
     rows["high"][inside] = rows["low"][inside] + n[which]
-    rows["flags"][inside] += RECORD * records[part]
+    addenda = np.array([_ADDENDA.search(name) is not None for name, _ in outline.sections], bool)
+    rows["flags"][inside] += RECORD * records[part] + ADDENDA * addenda[part]
     return rows
 
 # %% ../../nbs/40_retrieval/08_unit_source.ipynb #e87a241e
