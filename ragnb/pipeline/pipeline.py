@@ -264,7 +264,7 @@ def noted(
     for x in cited:     # addenda may be read as one text, a bare number in a text that is not a statute
         tokens = article_tokens(x.text) if x.kind == "article" and held else []
         is_known = bool(tokens) and all(t in held.counts for t in tokens)
-        if not (any(x.text in t for t in texts) if x.kind == "addenda" else is_known):
+        if not is_known and not any(x.text in t for t in texts):
             lost.append(x)
     told = say("no document contains {citations}", citations=", ".join(x.text for x in lost))
     notes += [Note("citation", told)] if lost else []
