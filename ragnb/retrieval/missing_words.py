@@ -290,9 +290,11 @@ class IndexWords:
         self,
         word: str,     # From `content_words`
     ) -> bool:
-        "Check that at most three texts, or one in a hundred, contain a word."
-        found = [self.counts[t] for t in self.tokens(word) if t in self.counts]
-        return min(found, default=0) <= max(3, 0.01 * self.size())
+        "Check that at most three texts contain a word; or ten, one in a hundred, if they are of one or two documents."
+        n_texts = min((self.counts[t] for t in self.tokens(word) if t in self.counts), default=0)
+        if n_texts <= 3 or n_texts > min(10, 0.01 * self.size()):
+            return n_texts <= 3
+        return len(set((self.keys(word) >> SHIFT).tolist())) <= 2
 
     def occurs(
         self,
