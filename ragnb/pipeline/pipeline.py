@@ -880,7 +880,10 @@ class Pipeline(_Shown):
             Its nodes are the passages of the context, best first, with their ids, scores and metadata. A model sees
             each node as its part of the context, header included.
         """
-        return ContextRetriever(lambda bundle: self.context_of(self.find(bundle), check_question(bundle.query_str)))
+        def read(bundle: QueryBundle) -> Context:
+            answer = self.read(check_question(bundle.query_str), self.find(bundle))
+            return warned(answer, self.expander.store).context   # a filter that nothing passes is no empty result
+        return ContextRetriever(read)
 
     def as_langchain(self, labels: bool = False) -> Any:
         """Create a LangChain retriever that does everything up to the context.
