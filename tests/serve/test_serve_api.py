@@ -84,6 +84,7 @@ async def test_a_source_that_is_cut_on_both_sides_marks_the_same_sentence(tmp_pa
     source = next(s for s in turn["sources"] if answer in s["text"])
     assert [source["text"][a:b] for a, b in source["strong"]] == [answer] and source["cut"] == [True, True]
     assert source["text"] == text[source["start"]:source["end"]] and source["start"] > 100 and len(source["text"]) <= 500
+    assert source["text"][source["best"]:].startswith(answer), "a part of it begins there"
 
 
 async def test_a_follow_up_goes_on_in_its_conversation(world: Path) -> None:
@@ -492,6 +493,8 @@ def test_the_command_listens_answers_and_ends(world: Path, tmp_path: Path) -> No
     try:
         address = process.stdout.readline().split()[0]
         assert address.startswith("http://127.0.0.1:")
+        described = process.stdout.readline().split()[-1]
+        assert described == f"{address}openapi.json" and "/api/search" in httpx.get(described, timeout=60).json()["paths"]
         with httpx.Client(base_url=address, timeout=60) as client:
             assert client.get("/").text == page_html()
             with client.stream("POST", "/api/ask", json={"question": DEVICES}) as reply:
