@@ -224,8 +224,8 @@ def _file_notes(question: str, passages: Sequence[Passage], store: ChunkReader, 
                 lacking: bool) -> list[Note]:
     """Note a file that the question names and that was not indexed; note what the texts of the passages' files lack.
 
-    What the leading files lack is always noted. If the passages are `lacking` (words of the question are not in them,
-    and an answer is not likely), other files count too: the words may be in an attachment or a picture.
+    What the leading files lack is always noted. `lacking`: words of the question are not in the passages, and an answer
+    is not likely. Then other files count too, as the words may be in an attachment or a picture.
     """
     stores = getattr(store, "stores", {"": store}).values()
     databases = [s.database for s in stores if hasattr(s, "database") and TABLES in s.database.schema]
