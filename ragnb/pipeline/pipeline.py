@@ -211,15 +211,6 @@ _SHEET = re.compile(r"sheet (.{1,100}?): ")
 _MEASURED = re.compile(r"\d (?:deleted )?characters")     # Of hidden or deleted text: it is known to be little
 
 
-def _leading_files(passages: Sequence[Passage]) -> set[str]:
-    "Return the files of the first three passages that match strongly; what a question names has no score."
-    scores = [p.best_hit[1] for p in passages]
-    best = max((score for score in scores if score is not None), default=0.0)
-    least = best - (1 - STRONG) * abs(best)
-    return {p.metadata.get("file_name", p.doc_id) for p, score in zip(passages[:3], scores)
-            if score is None or score >= least}
-
-
 def _file_notes(question: str, passages: Sequence[Passage], store: ChunkReader, filtered: bool,
                 lacking: bool) -> list[Note]:
     """Note a file that the question names and that was not indexed; note what the texts of the passages' files lack.
@@ -239,8 +230,13 @@ def _file_notes(question: str, passages: Sequence[Passage], store: ChunkReader, 
         texts[file] = f"{texts.get(file, '')}\n{passage.prefix}\n{passage.text}"
     problems = [problem for roots in folders for folder in roots.values() for problem in folder.skipped]
     lost: dict[str, list[str]] = {}
-    leading = _leading_files(passages)
-    for problem in (p for p in problems if p.kind == LOST and p.where in texts):
+    unread = [p for p in problems if p.kind == LOST and p.where in texts]
+    scores = [p.best_hit[1] for p in passages] if unread else []      # None for what the question names
+    best = max([score for score in scores if score is not None], default=0.0)
+    least = best - (1 - STRONG) * abs(best)
+    leading = [p.metadata.get("file_name", p.doc_id) for p, score in zip(passages[:3], scores)
+               if score is None or score >= least]
+    for problem in unread:
         sheet = _SHEET.match(problem.what)
         if problem.where not in leading and (not lacking or _MEASURED.search(problem.what)):
             continue

@@ -84,9 +84,12 @@ def _source_view(answer: Answer, source: dict[str, Any]) -> dict[str, Any]:
     held = [s for spans in outline.levels.values() if spans for s in (spans[0], spans[-1])] if outline else []
     cut = [any(s.start < shown.start for s in held), any(s.end > shown.end for s in held)]
     label = with_section(place_label(named), source["section"])
-    inside = replace(passage, span=shown, text=source["text"], hits=(), scores=(), pages=())
+    strong = strong_offsets(answer, passage, shown)
+    start, end = (strong[0][0], strong[-1][1]) if strong else (0, len(shown))
+    inside = replace(passage, span=Span(shown.start + start, shown.start + end), text=source["text"][start:end],
+                     hits=(), scores=(), pages=())
     best = best_sentence(answer.question, [inside])      # a client that shows a part shows this one
-    return source | {"label": label, "strong": strong_offsets(answer, passage, shown), "cut": cut,
+    return source | {"label": label, "strong": strong, "cut": cut,
                      "best": best[1].start - shown.start if best else None, "blocks": text_blocks(source["text"])}
 
 
