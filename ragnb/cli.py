@@ -1232,7 +1232,11 @@ def _trace(args: AskOptions) -> None:
     if args.json:
         print_json(answer_facts(answer, error) | {"trace": trace(answer).rows()})
     else:
-        print_text(trace(answer).table(), *map(told_cost, answer.costs), "", answer.context.text, sep="\n")
+        traced = trace(answer)
+        why = [f"[{traced.numbers[p.id]}] {say('why: {parts}', parts=line)}"
+               for p, line in zip(traced.passages, traced.reasons())]
+        legend = [traced.legend] if traced.legend else []
+        print_text(traced.table(), *legend, *why, *map(told_cost, answer.costs), "", answer.context.text, sep="\n")
     if error is not None:
         raise error
 

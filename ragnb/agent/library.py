@@ -11,7 +11,6 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
@@ -225,6 +224,7 @@ class Library:
         self.pipelines, self._catalogue, self.lookup = dict(pipelines), catalogue, lookup
         stores = {name: pipeline.expander.store for name, pipeline in self.pipelines.items()}
         self.store: ChunkReader = stores[""] if set(stores) == {""} else JoinedStore(stores)
+        self._rows: tuple[tuple[int | None, ...], list[dict[str, Any]]] = (), []   # Versions of the stores, and `rows`
 
     @classmethod
     def open(cls, folder: str | Path | Mapping[str, Index], *, where: Where = None, top_k: int | None = None,
@@ -267,13 +267,20 @@ class Library:
         first = next(iter(self.pipelines.values()))
         return replace(first, expander=replace(first.expander, store=self.store), catalogue=self.catalogue)
 
-    @cached_property
+    @property
     def rows(self) -> list[dict[str, Any]]:
-        "The documents that can be found: id, title and doc_type; equipment and collection where there are any."
-        outlines = self.store.get_outlines(self.store.doc_ids()).found
-        always, some = ("title", "doc_type"), ("equipment", "collection")
-        return [{"id": i} | {f: str(o.metadata.get(f) or "") for f in always}
-                | {f: str(o.metadata[f]) for f in some if o.metadata.get(f)} for i, o in outlines.items()]
+        """The documents that can be found: id, title and doc_type; equipment and collection where there are any.
+
+        They are read again when a store has changed, also by another process.
+        """
+        versions = tuple(p.expander.store.version for p in self.pipelines.values())
+        if self._rows[0] != versions or None in versions:
+            outlines = self.store.in_one_state(lambda: self.store.get_outlines(self.store.doc_ids()).found)
+            always, some = ("title", "doc_type"), ("equipment", "collection")
+            rows = [{"id": i} | {f: str(o.metadata.get(f) or "") for f in always}
+                    | {f: str(o.metadata[f]) for f in some if o.metadata.get(f)} for i, o in outlines.items()]
+            self._rows = versions, rows
+        return self._rows[1]
 
     def _ranked(self, name: str, query: str, top_k: int, where: Where, documents: Sequence[str] | None) -> Hits:
         "Search one collection as its pipeline does."

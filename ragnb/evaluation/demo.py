@@ -19,16 +19,15 @@ __all__ = ['passage_lines', 'fixed_size', 'demo_lines']
 from ..machinery.markup import display_width, visible
 from ..machinery.messages import say
 from ..documents.span import Outline, parse_address, Passage, Span
-from ..documents.text import word_tokens
 from ..chunking.parsers import resolve_parser
 from ..storage.store import MemoryStore
 from ..retrieval.hybrid import VectorRetriever
-from ..retrieval.missing_words import query_terms
 from ..expansion.expander import Expander
 from ..expansion.policy import neighbors
 from ..context.builders import Context, RankedContextBuilder
 from ..pipeline.answer import Answer, STRONG
 from ..pipeline.pipeline import Pipeline
+from ..pipeline.trace_data import reason_lines
 from .comparison import paired_test
 from .datasets import Question
 from .delivered import context_builder
@@ -116,10 +115,7 @@ def _title(passage: Passage, outlines: Mapping[str, Outline]) -> str:
 
 def _reason(answer: Answer, passage: Passage) -> str:
     "One plain line: the question's words in a passage, as they were written, and the rank of its best unit."
-    held = set(word_tokens(passage.text))
-    words = [w for w in answer.question.split() if (terms := query_terms(w)) and held.issuperset(terms)]
-    shared = ", ".join(dict.fromkeys(words))
-    first = say("contains {words}", words=shared) if words else say("contains no word of the question as written")
+    (first,) = reason_lines(answer.question, [passage], answer.expansion.outlines)
     score, index = passage.best_hit[1], getattr(answer.fusion, "index", None)
     if score is None:
         return say("why: {parts}", parts=f"{first}; {say('the question names it')}")
@@ -165,8 +161,9 @@ def demo_lines(
     colored: bool = False,             # With the codes of a terminal
 ) -> list[str]:
     "Lay the demo out, in lines of at most 100 columns."
-    key = say("▌ marks a strong match. A unit is a sentence or two, a heading or a table row.")
-    lines = [f"{say('Question')}  {visible(answer.question)}", f"   {key}", ""]
+    keys = (say("▌ marks a strong match. A unit is a sentence or two, a heading or a table row."),
+            say("Passages have the heading of their best unit; they may begin above it."))
+    lines = [f"{say('Question')}  {visible(answer.question)}", *(f"   {key}" for key in keys), ""]
     top = max((s for p in answer.passages for s in p.scores if s is not None), default=0.0)
     for n, passage in enumerate(answer.passages[:3], 1):
         lines.append(f"{n}  {_cut(f'{_title(passage, outlines)} ({passage.id})', 97)}")

@@ -153,6 +153,7 @@ def _holders(catalogue: StatuteCatalogue, ref: Citation, question: str, candidat
 
 # %% ../../nbs/84_laws/07_provisions.ipynb #8bb5ead2
 _KIND = re.compile(rf"(?:{RULES})\Z")
+_KIND_NAME = re.compile(rf"(?:{RULES})\s?(?:(?:상의|상|의|에서|중)\s?)?(?=제|\d|별|부칙)")
 _JOSA = re.compile(r"(?:에서는|에서|에는|에게|으로|이란|이라|까지|부터|[의에을를은는이가과와도란로])\Z")  # A particle at the end of a word
 _POINTING = {"그", "저", "위", "해당", "우리", "본", "동", "이"}
 
@@ -325,6 +326,8 @@ def missing_citations(
     out = []
     for ref, targets, exact in look_ups(question, catalogue):
         said = ref.span.of(question)
+        if not targets and (kind := _KIND_NAME.match(said)):      # 고시 제3조: the kind of a rule is no name of one
+            ref, said = replace(ref, law=""), said[kind.end():]
         whole = ref.article or ref.key or ref.part == "부칙"      # 별표 and 이 조 alone name none
         if not targets and whole and (ref.law or known and (named or not ref.tier)):
             out.append(MissingCitation(said, ref.kind))

@@ -24,6 +24,7 @@ from ..documents.span import InputError
 from ..models.llm import prompt_template, resolve_llm
 from ..models.threads import in_thread
 from ..retrieval.hybrid import check_question
+from ..storage.filtered import warned
 from ..expansion.expander import passage_node
 from ..context.builders import Context, own_parts
 
@@ -138,7 +139,8 @@ class LlamaIndexEngines:
     def retriever(pipeline: Any, best_first: bool = True) -> ContextRetriever:
         "Create a retriever that does everything up to the context."
         def read(bundle: QueryBundle) -> Context:
-            return pipeline.context_of(pipeline.find(bundle), check_question(bundle.query_str))
+            answer = pipeline.read(check_question(bundle.query_str), pipeline.find(bundle))
+            return warned(answer, pipeline.expander.store).context   # a filter that nothing passes is no empty result
         return ContextRetriever(read, best_first)
 
     @staticmethod

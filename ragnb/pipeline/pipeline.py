@@ -53,7 +53,7 @@ from ragnb.context.builders import (
 )
 from ..indexing.folder_index import asked_skipped, Index, read_folders, TABLES
 from ragnb.pipeline.answer import (
-    answer_response, Answer, AnswerStream, awritten, model_error, numbered_passages, with_focus, written
+    Answer, answer_response, AnswerStream, awritten, model_error, numbered_passages, STRONG, with_focus, written
 )
 from .chance import absent_notes, BETTER_BY, chance_of, LOW_CHANCE
 from .specs import refuse_unused, resolve_parts
@@ -193,10 +193,16 @@ def marked(
 
 # %% ../../nbs/80_pipeline/03_pipeline.ipynb #2fb8c103
 _SHEET = re.compile(r"sheet (.{1,100}?): ")
+_MEASURED = re.compile(r"\d (?:deleted )?characters")     # Of hidden or deleted text: it is known to be little
 
 
-def _file_notes(question: str, passages: Sequence[Passage], store: ChunkReader, filtered: bool) -> list[Note]:
-    "Note a file that the question names and that was not indexed; note what the texts of the passages' files lack."
+def _file_notes(question: str, passages: Sequence[Passage], store: ChunkReader, filtered: bool,
+                lacking: bool) -> list[Note]:
+    """Note a file that the question names and that was not indexed; note what the texts of the passages' files lack.
+
+    What the leading files lack is always noted. `lacking`: words of the question are not in the passages, and an answer
+    is not likely. Then other files count too, as the words may be in an attachment or a picture.
+    """
     stores = getattr(store, "stores", {"": store}).values()
     databases = [s.database for s in stores if hasattr(s, "database") and TABLES in s.database.schema]
     folders = [read_folders(database) for database in databases]
@@ -211,8 +217,16 @@ def _file_notes(question: str, passages: Sequence[Passage], store: ChunkReader, 
         file = passage.metadata.get("file_name", passage.doc_id)
         texts[file] = f"{texts.get(file, '')}\n{passage.prefix}\n{passage.text}"
     lost: dict[str, list[str]] = {}
-    for problem in (p for p in problems if p.kind == LOST and p.where in texts):
+    unread = [p for p in problems if p.kind == LOST and p.where in texts]
+    scores = [p.best_hit[1] for p in passages] if unread else []      # None for what the question names
+    best = max([score for score in scores if score is not None], default=0.0)
+    least = best - (1 - STRONG) * abs(best)
+    leading = [p.metadata.get("file_name", p.doc_id) for p, score in zip(passages[:3], scores)
+               if score is None or score >= least]
+    for problem in unread:
         sheet = _SHEET.match(problem.what)
+        if problem.where not in leading and (not lacking or _MEASURED.search(problem.what)):
+            continue
         if sheet is None or sheet[1] in texts[problem.where]:      # nothing of another sheet was read
             lost.setdefault(problem.where, []).append(translated(problem.what))
     told = [say("{file} was not read whole: {told}", file=file, told=", ".join(what)) for file, what in lost.items()]
@@ -251,19 +265,20 @@ def noted(
     for x in cited:     # addenda may be read as one text, a bare number in a text that is not a statute
         tokens = article_tokens(x.text) if x.kind == "article" and held else []
         is_known = bool(tokens) and all(t in held.counts for t in tokens)
-        if not (any(x.text in t for t in texts) if x.kind == "addenda" else is_known):
+        if not is_known and not any(x.text in t for t in texts):
             lost.append(x)
     told = say("no document contains {citations}", citations=", ".join(x.text for x in lost))
     notes += [Note("citation", told)] if lost else []
-    unlikely = absent_notes(answer.chance)
+    unlikely, lacking = absent_notes(answer.chance), answer.chance is None or answer.chance < LOW_CHANCE
     if held:
         by_name = bool(lost) or any(why.is_by_name for p in answer.passages for why in p.why.values())
         words = missing_words(question, held, texts, by_name or not texts, filtered)
         notes += words.notes
+        lacking = lacking and bool(words.missing or words.unread)
         if unlikely and (not words.asked or words.is_all_missing):     # Then the words say it, or say nothing
             unlikely = []
         unlikely = [] if unlikely and not words.missing and all_in_one(words.asked, texts) else unlikely
-    notes += unlikely + _file_notes(answer.question, answer.passages, store, filtered)
+    notes += unlikely + _file_notes(answer.question, answer.passages, store, filtered, lacking)
     return _with_notes(answer, notes)
 
 # %% ../../nbs/80_pipeline/03_pipeline.ipynb #875149a9

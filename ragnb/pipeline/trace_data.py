@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from llama_index.core.base.base_retriever import BaseRetriever
 
 # %% auto #0
-__all__ = ['Rankers', 'cell_text', 'rank_label', 'signal_names', 'read_label', 'Chunk', 'chunks_of', 'GoldSpan', 'uncovered',
-           'passage_numbers', 'Trace', 'is_strong', 'told_cost', 'trace']
+__all__ = ['Rankers', 'cell_text', 'rank_label', 'signal_names', 'read_label', 'Chunk', 'chunks_of', 'reason_lines', 'GoldSpan',
+           'uncovered', 'passage_numbers', 'Trace', 'is_strong', 'told_cost', 'trace']
 
 # %% ../../nbs/80_pipeline/08_trace_data.ipynb #db9c0cfd
 from ..machinery.atomic import write_page
@@ -29,6 +29,7 @@ from ragnb.documents.span import (
 )
 from ..models.limits import StepCost
 from ..storage.store import ChunkReader
+from ..retrieval.missing_words import shared_words
 from ..expansion.fetch import read_spans
 from ..context.labels import passage_pages
 from .answer import Answer, ModelError, STRONG
@@ -129,6 +130,27 @@ def chunks_of(
         is_parent = by_parent and any(s.overlap(span) for s in shared_parents)
         out.append(Chunk(i, "parent" if is_parent else why.role, why.policy, span))
     return out
+
+# %% ../../nbs/80_pipeline/08_trace_data.ipynb #5a1e0f12
+def reason_lines(
+    question: str,
+    passages: Sequence[Passage],
+    outlines: Mapping[str, Outline],   # Of their documents; without one, the headings are not known
+) -> list[str]:
+    "Write for each passage which words of the question it contains."
+    texts = []
+    for p in passages:
+        outline = outlines.get(p.doc_id)
+        at = (_span_of(p.best_hit[0], outline) or p.span).start
+        over = [name for name, span in outline.sections if span.start <= at < span.end] if outline else []
+        texts += [p.text, " ".join([str(p.metadata.get("title") or ""), *over])]
+    lines, words = [], shared_words(question, texts)
+    for own, names in zip(words[::2], words[1::2]):
+        above = ", ".join(word for word in names if not any(word in w or w in word for w in own))
+        told = [say("contains {words}", words=", ".join(own)) if own else "",
+                say("its title or heading contains {words}", words=above) if above else ""]
+        lines.append("; ".join(filter(None, told)) or say("contains no word of the question as written"))
+    return lines
 
 # %% ../../nbs/80_pipeline/08_trace_data.ipynb #ca0ab8ca
 Rankers = Mapping[str, Mapping[str, tuple[int, float]]]  # Ranker -> chunk -> (rank from 1, its score)
@@ -264,6 +286,20 @@ class Trace:
 
     def __repr__(self) -> str:
         return self.table()
+
+    def reasons(self) -> list[str]:
+        "Write for each passage which words of the question it contains."
+        return reason_lines(self.answer.question if self.answer else self.question, self.passages, self.outlines)
+
+    @property
+    def legend(self) -> str:
+        "Explain the columns of the rankers; empty without one."
+        told = {"words": say("words: how well the words match"),
+                "vector": say("vector: how similar spelling or meaning is"),
+                "multi-scale": say("multi-scale: the sum, with the units around")}
+        known = [told[name] for name in told if name in self.rankers]
+        first = say("3 (10.3): rank 3, with a score of 10.3, by one search")
+        return "; ".join([first, *known]) if self.rankers else ""
 
     def evidence_rows(
         self,

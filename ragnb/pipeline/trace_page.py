@@ -66,7 +66,9 @@ def _windows(span: Span, marks: Sequence[Mark], size: int) -> list[Span]:
     if len(span) <= size:
         return [span]
     inside = [m for m in marks if m.span.overlap(span)]
-    keys = [m.span for m in inside if m.kind in ("hit", "cited", "beside", "gold")][:20] or [span]
+    weak = {m.span for m in inside if m.kind == "low"}
+    keys = [m.span for m in inside if m.kind in ("hit", "cited", "beside", "gold")]
+    keys = sorted(keys, key=weak.__contains__)[:20] or [span]      # strong hits first
     each, out = max(200, size // len(keys)), []
     for key in keys:
         s = Span(max(key.start, span.start), min(key.end, span.end))
@@ -169,7 +171,7 @@ def _marks(trace: Trace, p: Passage) -> list[Mark]:
     return out + _overlays(trace, p.doc_id)
 
 # %% ../../nbs/80_pipeline/09_trace_page.ipynb #eadeedd0
-def _passage(trace: Trace, p: Passage, size: int) -> dict[str, Any]:
+def _passage(trace: Trace, p: Passage, size: int, why: str = "") -> dict[str, Any]:
     "Prepare a passage with its head; about `size` characters of its text stay unfolded."
     is_read = any(s.overlap(p.span) for s in trace.read_of(p.doc_id))
     number, (best, score) = trace.numbers[p.id], p.best_hit
@@ -189,7 +191,7 @@ def _passage(trace: Trace, p: Passage, size: int) -> dict[str, Any]:
     ranks = [f"{short(signal_names(name), 40)} {rank_label(*found[best])}"
              for name, found in trace.rankers.items() if best in found]
     places = [x for x in (heading, passage_pages(p)) if x]
-    return {"is_read": is_read, "number": number, "behind": behind, "places": places,
+    return {"is_read": is_read, "number": number, "behind": behind, "places": places, "why": why,
             "chips": [chip for chip in chips if chip], "ranks": ranks,
             "parts": _parts(p.text, p.span, _marks(trace, p), size)}
 
@@ -205,13 +207,13 @@ def _runs(trace: Trace, doc_id: str) -> list[tuple[Span, str, Passage | None]]:
     return sorted(runs, key=lambda run: run[0])
 
 # %% ../../nbs/80_pipeline/09_trace_page.ipynb #80b12917
-def _document(trace: Trace, doc_id: str, size: int) -> dict[str, Any]:
+def _document(trace: Trace, doc_id: str, size: int, why: Mapping[str, str] | None = None) -> dict[str, Any]:
     "Prepare a document: its names, a map, and its known text with the gaps between."
     outline, at, runs = trace.outlines.get(doc_id), 0, []
     found, gold = [p for p in trace.passages if p.doc_id == doc_id], _overlays(trace, doc_id)
     for span, text, p in _runs(trace, doc_id):
         around = _parts(text, span, gold, size) if p is None else []
-        runs.append((max(0, span.start - at), p and _passage(trace, p, size), around))
+        runs.append((max(0, span.start - at), p and _passage(trace, p, size, (why or {}).get(p.id, "")), around))
         at = max(at, span.end)
     total = outline.n_characters if outline else 0
     runs.append((max(0, total - at), None, []))
@@ -252,12 +254,13 @@ def page_data(
     for p in shown.passages:
         there |= {"hit low" if c.role == "hit" and not is_strong(shown, p, c.id) else c.role for c in shown.chunks(p)}
         there |= {"not read"} if uncovered(p.span, shown.read_of(p.doc_id)) else set()
+    why = dict(zip((p.id for p in shown.passages), shown.reasons()))
     names = {"hit": say("hit"), "hit low": say("hit"), "cited": say("cited"), "beside": say("beside"),
              "parent": say("parent"), "neighbor": say("neighbor"), "filler": say("filler"),
              "evidence": say("evidence"), "not read": say("not read"), "dropped": say("dropped")}
     return {"trace": trace, "limit": limit, "opened": opened, "styled": styled, "strong": f"{STRONG:.0%}",
-            "there": there, "documents": [_document(shown, doc_id, size) for doc_id in ids],
+            "there": there, "documents": [_document(shown, doc_id, size, why) for doc_id in ids],
             "rows": [_row(trace, row) for row in rows[:_MOST_ROWS]], "n_rows": len(rows),
             "all_rows": said_count(len(rows), "row"), "names": names, "unread": translated(trace.unread),
-            "rankers": [*map(signal_names, trace.rankers)],
+            "rankers": [*map(signal_names, trace.rankers)], "legend": trace.legend,
             "more_passages": len(trace.passages) - _MOST_PASSAGES}

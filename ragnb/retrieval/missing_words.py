@@ -20,8 +20,8 @@ import numpy as np
 # %% auto #0
 __all__ = ['CODED', 'QUESTION_WORDS', 'KEYED', 'SMALL', 'codes_in', 'content_words', 'code_forms', 'without_asking',
            'query_terms', 'code_terms', 'known_forms', 'names_in', 'spelled_alike', 'IndexWords', 'index_words', 'Note',
-           'QuestionWords', 'missing_words', 'all_in_one', 'code_match', 'readable_question', 'words_as_written',
-           'question_for', 'in_hangul', 'Common', 'common_words']
+           'QuestionWords', 'missing_words', 'shared_words', 'all_in_one', 'code_match', 'readable_question',
+           'words_as_written', 'question_for', 'in_hangul', 'Common', 'common_words']
 
 # %% ../../nbs/40_retrieval/16_missing_words.ipynb #28e7d990
 from ..documents.one_token import search_form, values_in
@@ -314,9 +314,11 @@ class IndexWords:
         self,
         word: str,     # From `content_words`
     ) -> bool:
-        "Check that at most three texts, or one in a hundred, contain a word."
-        found = [self.counts[t] for t in self.tokens(word) if t in self.counts]
-        return min(found, default=0) <= max(3, 0.01 * self.size())
+        "Check that at most three texts contain a word; or ten, one in a hundred, if they are of one or two documents."
+        n_texts = min((self.counts[t] for t in self.tokens(word) if t in self.counts), default=0)
+        if n_texts <= 3 or n_texts > min(10, 0.01 * self.size()):
+            return n_texts <= 3
+        return len(set((self.keys(word) >> SHIFT).tolist())) <= 2
 
     def occurs(
         self,
@@ -424,6 +426,25 @@ def _notes(asked: list[str], missing: list[str], unread: list[str], words: Index
     alike = {w: found for w in missing[:_MOST] if (found := spelled_alike(w, words.others(w)))}
     told = "spelled like {word}: {words}"
     return [*notes, *(Note("alike", say(told, word=w, words=", ".join(found))) for w, found in alike.items())]
+
+# %% ../../nbs/40_retrieval/16_missing_words.ipynb #5a1e0f02
+def shared_words(
+    question: str,
+    texts: Iterable[str],
+) -> list[list[str]]:     # Of each text, in the order of the question; at most 64 words are looked for
+    "List the words of a question that texts contain: as they were written, or without a particle."
+    asked = [word.strip("?!.,:;…'\"“”‘’()[]«»") for word in question.split()[:_ASKED]]
+    parts = {word: content_words(word) for word in asked}
+    parts = {word: inner for word, inner in parts.items() if inner or re.search(r"\d", word)}
+
+    def stands(word: str, text: str) -> bool:
+        return word in text if _HANGUL.search(word) and not code_forms(word) else _begins(word, text)
+
+    def shared(text: str) -> list[str]:
+        found = ([word] if stands(word, text) else [w for w in inner if stands(w, text)]
+                 for word, inner in parts.items())
+        return list(dict.fromkeys(chain.from_iterable(found)))
+    return list(map(shared, texts))
 
 # %% ../../nbs/40_retrieval/16_missing_words.ipynb #b0cb68ae
 def all_in_one(

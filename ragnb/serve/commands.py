@@ -64,5 +64,6 @@ def _serve(args: ServeOptions) -> None:
                      hosts=[args.host, *(args.allow_host or ())], **agent)
 
     def ready(address: str) -> None:
-        print_text(say("{address}  (Ctrl+C ends it)", address=address), flush=True)
+        print_text(say("{address}  (Ctrl+C ends it)", address=address),
+                   say("API: {address}", address=f"{address}openapi.json"), sep="\n", flush=True)
     serve_app(app, args.host, args.port, ready)

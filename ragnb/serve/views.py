@@ -20,7 +20,7 @@ from ..storage.store import ChunkReader
 from ..context.blocks import text_blocks
 from ..context.labels import place_label
 from ..context.display import DisplayDoc
-from ..pipeline.answer import Answer, sentence_facts, strong_offsets, with_section
+from ..pipeline.answer import Answer, best_sentence, sentence_facts, strong_offsets, with_section
 from ..pipeline.chance import chance_facts
 from ..pipeline.trace_data import trace
 from ..agent.state import AgentState, WholeText
@@ -84,8 +84,13 @@ def _source_view(answer: Answer, source: dict[str, Any]) -> dict[str, Any]:
     held = [s for spans in outline.levels.values() if spans for s in (spans[0], spans[-1])] if outline else []
     cut = [any(s.start < shown.start for s in held), any(s.end > shown.end for s in held)]
     label = with_section(place_label(named), source["section"])
-    return source | {"label": label, "strong": strong_offsets(answer, passage, shown), "cut": cut,
-                     "blocks": text_blocks(source["text"])}
+    strong = strong_offsets(answer, passage, shown)
+    start, end = (strong[0][0], strong[-1][1]) if strong else (0, len(shown))
+    inside = replace(passage, span=Span(shown.start + start, shown.start + end), text=source["text"][start:end],
+                     hits=(), scores=(), pages=())
+    best = best_sentence(answer.question, [inside])      # a client that shows a part shows this one
+    return source | {"label": label, "strong": strong, "cut": cut,
+                     "best": best[1].start - shown.start if best else None, "blocks": text_blocks(source["text"])}
 
 
 def turn_view(

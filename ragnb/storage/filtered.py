@@ -50,6 +50,10 @@ class FilteredStore(ChunkReader):
         "Count the keyed reads of the whole store so far."
         return self.store.reads
 
+    @property
+    def version(self) -> int | None:
+        return self.store.version
+
     def snapshot(self) -> AbstractContextManager[Any]:
         return self.store.snapshot()
 

@@ -180,6 +180,11 @@ class ChunkReader(ABC):
     def doc_ids(self) -> list[str]:
         "Return the ids of all documents, sorted."
 
+    @property
+    def version(self) -> int | None:
+        "Return a number that goes up with every change; None if the store does not count them."
+        return None
+
     def health(self) -> dict[str, float]:
         "Measure the store: how many documents it has, and on a server how it does."
         return {"documents": len(self.doc_ids())}

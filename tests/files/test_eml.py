@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, strategies as st
 from strategies import examples
 
+from ragnb import Pipeline, update_index
 from ragnb.documents.files import read_documents
 from ragnb.files.eml import read_eml
 
@@ -93,3 +94,30 @@ def test_any_text_survives(tmp_path_factory, subject, body):
     message.set_content("머리 " + "".join(c for c in body if c.isprintable() and ord(c) < 0xd800), cte="base64")
     record = read_eml(saved(tmp_path_factory.mktemp("eml"), message.as_bytes()))
     assert record["title"].startswith("제목") and "머리" in record["text"]
+
+
+def test_an_unread_attachment_is_told_where_its_mail_leads_or_words_are_lacking(tmp_path):
+    """Not below an answer from another file; hidden text of a few characters only where its file leads."""
+    message = EmailMessage()
+    message["Subject"] = "회의실 공사"
+    message.set_content("회의실 공사는 6월 17일로 미뤄졌습니다.")
+    message.add_attachment(b"x", maintype="text", subtype="csv", filename="견적.csv")
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    (folder / "회의실공사.eml").write_bytes(message.as_bytes())
+    (folder / "주차.html").write_text("<h1>주차 안내</h1><p>주차 요금은 한 시간에 2천 원입니다.</p><p hidden>숨은 글</p>", encoding="utf-8")
+    (folder / "야구.md").write_text("# 야구 경기\n\n6월 토요일 야구 경기는 17시에 시작합니다. 야구 경기 표는 현장에서 팝니다.\n", encoding="utf-8")
+    index, _ = update_index(folder, tmp_path / "index", show_progress=False)
+    pipeline = Pipeline.from_index(index)
+
+    def told(question: str, *also: str) -> list[str]:
+        answer = pipeline.ask(question)
+        assert {p.metadata["file_name"] for p in answer.passages[1:]}.issuperset(also), "read too, so it could be told"
+        return [note.text for note in answer.context.notes if note.kind == "lost"]
+    assert told("6월 토요일 야구 경기는 몇 시에 시작하나요?", "회의실공사.eml") == []
+    assert told("야구 경기 시간에 주차 요금이 다른가요? 야구 경기 표는 어디에서 팝니까?", "주차.html") == []
+    mail, page = told("회의실 공사는 언제로 미뤄졌나요?"), told("주차 요금은 얼마인가요?")
+    assert len(mail) == 1 and "견적.csv" in mail[0] and "주차" not in mail[0]
+    assert len(page) == 1 and page[0].startswith("주차.html") and "견적" not in page[0]
+    lacking = told("6월 의자 단가는?")
+    assert len(lacking) == 1 and "견적.csv" in lacking[0]

@@ -196,3 +196,14 @@ def test_the_next_question_is_answered(hr_units, server) -> None:
     stream = pipeline.stream(QUESTION)
     assert "".join(stream) == server.said([]) == stream.answer.text
     assert {m.number for m in stream.answer.source_marks} == {1}
+
+
+async def test_a_filter_that_no_document_passes_is_explained_by_the_retriever(hr_units: Index) -> None:
+    """An empty list alone looks like a question without an answer: the warning lists the fields that there are."""
+    nowhere = Pipeline.from_index(hr_units, where="nosuch=1")
+    with pytest.warns(UserWarning, match="no document has 'nosuch'; known keys: .*title"):
+        assert nowhere.as_retriever().retrieve(QUESTION) == []
+    with pytest.warns(UserWarning, match="no document has 'nosuch'"):
+        assert await nowhere.as_retriever().aretrieve(QUESTION) == []
+    with pytest.warns(UserWarning, match="no document has 'nosuch'"):
+        nowhere.query_engine(ScriptedLLM({"": "?"})).query(QUESTION)

@@ -58,7 +58,8 @@ def test_halves_of_a_word_are_no_word(folder: Path) -> None:
 @pytest.mark.shed
 @pytest.mark.parametrize(("question", "told"), [
     ("법 제2조는?", ""), ("이 법 제2조", ""), ("보험은 어느 별표를 따르나?", ""), ("별표를 보여 주세요", ""), ("배달기법 제2조제2항은?", ""),
-    ("배달기법 제2조제9항은?", "a 제9항 in 배달기법 제2조"), ("제2조제7항은?", "a 제7항 in 제2조"), ("배달기법 제9조는?", "배달기법 제9조")])
+    ("배달기법 제2조제9항은?", "a 제9항 in 배달기법 제2조"), ("제2조제7항은?", "a 제7항 in 제2조"), ("배달기법 제9조는?", "배달기법 제9조"),
+    ("고시 제2조제2항은 무엇인가?", ""), ("이 지침의 제2조는?", ""), ("배달 고시 제77조는?", "제77조"), ("배달지침 제77조는?", "배달지침 제77조")])
 def test_articles_and_clauses(folder: Path, question: str, told: str) -> None:
     note = Pipeline.from_index(Index.open(folder)).ask(question).note
     assert (f"no document contains {told}" in note) if told else ("조" not in note and "별표" not in note), note

@@ -163,6 +163,22 @@ def test_the_sentence_that_answers_is_marked_in_the_passages(show: Callable[...,
     assert field.evaluate("quote => quote.scrollHeight === quote.clientHeight") and not whole.count()
 
 
+@pytest.mark.parametrize("viewport", [DESK, PHONE])
+def test_a_folded_box_shows_the_row_that_answers(show: Callable[..., Screen], tmp_path: Path, viewport: dict[str, int]) -> None:
+    """The row is far down in a table whose rows all match, so that its first mark is the header."""
+    from llama_index.core.schema import Document
+
+    rows = "\n".join(f"| 누리호 {name} | {n} m |" for n, name in enumerate(["형상", "목적", "직경", "무게", "엔진", "연료", "단수", "속도", "고도", "추력"], 3))
+    text = f"# 누리호 제원\n\n{'발사 일정은 따로 알린다. ' * 9}\n\n| 구분 | 누리호 |\n|---|---|\n{rows}\n| 누리호 총 길이 | 47.2 m |\n{rows}\n"
+    index_documents([Document(text=text, id_="nuri.md")], tmp_path / "i", show_progress=False)
+    screen = show(app=create_app(Library.open(tmp_path / "i"), models={"grade": None}), context={"viewport": viewport})
+    screen.ask("누리호 총 길이는 얼마예요?")
+    box = screen.answered().locator(".sources blockquote", has_text="47.2 m").first
+    assert box.evaluate("""box => { const row = [...box.querySelectorAll('tr')].find(r => r.textContent.includes('47.2 m')).getBoundingClientRect(),
+        seen = box.getBoundingClientRect(); return box.scrollHeight > box.clientHeight && row.top >= seen.top && row.bottom <= seen.bottom }""")
+    screen.fits()
+
+
 def test_choose_documents_reload_and_the_keyboard_alone(show: Callable[..., Screen]) -> None:
     screen = show(model("축을 점검합니다 [1]."), ask_user=True)
     page = screen.page

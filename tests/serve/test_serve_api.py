@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 import sys
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 
 import pytest
 from serve_world import (app_of, ask, build, choose, client_of, DEVICES, Held, HOSTILE, library_of, model, NO, QUESTION,
-                         read_events, SECRET, TEXTS, until)
+                         read_events, SECRET, TEXTS, TOKENS, until)
 
 from ragnb import index_documents, InputError, resolve_llm
 from ragnb.agent.library import Library
@@ -83,6 +84,7 @@ async def test_a_source_that_is_cut_on_both_sides_marks_the_same_sentence(tmp_pa
     source = next(s for s in turn["sources"] if answer in s["text"])
     assert [source["text"][a:b] for a, b in source["strong"]] == [answer] and source["cut"] == [True, True]
     assert source["text"] == text[source["start"]:source["end"]] and source["start"] > 100 and len(source["text"]) <= 500
+    assert source["text"][source["best"]:].startswith(answer), "a part of it begins there"
 
 
 async def test_a_follow_up_goes_on_in_its_conversation(world: Path) -> None:
@@ -438,6 +440,29 @@ async def test_after_a_stop_the_conversation_goes_on(world: Path) -> None:
     assert (await ask(client, QUESTION, begin["conversation"]))[-1]["turn"]["number"] == 1
 
 
+async def test_what_is_listed_follows_an_index_that_changes_meanwhile(tmp_path: Path) -> None:
+    """Another process indexes again: the list, the count and a visitor's own list change; without a change nothing is read."""
+    from llama_index.core.schema import Document
+
+    def index(*names: str) -> None:
+        texts = [Document(text=f"# {n}\n\n연차는 {n}일이다.\n", id_=f"{n}.md", metadata={"doc_type": "rule" if n != "9" else "secret"}) for n in names]
+        index_documents(texts, tmp_path / "index", show_progress=False)
+    index("1", "2", "9")
+    (tmp_path / "tokens.json").write_text(json.dumps([{"name": "clerk", "token": TOKENS["clerk"], "where": "doc_type=rule"},
+                                                      {"name": "chief", "token": TOKENS["chief"], "where": None}]), encoding="utf-8")
+    app = create_app(tmp_path / "index", access=Access(read_tokens(tmp_path / "tokens.json")))
+    store = app.state.service.library.store
+
+    async def listed(name: str) -> tuple[list[str], int]:
+        client = client_of(app, name)
+        return [d["id"] for d in (await client.get("/api/documents")).json()], (await client.get("/api/about")).json()["documents"]
+    assert await listed("chief") == (["1.md", "2.md", "9.md"], 3) and await listed("clerk") == (["1.md", "2.md"], 2)
+    before = store.reads
+    assert await listed("chief") == (["1.md", "2.md", "9.md"], 3) and store.reads == before
+    index("2", "3", "9")
+    assert await listed("chief") == (["2.md", "3.md", "9.md"], 3) and await listed("clerk") == (["2.md", "3.md"], 2)
+
+
 async def test_several_collections_keep_their_filter(world: Path, tmp_path: Path) -> None:
     """Ids begin with the collection, also those of pictures."""
     library = Library({name: library_of(world).pipelines[""] for name in ("north", "south")})
@@ -468,6 +493,8 @@ def test_the_command_listens_answers_and_ends(world: Path, tmp_path: Path) -> No
     try:
         address = process.stdout.readline().split()[0]
         assert address.startswith("http://127.0.0.1:")
+        described = process.stdout.readline().split()[-1]
+        assert described == f"{address}openapi.json" and "/api/search" in httpx.get(described, timeout=60).json()["paths"]
         with httpx.Client(base_url=address, timeout=60) as client:
             assert client.get("/").text == page_html()
             with client.stream("POST", "/api/ask", json={"question": DEVICES}) as reply:
