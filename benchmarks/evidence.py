@@ -94,7 +94,7 @@ class Weights:
         """The sum of the signals."""
         words, vectors = (signal[:self.scales].sum(axis=0) for signal in (scores.words, scores.vectors))
         total = self.words * words + self.vectors * vectors + scores.title + scores.name
-        return adjusted_totals(scores.units, scores.rows, total, whole) if total.any() else scores.total
+        return adjusted_totals(scores.units, scores.rows, total, whole, scores.later) if total.any() else scores.total
 
 
 class WeightedRetriever(MultiScaleRetriever):

@@ -231,6 +231,7 @@ class UnitScores:
     raw: np.ndarray      # BM25, cosine above 0, title and name, not standardised; above 0 if anything matched
     signs: Signs | None = None   # Of all scored units; None without units
     named: np.ndarray | None = None   # Number of rare names of the question that each unit contains; None without names
+    later: float = 1.0   # What a unit of the 부칙 counts
 
     def __repr__(self) -> str:
         return one_line(self, "keys", "total")
@@ -423,7 +424,7 @@ def _scores(source: UnitSource, units: Units, keys: np.ndarray, terms: Sequence[
     headings = {part: [words_of.get(n, "") for n in tokens.tolist()] for part, tokens in texts.items()} if names else {}
     above = [headings.get(part, ()) for part in units.part[rows].tolist()] if names else []
     named = names_held(held, above, names, rows) if names else None
-    return UnitScores(units, keys, total, words, vectors, title, name, raw, signs, named)
+    return UnitScores(units, keys, total, words, vectors, title, name, raw, signs, named, later)
 
 
 def score_units(
