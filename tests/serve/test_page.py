@@ -393,16 +393,25 @@ def test_stop_and_a_service_that_has_gone(show: Callable[..., Screen]) -> None:
 
 def test_a_question_waits_for_what_is_being_opened(show: Callable[..., Screen]) -> None:
     """The service is slow to say what it is, or to give a conversation: a question sent meanwhile is neither lost nor ended."""
-    screen, held = show(model("15일입니다 [1].")), []
+    screen, held, slow = show(model("15일입니다 [1].")), [], []
     page = screen.page
-    page.route("**/api/about", lambda route: held.append(route))
+
+    def hold(route: Any) -> None:
+        if slow:
+            held.append(route)
+        else:
+            route.continue_()      # the count of documents, which is asked for after each answer
+    page.route("**/api/about", hold)
 
     def open_slowly(act: Callable[[], Any]) -> None:
+        page.wait_for_load_state("networkidle")
+        slow.append(True)
         before = len(screen.asked)
         act()
         screen.ask(QUESTION)
         page.wait_for_timeout(300)
         assert len(held) == 1 and not any(url.endswith("/api/ask") for url in screen.asked[before:])
+        slow.clear()
         held.pop().continue_()
 
     open_slowly(page.reload)
@@ -411,7 +420,7 @@ def test_a_question_waits_for_what_is_being_opened(show: Callable[..., Screen]) 
     screen.answered(2)
     assert page.locator(".turn:visible").count() == 2
     page.locator("#new").click()
-    page.route("**/api/conversations/*", lambda route: held.append(route))
+    page.route("**/api/conversations/*", hold)
     open_slowly(page.locator("#talks .open").click)
     screen.answered(3)
     assert page.locator(".turn:visible").count() == 3 and page.locator("#talks li").count() == 1
