@@ -119,8 +119,8 @@ def trials(model: str, folder: Path) -> Iterator[Trial]:
     yield Trial("ask --history", [*ask, "--history", str(folder / "talk.json")])
     yield Trial("ask --history, again", ["ask", "And in the second year?", *ask[2:], "--history", str(folder / "talk.json")])
     yield Trial("chat", ["chat", *index, "--budget", "600", *llm], f"{QUESTION}\nexit\n")
-    yield Trial("chat, grades by the model", ["chat", *index, "--budget", "600", *llm, "--step", f"grade={model}", "--step", "plan=none"], f"{QUESTION}\nexit\n")
-    yield Trial("questions", ["questions", str(HANDBOOK), "--n", "2", "--out", str(folder / "made.jsonl"), *llm])
+    steps = ["--step", f"grade={model}", "--step", "route=none", "--step", "plan=none"]
+    yield Trial("chat, grades by the model, route and plan by rules", ["chat", *index, "--budget", "600", *llm, *steps], f"{QUESTION}\nexit\n")
 
 
 class Outcome(NamedTuple):
