@@ -25,7 +25,7 @@ from ..documents.forms import plain_text
 from ..machinery.messages import for_question, in_both, say
 from ..documents.text import last_fit
 from ..models.asking import ModelStep, read_as, StepReply
-from ..models.limits import ModelCall, model_calls, QUERY_TOKENS, TEXT_TOKENS, VERDICT_TOKENS
+from ..models.limits import known_room, ModelCall, model_calls, QUERY_TOKENS, TEXT_TOKENS, VERDICT_TOKENS
 from ..models.llm import awithin, fill_prompt, prompt_template, shorten, strip_thinking, ThoughtFilter
 from ..retrieval.missing_words import in_hangul, IndexWords
 from ..retrieval.planning import MULTI_QUERY_PROMPT, Queries, read_queries
@@ -425,11 +425,9 @@ async def judge_state(
     rest = {"question": whole_question(state), "answer": state.answer}
     asked, omitted = (for_question(text, state.question) for text in (JUDGE_PROMPT, _LEFT_OUT))
     shell = fill_prompt(asked, context="", left_out=omitted.format("[99], " * 20), **rest)
-    try:
-        room = llm.prompt_room - llm.count_tokens(shell) if hasattr(type(llm), "prompt_room") else None
-    except Exception:  # no server: asking the model will tell
-        room = None
-    text, left_out = fitted_sources(context, cited, lambda text: room is None or llm.count_tokens(text) <= room)
+    room = known_room(llm)
+    left = None if room is None else room - llm.count_tokens(shell)
+    text, left_out = fitted_sources(context, cited, lambda text: left is None or llm.count_tokens(text) <= left)
     missing = ", ".join(f"[{n}]" for n in left_out)
     if llm is not None and left_out:
         state.record("judge", "shortened", f"the window of the judge does not hold {missing}")

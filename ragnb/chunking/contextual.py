@@ -18,7 +18,7 @@ from ..documents.span import InputError, Outline, parse_address, SEARCHED, Span
 from ..documents.text import is_korean
 from ..models.calls import ask_all, Call, CallCache, CallReport, clean_answer, model_name
 from ..machinery.messages import in_both, in_language
-from ..models.limits import PromptCutError, TEXT_TOKENS
+from ..models.limits import known_room, PromptCutError, TEXT_TOKENS
 from ..models.llm import fill_prompt, resolve_llm
 from ..models.threads import in_thread
 from .any_parser import span_parser
@@ -252,24 +252,20 @@ class LlmContextNodeParser(ContextualNodeParser):
     def _ask(self, nodes: Iterable[TextNode], document: BaseNode) -> tuple[dict[str, str], CallReport]:
         "Have contexts written for some chunks of a document."
         llm, clean = None if self._given_up else self.llm, partial(clean_answer, max_tokens=self.max_tokens)
-        return ask_all((self._call(node, document) for node in nodes), llm, self.cache, clean, workers=self.workers,
-                       model=self.model, tokens=max(TEXT_TOKENS, self.max_tokens))
+        template = in_language(self.prompt, is_korean(document.get_content()))
+        return ask_all((self._call(node, document, template) for node in nodes), llm, self.cache, clean,
+                       workers=self.workers, model=self.model, tokens=max(TEXT_TOKENS, self.max_tokens))
 
     def _fits(self, prompt: str) -> bool:
         "True unless the model's window is known to be too small."
-        if not hasattr(type(self.llm), "prompt_room"):
-            return True
-        try:
-            return self.llm.count_tokens(prompt) <= self.llm.prompt_room
-        except Exception:                     # the call itself tells what is wrong with the server
-            return True
+        room = known_room(self.llm)
+        return room is None or self.llm.count_tokens(prompt) <= room
 
-    def _call(self, node: TextNode, document: BaseNode) -> Call:
+    def _call(self, node: TextNode, document: BaseNode, template: str) -> Call:
         "The call for one chunk: as much of the document as the model's window has room for."
         text = document.get_content()
         known = (node.metadata.get("header"), document.metadata.get("title"), document.metadata.get("file_name"))
         place = " ".join(str(next(filter(None, known), document.node_id)).split())
-        template = in_language(self.prompt, is_korean(text))
         span, size = Span(node.start_char_idx, node.end_char_idx), self.max_document
         while True:
             shown = document_window(text, span, size).of(text)

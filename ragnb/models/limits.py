@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 # %% auto #0
 __all__ = ['T', 'VERDICT_TOKENS', 'QUERY_TOKENS', 'TEXT_TOKENS', 'SCHEMA_REFUSED', 'THOUGHT_MARK', 'ModelCall', 'this_call',
-           'model_calls', 'StepCost', 'step_costs', 'PromptCutError', 'refused_prompt', 'estimate_tokens']
+           'model_calls', 'StepCost', 'step_costs', 'PromptCutError', 'refused_prompt', 'estimate_tokens', 'known_room']
 
 # %% ../../nbs/10_models/06_limits.ipynb #49c40283
 from ..documents.span import RagnbError
@@ -167,6 +167,18 @@ def estimate_tokens(
     "Estimate the tokens of a text without the model's tokenizer, rather too many than too few."
     n_ascii = len(text.encode("ascii", "ignore"))
     return int(0.35 * n_ascii + (len(text) - n_ascii)) + 1
+
+# %% ../../nbs/10_models/06_limits.ipynb #7c2e4f11
+def known_room(
+    llm: Any,
+) -> int | None:   # Tokens; None if the model does not know its window, or no server answers: the call will tell
+    "Return the tokens that a prompt for a model may have."
+    if not hasattr(type(llm), "prompt_room"):
+        return None
+    try:
+        return llm.prompt_room
+    except Exception:
+        return None
 
 # %% ../../nbs/10_models/06_limits.ipynb #5d738555
 THOUGHT_MARK: re.Pattern[str] = re.compile(r"<(/?)(?:think(?:ing)?|reasoning|thought)>", re.I)

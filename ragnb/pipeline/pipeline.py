@@ -34,7 +34,7 @@ from ..machinery.registry import adapter_named, make_part
 from ..documents.span import check_fields, InputError, Passage, Why
 from ..documents.text import article_tokens, tokenizer as tokenizer_of
 from ..models.instrumentation import trace_step, TRACED_NODES
-from ..models.limits import model_calls, step_costs
+from ..models.limits import known_room, model_calls, step_costs
 from ..models.llm import fallbacks, ModelEvent, prompt_template, QA_PROMPT, resolve_llm
 from ..models.threads import in_thread
 from ..storage.filtered import filtered_store, FilteredStore, located, warned
@@ -303,11 +303,8 @@ def for_window(
     prompt: str,               # The context goes into it
 ) -> Answer:                   # Unchanged if the window is unknown or large enough
     "Shorten the context of an answer to the model's window, if known, and add a note."
-    if not hasattr(type(llm), "prompt_room"):
-        return answer
-    try:
-        room = llm.prompt_room
-    except Exception:  # no server: the call of the model will fail
+    room = known_room(llm)
+    if room is None:
         return answer
     room -= llm.count_tokens(for_question(prompt, answer.question) + answer.asked)
 
