@@ -184,7 +184,7 @@ def with_bodies(
         if rank > _HEADED or below in out or below not in units.row_by_key or may is not None and below not in may:
             continue
         begins = row["part"] >= 0 and row["start"] == row["part_start"] and row["end"] - row["start"] < _SHORT
-        if begins and units.part[units.row_by_key[below]] == row["part"]:
+        if begins and units.table[units.row_by_key[below]]["part"] == row["part"]:
             why = Why("beside", "heading", rank, units.address(piece.key), BELOW)
             out[below] = Piece(below, piece.score, why)
     return list(out.values())
@@ -279,7 +279,7 @@ def _headings(units: Units, texts: Mapping[int, str], outlines: Mapping[str, Out
     "Find the units that are nothing but headings, of Markdown or of a plain text with numbered sections."
     out = set[int]()
     for key, text in texts.items():
-        sections, part = outlines[units.ids[key >> SHIFT]].sections, units.part[units.row_by_key[key]]
+        sections, part = outlines[units.ids[key >> SHIFT]].sections, units.table[units.row_by_key[key]]["part"]
         if is_heading(text) or 0 <= part < len(sections) and sections[part][0] == " ".join(text.split()):
             out.add(key)
     return out
