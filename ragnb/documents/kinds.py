@@ -427,7 +427,7 @@ class Catalogue(NamedPlaces):
         self.known = [part for part in self.parts.values() if len(part)]
 
     def become(self, newer: Catalogue) -> None:
-        "Take over what a newer state knows: whoever holds this catalogue sees it."
+        "Take over what a newer state knows, so that everything with this catalogue knows it."
         self.parts, self.known, self.as_of = newer.parts, newer.known, newer.as_of
 
     def __repr__(self) -> str:
