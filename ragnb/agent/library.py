@@ -221,7 +221,7 @@ class Library:
 
     def __init__(self, pipelines: Mapping[str, Pipeline], lookup: bool = True) -> None:
         self.pipelines, self.lookup = dict(pipelines), lookup
-        self._joined: tuple[list[Any], Catalogue] | None = None    # Places of all collections, and the catalogue of them
+        self._joined: tuple[list[Any], Catalogue] | None = None    # Places of each collection, and of all
         stores = {name: pipeline.expander.store for name, pipeline in self.pipelines.items()}
         self.store: ChunkReader = stores[""] if set(stores) == {""} else JoinedStore(stores)
         self._rows: tuple[tuple[int | None, ...], list[dict[str, Any]]] = (), []   # Versions of the stores, and `rows`

@@ -127,8 +127,8 @@ class Decision:
         if not n:
             return say("ragnb alone was measured: use {name}", name=self.tuned.choice.winner)
         counts = {verdict: told.count(verdict) for verdict in ("ahead", "level", "behind", "undecided")}
-        return say("Of {lines}, compared with ragnb: {ahead} ahead, {level} level, {behind} behind, {undecided} undecided",
-                   lines=said_count(n, "other line"), **counts)
+        return say("Of {lines}, compared with ragnb: {ahead} ahead, {level} level, {behind} behind, {undecided} "
+                   "undecided", lines=said_count(n, "other line"), **counts)
 
     @property
     def reason(self) -> str:
