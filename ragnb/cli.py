@@ -991,9 +991,9 @@ class RetrievalOptions(SettingsOptions):
     as_of: Annotated[str | None, Option(metavar="DATE", help="Use each statute in its edition in force on this date, "
         "2024-01-01 or today (default: the newest that is not repealed). Other editions are marked.")] = None
     cut: Annotated[float | None,
-        amount_option("Drop passages that score less than X times the best (0.1 to 0.5), even if "
-        "there is room. In a small folder, also drop those that share no word with the question. The index must have "
-        "units (default, and 0: fill the budget).")] = None
+        amount_option("Leave out weak passages, even if there is room: 0.2 those that score less than a fifth of the "
+        "best, 0.5 less than half. In a small folder also those that share no word with the question. The index must "
+        "have units (default, and 0: fill the budget).")] = None
     lookup: Annotated[bool, Option("--lookup/--no-lookup", help="Whether to put first what the question cites, such "
         "as 제56조.")] = True
     rerank: Annotated[str, Option(help="none; <rerankers>.")] = "none"

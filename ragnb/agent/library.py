@@ -219,12 +219,18 @@ class Library:
     With `lookup`, what a question names comes first, from any collection.
     """
 
-    def __init__(self, pipelines: Mapping[str, Pipeline], catalogue: Catalogue | None = None,
-                 lookup: bool = True) -> None:
-        self.pipelines, self._catalogue, self.lookup = dict(pipelines), catalogue, lookup
+    def __init__(self, pipelines: Mapping[str, Pipeline], lookup: bool = True) -> None:
+        self.pipelines, self.lookup = dict(pipelines), lookup
+        self._joined: tuple[list[Any], Catalogue] | None = None    # Places of each collection, and of all
         stores = {name: pipeline.expander.store for name, pipeline in self.pipelines.items()}
         self.store: ChunkReader = stores[""] if set(stores) == {""} else JoinedStore(stores)
         self._rows: tuple[tuple[int | None, ...], list[dict[str, Any]]] = (), []   # Versions of the stores, and `rows`
+
+    def through(self, pipelines: Mapping[str, Pipeline]) -> Library:
+        "The same collections through other pipelines, such as those of a filter; the joined catalogue is shared."
+        other = Library(pipelines, self.lookup)
+        other._joined = self._joined
+        return other
 
     @classmethod
     def open(cls, folder: str | Path | Mapping[str, Index], *, where: Where = None, top_k: int | None = None,
@@ -255,11 +261,14 @@ class Library:
 
     @property
     def catalogue(self) -> Catalogue:
-        "The named places of all collections as one catalogue; joined on first use."
-        if self._catalogue is None:
-            held = {name: p.catalogue or Catalogue() for name, p in self.pipelines.items()}
-            self._catalogue = Catalogue.joined(held) if self.collections else held[""]
-        return self._catalogue
+        "The named places of all collections as one catalogue; joined again when one has changed."
+        held = {name: Catalogue() if p.catalogue is None else p.catalogue for name, p in self.pipelines.items()}
+        if not self.collections:
+            return held[""]
+        parts = [places for own in held.values() for places in own.parts.values()]
+        if self._joined is None or any(a is not b for a, b in zip(self._joined[0], parts)):
+            self._joined = parts, Catalogue.joined(held)
+        return self._joined[1]
 
     @property
     def reader(self) -> Pipeline:

@@ -426,6 +426,10 @@ class Catalogue(NamedPlaces):
         "Find the parts that know a document: a question asks no others."
         self.known = [part for part in self.parts.values() if len(part)]
 
+    def become(self, newer: Catalogue) -> None:
+        "Take over what a newer state knows, so that everything with this catalogue knows it."
+        self.parts, self.known, self.as_of = newer.parts, newer.known, newer.as_of
+
     def __repr__(self) -> str:
         return f"Catalogue({', '.join(f'{name}: {len(part):,}' for name, part in self.parts.items() if len(part))})"
 

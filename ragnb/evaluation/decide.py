@@ -25,6 +25,7 @@ from ..machinery.messages import say, translated
 from ..documents.span import InputError, install_command
 from .comparison import holm, paired_test, PairedTest, Run
 from .datasets import Dataset
+from .evidence import equivalence, MARGIN
 from .measures import Evaluation, mean_interval
 from .peers import missing_library, parse_peer, PEERS
 from .strategy import PRESETS, resolve_strategies, Strategy
@@ -70,13 +71,16 @@ class DecisionLine:
     milliseconds: float       # Of a question, on the mean
     test: PairedTest | None = None   # Against its rival of ragnb, over the mean of the budgets; None for ragnb
     p: float = 1.0            # After Holm's correction, in [0, 1]
+    p_level: float = 1.0      # Of `equivalence` within `MARGIN`, in [0, 1]
 
     @property
     def verdict(self) -> str:
-        "Ahead of ragnb, behind it, or level; '' for ragnb."
+        "Ahead of ragnb, behind it, level with it, or undecided: too few questions to tell; '' for ragnb."
         if self.test is None:
             return ""
-        return "level" if self.p >= 0.05 else "ahead" if self.test.difference > 0 else "behind"
+        if self.p < 0.05:
+            return "ahead" if self.test.difference > 0 else "behind"
+        return "level" if self.p_level < 0.05 else "undecided"
 
     @property
     def shown(self) -> str:
@@ -122,9 +126,9 @@ class Decision:
         n = len(told)
         if not n:
             return say("ragnb alone was measured: use {name}", name=self.tuned.choice.winner)
-        ahead, level, behind = (told.count(v) for v in ("ahead", "level", "behind"))
-        return say("Of {lines}, compared with ragnb: {ahead} ahead, {level} level, {behind} behind",
-                   lines=said_count(n, "other line"), ahead=ahead, level=level, behind=behind)
+        counts = {verdict: told.count(verdict) for verdict in ("ahead", "level", "behind", "undecided")}
+        return say("Of {lines}, compared with ragnb: {ahead} ahead, {level} level, {behind} behind, {undecided} "
+                   "undecided", lines=said_count(n, "other line"), **counts)
 
     @property
     def reason(self) -> str:
@@ -175,7 +179,7 @@ class Decision:
         values = question_values(line.evaluation)
         low, high = mean_interval(values)
         at, ticks = float(values.mean()), [line.evaluation.mean(budget=b) for b in self.budgets]
-        colour = {"ahead": "--bad", "behind": "--c7", "level": "--c1", "": "--good"}[line.verdict]
+        colour = {"ahead": "--bad", "behind": "--c7", "level": "--c1", "undecided": "--c1", "": "--good"}[line.verdict]
         x = [round(2 + 196 * v, 1) for v in (low, high, at, *ticks)]
         return {"name": line.shown, "settings": translated(line.settings), "cells": self.cells(line),
                 "chosen": not line.verdict, "low": x[0], "high": x[1], "at": x[2], "ticks": x[3:], "colour": colour}
@@ -214,13 +218,16 @@ def _lines(runs: Mapping[str, Run], own: Sequence[Strategy], trained: Sequence[S
         out += [_tuned_line(name, "other libraries", tried)] if len(tried) > 1 and has_halves else []
     default, tuned = (next((x for x in out if x.name == name), None) for name in ("ragnb", "ragnb, tuned"))
     tests: dict[str, PairedTest] = {}
+    level: dict[str, float] = {}
     for line in out:
         rival = tuned if line.name.endswith(", tuned") and tuned else default
         if line.group != "ragnb":
             values = question_values(rival.evaluation), question_values(line.evaluation)
             tests[line.name] = paired_test(*values, n_samples=100_000)
+            level[line.name] = equivalence(values[1] - values[0], MARGIN) if has_halves else 1.0
     corrected = dict(zip(tests, holm([t.p_value for t in tests.values()])))
-    return [replace(x, test=tests.get(x.name), p=corrected.get(x.name, 1.0)) for x in out]
+    return [replace(x, test=tests.get(x.name), p=corrected.get(x.name, 1.0), p_level=level.get(x.name, 1.0))
+            for x in out]
 
 # %% ../../nbs/90_evaluation/10_decide.ipynb #dec10043
 def decide(

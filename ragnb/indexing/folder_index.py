@@ -383,8 +383,9 @@ class Index:
         self.embed_model, self.store, self._read_catalogue = embed_model, store, read_catalogue
         self.place: ServerAddress | Path = folder   # The folder, or the address on a cluster
         self.multiscale: SqliteUnits | Any | None = store.units if manifest.makes_units else None   # The units
-        self.written: Catalogue | None = None       # In place of the stored one: of an unfinished update, or a date
+        self.written: Catalogue | None = None       # In place of the stored one: of an unfinished update
         self._known, self._lock = (-1, Catalogue()), threading.RLock()    # Version, and the catalogue of it
+        self.dated: list[Index] = []                # Of the same file, see `at`
 
     @property
     def manifest(self) -> Manifest:
@@ -424,12 +425,13 @@ class Index:
 
     @property
     def catalogue(self) -> Catalogue:
-        "Return the catalogue of named places and citations; it follows the commits of other processes."
+        "Return the catalogue of named places and citations: one object that follows the commits of other processes."
         if self.written is not None:
             return self.written
         with self._lock, self.store.snapshot():
             if self._known[0] != (version := self.store.version):
-                self._known = version, self._read_catalogue()
+                self._known[1].become(self._read_catalogue())
+                self._known = version, self._known[1]
             return self._known[1]
 
     def at(
@@ -438,7 +440,9 @@ class Index:
     ) -> Index:
         "Return the index with its editions as of a date, see `Catalogue.at`."
         dated = copy.copy(self)
-        dated.written = self.catalogue.at(date)
+        dated.written, dated._known = None, (-1, Catalogue())
+        dated._read_catalogue = lambda: self.catalogue.at(date)
+        self.dated.append(dated)
         return dated
 
     @property
@@ -617,6 +621,8 @@ def follow(
             with files() as folder:
                 index.embed_model.become(load_embedding(folder))
         index.manifest, index.version = now, version
+        for each in (index, *index.dated):
+            each.catalogue    # Pipelines hold it: it is read again here
 
     index.version, source.at_start = index.store.version, renew
 

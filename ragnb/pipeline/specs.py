@@ -87,7 +87,7 @@ def _multiscale(index: Index, top_k: int, cut: float | None = None, lookup: bool
     if not index.has_units:
         raise InputError("multi-scale retrieval needs an index of units: make it with `--split units`")
     leads = (lambda text: [*index.catalogue.named(text), *asked_documents(text, index.catalogue)])
-    follow = (lambda *place: index.catalogue.cited(*place)) if len(index.catalogue) else None
+    follow = (lambda *place: index.catalogue.cited(*place))
     return MultiScaleRetriever(index.multiscale, index.store, index.embed_model,
                                top_k=top_k, leads=leads if lookup else None, follow=follow if lookup else None, cut=cut,
                                scale=index.manifest.cosine_scale)

@@ -17,10 +17,10 @@ from llama_index.core.callbacks import CallbackManager
 from llama_index.core.schema import NodeRelationship, NodeWithScore, QueryBundle, RelatedNodeInfo, TextNode
 
 # %% auto #0
-__all__ = ['HEADER', 'BELOW', 'SAME_LINE', 'BY_NAME', 'BY_ID', 'WITH_FIRST', 'Piece', 'pieces_by_score', 'once_each',
-           'cut_pieces', 'take_units', 'with_headers', 'with_bodies', 'UnitReader', 'take_readable', 'KnownPlace',
-           'places_apart', 'MultiScaleRanking', 'put_first', 'known_places', 'own_code_first', 'names_first',
-           'agreeing_ahead', 'asked_kind_first', 'extended', 'MultiScaleRetriever']
+__all__ = ['HEADER', 'SAME_LINE', 'BY_NAME', 'BY_ID', 'WITH_FIRST', 'Piece', 'pieces_by_score', 'once_each', 'cut_pieces',
+           'take_units', 'with_headers', 'UnitReader', 'take_readable', 'KnownPlace', 'places_apart',
+           'MultiScaleRanking', 'put_first', 'known_places', 'own_code_first', 'names_first', 'agreeing_ahead',
+           'asked_kind_first', 'extended', 'MultiScaleRetriever']
 
 # %% ../../nbs/40_retrieval/07_multiscale.ipynb #d1e85e12
 from ..machinery.arguments import checked
@@ -165,30 +165,6 @@ def with_headers(
             out[header] = Piece(header, piece.score, why)
     return list(out.values())
 
-# %% ../../nbs/40_retrieval/07_multiscale.ipynb #32456cae
-BELOW: str = "text below a heading that matches"   # Why a unit is there that came with a heading
-_HEADED = 10       # Pieces, best first, that may be headings
-_SHORT = 100       # Characters of a heading, at most
-
-
-def with_bodies(
-    units: Units,
-    pieces: Sequence[Piece],               # By score
-    may: Collection[int] | None = None,    # Keys that may be read; None for all
-) -> list[Piece]:                          # Each unit once, scores still falling
-    "Put the first unit below each of the best headings right after it."
-    out: dict[int, Piece] = {}
-    for rank, piece in enumerate(pieces, 1):
-        out.setdefault(piece.key, piece)
-        below, row = piece.key + 1, units.table[units.row_by_key[piece.key]]
-        if rank > _HEADED or below in out or below not in units.row_by_key or may is not None and below not in may:
-            continue
-        begins = row["part"] >= 0 and row["start"] == row["part_start"] and row["end"] - row["start"] < _SHORT
-        if begins and units.part[units.row_by_key[below]] == row["part"]:
-            why = Why("beside", "heading", rank, units.address(piece.key), BELOW)
-            out[below] = Piece(below, piece.score, why)
-    return list(out.values())
-
 # %% ../../nbs/40_retrieval/07_multiscale.ipynb #3565610c
 @dataclass(eq=False)
 class UnitReader:
@@ -279,7 +255,7 @@ def _headings(units: Units, texts: Mapping[int, str], outlines: Mapping[str, Out
     "Find the units that are nothing but headings, of Markdown or of a plain text with numbered sections."
     out = set[int]()
     for key, text in texts.items():
-        sections, part = outlines[units.ids[key >> SHIFT]].sections, units.part[units.row_by_key[key]]
+        sections, part = outlines[units.ids[key >> SHIFT]].sections, units.table[units.row_by_key[key]]["part"]
         if is_heading(text) or 0 <= part < len(sections) and sections[part][0] == " ".join(text.split()):
             out.add(key)
     return out
@@ -942,7 +918,6 @@ class MultiScaleRetriever(StoreRetriever, HitsRetriever):
             pieces = once_each(pieces, repeated) if any(repeated) else pieces
             may = None if allowed is None else set(among(units.keys, allowed).tolist())
             pieces = with_headers(units, own_code_first(reader, pieces, text) if CODED.search(text) else pieces, may)
-            pieces = with_bodies(units, pieces, may)
             places = known_places(units, named, pieces, self.follow, may, self.whole)
             cited = [place[:2] for place in places if not units.holds(*place[:2])]
             reader.units = units = extended(source, units, scores.keys, cited)

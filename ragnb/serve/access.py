@@ -148,7 +148,7 @@ def narrowed(
         wanted = located(p.expander.store, where)   # a folder is written as the documents in it
         expander = replace(p.expander, store=filtered_store(p.expander.store, wanted))
         pipelines[name] = replace(p, retriever=filtered_retriever(p.retriever, wanted), expander=expander)
-    return Library(pipelines, library.catalogue, library.lookup)
+    return library.through(pipelines)
 
 
 def shut_out(library: Library, access: Access) -> list[str]:  # Names

@@ -21,7 +21,7 @@ PACKAGE = Path(ragnb.__file__).parent
 BY_NAME = {"vectors over chunks of 500 characters", "contains {share:.0%} of the known answer", "contains nothing of the known answer",
            "Share of the known answers in the context, over {n} test questions (delivered recall)", "spelled like {word}: {words}",
            "Usage:", "Arguments:", "Options:", "Commands:", "[default:", "[required]", "delivered", "recall", "better", "worse",
-           "not significant", "found", "missed", "in part", "ahead", "level", "behind", "the design documents", "other libraries",
+           "not significant", "found", "missed", "in part", "ahead", "level", "behind", "undecided", "the design documents", "other libraries",
            "index", "documents", "characters", "chunks", "bytes", "unfinished", "health", "embedding", "splitter", "settings",
            "[OPTIONS]", "COMMAND [ARGS]...", "<str>", "words", "vector", "heading", "document title", "name",
            "read", "partly read", "not found", "found, but beyond the budget", "the judge did not accept this answer", "this answer could not be judged"}

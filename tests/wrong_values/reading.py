@@ -60,6 +60,19 @@ def passages_of_headings_alone(folder: Path) -> int:
     return sum(is_heading(p.text) for budget in range(100, 400, 25) for p in ranking.at(budget))
 
 
+MANUALS = {f"m{n}.txt": "".join(f"{i} {name}\n\n{name} of model {n}: {text}\n\n" for i, (name, text) in zip(("1", "1.1", "1.2"), (
+    ("Introduction", "this manual tells how the pump is used every day."), ("Safety", "never open the lid while the motor is running."),
+    ("Cleaning", "clean the filter with cold water each week and let it dry.")))) for n in range(3)}
+
+
+@item(right=0)
+def passages_of_numbered_headings_alone(folder: Path) -> int:
+    "passages that are numbered headings of plain text alone, at 100 to 400 characters"
+    pipeline = over(folder, MANUALS)
+    passages = [p for question in ("Safety", "Cleaning", "Introduction") for budget in range(100, 400, 25) for p in pipeline.find(question).at(budget)]
+    return sum(p.text.strip() in ("1 Introduction", "1.1 Safety", "1.2 Cleaning") for p in passages)
+
+
 @item(right=0)
 def less_text_at_a_larger_budget(folder: Path) -> int:
     "budgets up to 700 characters that deliver less text than a smaller one"
