@@ -70,7 +70,7 @@ def error_event(
 ) -> ModelEvent:     # Kind `timeout` or `failed`
     "Record an exception."
     kind = "timeout" if "timeout" in type(error).__name__.lower() else "failed"
-    return ModelEvent(kind, shorten(f"{type(error).__name__}: {error}"), call)
+    return ModelEvent(kind, shorten(f"{type(error).__name__}: {error}", 300), call)     # the remedy is at its end
 
 # %% ../../nbs/10_models/06_llm.ipynb #aed30cca
 _FALLBACKS: contextvars.ContextVar[list[str] | None] = contextvars.ContextVar("fallbacks", default=None)

@@ -84,6 +84,8 @@ def _is_nonsense(error: Exception) -> bool:
         return error.title.endswith("Response")
     if isinstance(error, (TypeError, AttributeError)):
         return "must be a mapping" in str(error) or "no attribute 'get'" in str(error)
+    if isinstance(error, ResponseError):     # Ollama has this path, and names the model that it does not have
+        return error.status_code == 404 and "model" not in error.error
     return isinstance(error, (json.JSONDecodeError, UnicodeDecodeError, NotOllamaError))
 
 
@@ -105,6 +107,13 @@ class _Client(AsyncClient):
         if where == ("POST", "/api/chat"):
             request["json"] = {**request["json"], "truncate": False, "shift": False}
         return await super()._request(kind, *where, **request)
+
+
+class _StreamError(ResponseError):
+    "An error in the middle of a stream, which has no status of its own."
+
+    def __str__(self) -> str:
+        return self.error
 
 
 @dataclass
@@ -141,14 +150,10 @@ class _Server:
             return TimeoutError(f"the Ollama server at {self.url} did not answer within {seconds:g} seconds")
         if _is_nonsense(error):
             return NotOllamaError(f"the server at {self.url} does not speak Ollama's protocol: its reply is not what "
-                                  "the protocol says; give the address of an Ollama server (base_url, --base-url)")
+                                  "the protocol says; give the address of an Ollama server, without /v1 (base_url, "
+                                  "--base-url)")
         if isinstance(error, ResponseError) and not error.__cause__:   # else it was converted already
-            missing = error.status_code == 404 and "not found" in error.error
-            no_embedder = "does not support embeddings" in error.error
-            remedy = f" (`ollama pull {self.model}`)" if missing else ""
-            remedy += " (use an embedding model, such as bge-m3)" if no_embedder else ""
-            reply = " ".join(error.error.split())[:300]
-            return ResponseError(f"{reply}{remedy}, says the Ollama server at {self.url}", error.status_code)
+            return self.refused(error)
         if isinstance(error, ConnectionError) and isinstance(error.__cause__, httpx.TransportError):
             return error               # converted already
         if self.client._client.reached and isinstance(error, httpx.TransportError) and not isinstance(
@@ -162,13 +167,24 @@ class _Server:
             return ConnectionError(f"cannot connect to an Ollama server at {self.url}, {lost}: {way_out}")
         return error
 
+    def refused(self, error: ResponseError) -> ResponseError:
+        "Return a refusal with the remedy and the address."
+        reply = " ".join(error.error.split())[:300]
+        if "does not support embeddings" in reply:     # llama.cpp's advice is for its own server
+            reply = f"the model {self.model!r} makes no embeddings (use an embedding model, such as bge-m3)"
+        elif "does not support chat" in reply:
+            reply += " (use a chat model, such as qwen3:8b)"
+        elif error.status_code == 404:
+            reply += f" (`ollama pull {self.model}`)"
+        kind = _StreamError if error.status_code < 0 else ResponseError
+        return kind(f"{reply}, says the Ollama server at {self.url}", error.status_code)
+
     def facts(self) -> ModelFacts:
         "Return the server's data about the model; `ResponseError` for a missing model."
         try:
             shown = waited(self.client.show(self.model))
         except Exception as error:     # some imitations lack this; the call will show
-            unknown = isinstance(error, ResponseError) and error.status_code == 404 and "model" not in error.error
-            if unknown or _is_nonsense(error):
+            if _is_nonsense(error):
                 return ModelFacts()
             raise
         windows = [int(v) for k, v in (shown.modelinfo or {}).items() if k.endswith("context_length") and v]
@@ -628,13 +644,19 @@ def pull_model(
     base_url: str | None = None,                      # See `ollama_url`
     tell: Callable[[str, int, int], Any] | None = None,   # Called with a layer, its bytes so far, and all its bytes
 ) -> None:                                            # `ResponseError` for a model that Ollama does not have
-    "Fetch a model to a server."
+    "Fetch a model that a server does not have."
     server = Ollama(model, base_url, request_timeout=86_400)._server
+    layers: dict[str, int] = {}
 
     async def steps() -> AsyncGenerator[Any, None]:
         async for step in await server.client.pull(model, stream=True):
             yield step
     with server.telling():
+        if server.digest() is not None:
+            return
         for step in waited_pieces(steps()):
             if tell is not None and step.digest and step.total:
+                layers[step.digest] = step.total
                 tell(step.digest, step.completed or 0, step.total)
+    for layer, total in layers.items():     # the server's last number is that of a moment before the end
+        tell(layer, total, total)
