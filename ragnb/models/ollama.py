@@ -109,13 +109,6 @@ class _Client(AsyncClient):
         return await super()._request(kind, *where, **request)
 
 
-class _StreamError(ResponseError):
-    "An error in the middle of a stream, which has no status of its own."
-
-    def __str__(self) -> str:
-        return self.error
-
-
 @dataclass
 class _Server:
     "A server and a model on it: clients with limits, and errors with the address."
@@ -154,7 +147,7 @@ class _Server:
                                   "--base-url)")
         if isinstance(error, ResponseError) and not error.__cause__:   # else it was converted already
             return self.refused(error)
-        if isinstance(error, ConnectionError) and isinstance(error.__cause__, httpx.TransportError):
+        if isinstance(error, ConnectionError) and isinstance(error.__cause__, (httpx.TransportError, ResponseError)):
             return error               # converted already
         if self.client._client.reached and isinstance(error, httpx.TransportError) and not isinstance(
                 error, httpx.ConnectError):
@@ -167,8 +160,8 @@ class _Server:
             return ConnectionError(f"cannot connect to an Ollama server at {self.url}, {lost}: {way_out}")
         return error
 
-    def refused(self, error: ResponseError) -> ResponseError:
-        "Return a refusal with the remedy and the address."
+    def refused(self, error: ResponseError) -> Exception:
+        "Return a refusal with the remedy and the address; an error in a stream has no status."
         reply = " ".join(error.error.split())[:300]
         if "does not support embeddings" in reply:     # llama.cpp's advice is for its own server
             reply = f"the model {self.model!r} makes no embeddings (use an embedding model, such as bge-m3)"
@@ -176,8 +169,8 @@ class _Server:
             reply += " (use a chat model, such as qwen3:8b)"
         elif error.status_code == 404:
             reply += f" (`ollama pull {self.model}`)"
-        kind = _StreamError if error.status_code < 0 else ResponseError
-        return kind(f"{reply}, says the Ollama server at {self.url}", error.status_code)
+        told = f"{reply}, says the Ollama server at {self.url}"
+        return ConnectionError(told) if error.status_code < 0 else ResponseError(told, error.status_code)
 
     def facts(self) -> ModelFacts:
         "Return the server's data about the model; `ResponseError` for a missing model."
@@ -643,7 +636,7 @@ def pull_model(
     model: str,                                       # `qwen3:8b`
     base_url: str | None = None,                      # See `ollama_url`
     tell: Callable[[str, int, int], Any] | None = None,   # Called with a layer, its bytes so far, and all its bytes
-) -> None:                                            # `ResponseError` for a model that Ollama does not have
+) -> None:                                            # `ConnectionError` for a model that Ollama does not have
     "Fetch a model that a server does not have."
     server = Ollama(model, base_url, request_timeout=86_400)._server
     layers: dict[str, int] = {}
