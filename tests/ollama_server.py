@@ -120,6 +120,7 @@ class OllamaServer:
         self.windows: dict[str, int] = {}             # Of a model; else `window`
         self.ignores: set[str] = set()                # Fields that are not read, as imitations do: `truncate`, `shift`
         self.digests: dict[str, str] = {}             # Another model was pulled under the tag
+        self.changed: dict[str, str] = {}             # The digest of a model with the same files and other parameters
         self.loaded: dict[str, int] = {}              # Model -> num_ctx it runs with
         self.shifts: dict[str, bool] = {}             # Model -> what it was loaded with
         self.loads: list[tuple[str, int]] = []        # Each time a model was loaded
@@ -257,11 +258,11 @@ class OllamaServer:
         model = self.check_model(body, f"model '{tagged(body.get('model', ''))}' not found")
         window = self.windows.get(model, self.window)
         return {"model_info": {"general.architecture": "test", "test.context_length": window, "test.embedding_length": self.dims},
-                "details": DETAILS, "capabilities": [*self.able(model)]}
+                "details": DETAILS, "capabilities": [*self.able(model)], "modelfile": f"# FROM test\nFROM /blobs/sha256-{self.digest(model)}\n"}
 
     def tags(self, body: dict[str, Any]) -> Reply:
         """GET /api/tags: the models there are."""
-        return {"models": [{"model": tagged(m), "name": tagged(m), "digest": self.digest(m), "size": 1, "details": DETAILS,
+        return {"models": [{"model": tagged(m), "name": tagged(m), "digest": self.changed.get(m) or self.digest(m), "size": 1, "details": DETAILS,
                             "modified_at": "2024-01-01T00:00:00Z"} | ({"capabilities": [*self.able(m)]} if self.version == "0.32" else {})
                            for m in self.models]}
 

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property, partial
 from types import SimpleNamespace
@@ -90,11 +91,15 @@ def _is_nonsense(error: Exception) -> bool:
 
 
 # %% ../../nbs/10_models/10_ollama.ipynb #ce8b6220
+_FILES = re.compile(r"^(?:FROM|ADAPTER) .*sha256-([0-9a-f]{64})", re.MULTILINE)
+
+
 @dataclass(frozen=True)
 class ModelFacts:
     "An Ollama server's data about a model."
     window: int | None = None             # Tokens it can read; None: unknown
     capabilities: tuple[str, ...] = ()    # "embedding", "completion", "thinking", …; empty: unknown
+    weights: str | None = None            # Digest of its files, the same with other parameters; None: unknown
 
 # %% ../../nbs/10_models/10_ollama.ipynb #2540a718
 class _Client(AsyncClient):
@@ -181,10 +186,11 @@ class _Server:
                 return ModelFacts()
             raise
         windows = [int(v) for k, v in (shown.modelinfo or {}).items() if k.endswith("context_length") and v]
-        return ModelFacts(windows[0] if windows else None, tuple(shown.capabilities or ()))
+        weights = "+".join(_FILES.findall(shown.modelfile or "")) or None
+        return ModelFacts(windows[0] if windows else None, tuple(shown.capabilities or ()), weights)
 
     def digest(self) -> str | None:
-        "Return the digest of the model's weights, which changes with a new model under the old name; None: not listed."
+        "Return the digest of the model, which changes with a new model under the old name; None: not listed."
         return next((entry.digest for entry in self._of(waited(self.client.list()))), None)
 
     def loaded_window(self) -> int:
@@ -481,7 +487,7 @@ class OllamaEmbedding(HidesKeys, KnownArguments, StockEmbedding):
     retries: int = Field(default=3, ge=0)           # Of a busy server
     retry_wait: float = Field(default=0.5, ge=0)    # Seconds before the first one
     _server: Any = PrivateAttr(default=None)
-    _expected: dict[str, Any] = PrivateAttr(default_factory=dict)   # Digest and dims of an index
+    _expected: dict[str, Any] = PrivateAttr(default_factory=dict)   # Digest, weights and dims of an index
     _same: bool = PrivateAttr(default=False)                        # The digest was compared
 
     def __init__(self, model_name: str, base_url: str | None = None, embed_batch_size: int = 256,
@@ -494,20 +500,19 @@ class OllamaEmbedding(HidesKeys, KnownArguments, StockEmbedding):
 
     def expect(self, made: Mapping[str, Any]) -> None:
         "Expect the model of an index; the first call compares it with the server's."
-        self._expected, self._same = {k: made[k] for k in ("digest", "dims") if made.get(k)}, False
+        self._expected, self._same = {k: made[k] for k in ("digest", "weights", "dims") if made.get(k)}, False
 
     def describe(self) -> dict[str, Any]:
         "Describe this embedding as JSON; the digest is None if no server returns it."
         names = ("query_prefix", "text_prefix", "truncate", "query_instruction", "text_instruction",
                  "ollama_additional_kwargs")
-        digest = self._expected.get("digest")
+        digest, weights = self._expected.get("digest"), self._expected.get("weights")
         if digest is None:
-            try:
+            with suppress(Exception):  # no server, or no list of its models: a call will show
                 digest = self._server.digest()
-            except Exception:  # no server, or no list of its models: a call will show
-                digest = None
+                weights = self._server.facts().weights
         return {"kind": "ollama", "name": self.model_name, "dims": self.dims or self._expected.get("dims"),
-                "parameters": {n: v for n in names if (v := getattr(self, n))}, "digest": digest}
+                "parameters": {n: v for n in names if (v := getattr(self, n))}, "digest": digest, "weights": weights}
 
     def remarks(self) -> list[str]:
         "Return warnings about this model for an index."
@@ -555,7 +560,8 @@ class OllamaEmbedding(HidesKeys, KnownArguments, StockEmbedding):
             found = self._server.digest()
         except ResponseError:  # the server does not list its models
             found = None
-        if found not in (None, wanted):
+        weights = self._expected.get("weights")
+        if found not in (None, wanted) and (weights is None or self._server.facts().weights != weights):
             raise IndexMismatchError(
                 f"the model {self.model_name!r} at {self.base_url} has other weights (digest {found[:12]}) than those "
                 f"the index was made with ({wanted[:12]}): {rebuild()} builds the index again")
