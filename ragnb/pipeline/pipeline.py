@@ -329,9 +329,9 @@ def _given(**settings: object) -> dict[str, Any]:
 # %% ../../nbs/80_pipeline/03_pipeline.ipynb #81f974a7
 def _in_other_words(pipeline: Pipeline, question: str, found: Hits, plan_of: Callable[[str], Any],
                     texts: list[str]) -> tuple[Hits, list[Note]]:
-    """Search again with a model's words where an answer is unlikely; that ranking stays if its chance is clearly better.
+    """Search again with a model's words where an answer is unlikely.
 
-    `texts` keeps the fallbacks of the ranking that stays.
+    The new ranking stays if its chance is clearly better. `texts` keeps the fallbacks of the ranking that stays.
     """
     chance = None if found.places else chance_of(found.signs)
     if chance is None or chance >= LOW_CHANCE:
