@@ -2,6 +2,7 @@
 
     python benchmarks/real_commands.py --ollama http://127.0.0.1:11434 --model MODEL
     python benchmarks/real_commands.py --openai http://127.0.0.1:8080 --model MODEL
+    python benchmarks/real_commands.py --ollama http://127.0.0.1:11434 --model MODEL --embed EMBEDDING   # and the commands that embed
 
 The commands run as processes over the English handbook of the sample data, with small budgets, so that a small model on a slow processor is done in
 minutes. They talk to the server through a proxy that counts: requests, those that the server refused, tokens read and written as the server says.
@@ -12,6 +13,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -99,9 +101,10 @@ class Trial(NamedTuple):
     words: list[str]
     lines: str = ""     # What is typed into it
     ends: int = 0       # Its exit code
+    asks: str = ""      # Asked of it over HTTP; it ends by Ctrl-C
 
 
-def trials(model: str, folder: Path) -> Iterator[Trial]:
+def trials(model: str, embedding: str, folder: Path) -> Iterator[Trial]:
     """The commands, in the order in which they run."""
     llm, index = ["--llm", model, "--llm-option", "answer_tokens=48", "--llm-option", "temperature=0"], ["--index", str(folder / "index")]
     ask = ["ask", QUESTION, *index, "--budget", "600", *llm]
@@ -121,6 +124,28 @@ def trials(model: str, folder: Path) -> Iterator[Trial]:
     yield Trial("chat", ["chat", *index, "--budget", "600", *llm], f"{QUESTION}\nexit\n")
     steps = ["--step", f"grade={model}", "--step", "route=none", "--step", "plan=none"]
     yield Trial("chat, grades by the model, route and plan by rules", ["chat", *index, "--budget", "600", *llm, *steps], f"{QUESTION}\nexit\n")
+    yield Trial("serve --llm, asked with OpenAI's protocol", ["serve", *index, "--budget", "600", "--port", "0", *llm], asks=QUESTION)
+    for name, words in PROMPTS.items():
+        (folder / name).write_text(words, encoding="utf-8")
+    (folder / "questions.jsonl").write_text("\n".join(map(json.dumps, QUESTIONS)), encoding="utf-8")
+    prompts = ["--prompts", *(str(folder / name) for name in PROMPTS)]
+    yield Trial("eval --prompts", ["eval", str(HANDBOOK), str(folder / "questions.jsonl"), *prompts, "--budgets", "600", "--out", str(folder / "eval"), *llm])
+    if embedding:
+        kept = ["--index", str(folder / "vectors"), "--embed", embedding]
+        yield Trial("check --embed", ["check", "--embed", embedding])
+        yield Trial("index --embed", ["index", str(HANDBOOK), *kept])
+        yield Trial("index --embed, again", ["index", str(HANDBOOK), *kept])
+        yield Trial("ask over these vectors", ["ask", QUESTION, *kept[:2], "--budget", "600"])
+        yield Trial("ask --llm over these vectors", ["ask", QUESTION, *kept[:2], "--budget", "600", *llm])
+        yield Trial("index --embed, a model that is not there", ["index", str(HANDBOOK), "--index", str(folder / "none"), "--embed", f"{embedding}-none"], ends=3)
+    yield Trial("ask --llm, a model that is not there", [*ask[:-5], f"{model}-none", *llm[2:]], ends=3)
+
+
+PROMPTS = {"plain.txt": "{context_str}\n\n{query_str}", "cite.txt": "{context_str}\n\nAnswer with the number of the source such as [1].\n{query_str}"}
+QUESTIONS = [{"query_id": "q1", "query": "How many consecutive hours of rest does an engineer have?", "answer": "11",
+              "evidence": [{"doc_id": "handbook.md", "text": "there must be at least 11 consecutive hours of rest"}]},
+             {"query_id": "q2", "query": "For how many nights may a visit last?", "answer": "21 days",
+              "evidence": [{"doc_id": "handbook.md", "text": "A short visit lasts up to 21 days."}]}]
 
 
 class Outcome(NamedTuple):
@@ -136,9 +161,26 @@ def run(trial: Trial, url: str, folder: Path) -> Outcome:
     started = time.perf_counter()
     environment = {**os.environ, "RAGNB_LANG": "en", "OPENAI_API_KEY": "none", "COLUMNS": "160"}
     with_server = [] if "no model" in trial.name else ["--base-url", url]
+    if trial.asks:
+        return served(trial, with_server, folder, environment)
     done = subprocess.run([sys.executable, "-m", "ragnb", *trial.words, *with_server], cwd=folder, env=environment, input=trial.lines,
                           capture_output=True, text=True, timeout=1800)
     return Outcome(done.returncode, time.perf_counter() - started, done.stdout, done.stderr)
+
+
+def served(trial: Trial, with_server: list[str], folder: Path, environment: dict[str, str]) -> Outcome:
+    """Ask a command over HTTP, whole and as a stream, and end it by Ctrl-C."""
+    started = time.perf_counter()
+    process = subprocess.Popen([sys.executable, "-m", "ragnb", *trial.words, *with_server], cwd=folder, env=environment, text=True,
+                               stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    address = process.stdout.readline().split()[0].rstrip("/") if process.stdout else ""
+    request = {"model": "ragnb", "messages": [{"role": "user", "content": trial.asks}]}
+    whole = httpx.post(f"{address}/v1/chat/completions", json=request, timeout=600)
+    pieces = httpx.post(f"{address}/v1/chat/completions", json=request | {"stream": True}, timeout=600)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    told = f"{whole.status_code} {whole.text}\n{pieces.text}\nwhole {whole.status_code}, stream {pieces.status_code}, ended by {pieces.text.split()[-1]}"
+    return Outcome(process.returncode, time.perf_counter() - started, f"{out}\n{told}", err)
 
 
 def last_line(outcome: Outcome, hidden: dict[str, str]) -> str:
@@ -151,14 +193,15 @@ def last_line(outcome: Outcome, hidden: dict[str, str]) -> str:
 
 
 def main() -> None:
-    args = arguments(__doc__, ollama=str, openai=str, model=str, only=("", "run one trial alone, by its name"), texts=("", "a folder for what commands print"))
+    args = arguments(__doc__, ollama=str, openai=str, model=str, embed=str, only=("", "run one trial alone, by its name"), texts=("", "a folder for what commands print"))
     if not args.model or not (args.ollama or args.openai):
         raise SystemExit("give --model, and --ollama or --openai")
-    model = f"ollama:{args.model}" if args.ollama else f"openai-like:{args.model}"
+    kind = "ollama" if args.ollama else "openai-like"
+    model, embedding = f"{kind}:{args.model}", f"{kind}:{args.embed}" if args.embed else ""
     failed: list[Any] = []
     print("| command | exit | requests | refused | tokens read | written | seconds | last line |\n|---|--:|--:|--:|--:|--:|--:|---|", flush=True)
     with tempfile.TemporaryDirectory() as place, Proxy((args.ollama or args.openai).rstrip("/")) as proxy:
-        for number, trial in enumerate(trials(model, Path(place))):
+        for number, trial in enumerate(trials(model, embedding, Path(place))):
             if args.only and trial.name != args.only and "no model" not in trial.name:
                 continue
             proxy.start_again()

@@ -1,7 +1,8 @@
 """A small server that speaks Ollama's HTTP protocol, for tests without Ollama; a token is a character here.
 
-It behaves as the real ones do, of which `benchmarks/real_servers.py` prints a table: `version` is "0.32" (since 0.30.11, which
-runs llama.cpp's server) or "0.24" (which ran its own). They differ in what they do with a prompt that is longer than the window:
+It behaves as the real ones do. `benchmarks/ollama_protocol.py` compares status, keys, types and the order of events, request by request,
+and `benchmarks/real_servers.py` prints what becomes of long prompts. `version` is "0.32" (since 0.30.11, which runs llama.cpp's server)
+or "0.24" (which ran its own). They differ in what they do with a prompt that is longer than the window:
 
 | request | 0.24 | 0.32 |
 |---|---|---|
@@ -41,6 +42,7 @@ def toy_vector(text: str, dims: int = 64) -> list[float]:
     return [v / norm for v in vector]
 
 
+DETAILS = {"parent_model": "", "format": "gguf", "family": "test", "families": ["test"], "parameter_size": "1M", "quantization_level": "F16"}
 WHOLE = {"num_ctx", "num_keep", "num_predict", "seed", "top_k", "num_batch", "num_gpu", "main_gpu", "num_thread", "repeat_last_n"}
 REAL = {"temperature", "top_p", "min_p", "typical_p", "repeat_penalty", "presence_penalty", "frequency_penalty"}
 
@@ -51,6 +53,23 @@ def check_options(options: dict[str, Any]) -> None:
         number = isinstance(value, (int, float)) and not isinstance(value, bool)
         if name in WHOLE | REAL and value is not None and not number:
             raise Refused(500, f'option "{name}" must be of type {"integer" if name in WHOLE else "float32"}')
+
+
+KINDS = ("object", "array", "string", "number", "integer", "boolean", "null")
+
+
+def check_format(wanted: Any, version: str) -> None:
+    """Refuse a format that is none, and from 0.30.11 on a schema that llama.cpp cannot read."""
+    if isinstance(wanted, str) and wanted not in ("", "json"):
+        raise Refused(500, f'invalid format: {json.dumps(json.dumps(wanted))}; expected "json" or a valid JSON Schema object')
+    if isinstance(wanted, dict) and wanted.get("type", "object") not in KINDS and version == "0.32":
+        message = f"Field 'json_schema': \"json_schema\": JSON schema conversion failed:\nUnrecognized schema: {compact(wanted)}"
+        raise Refused(400, compact({"error": {"code": 400, "message": message, "type": "invalid_request_error"}}))
+
+
+def compact(value: Any) -> str:
+    """JSON without blanks, as Go and llama.cpp write it."""
+    return json.dumps(value, separators=(",", ":"))
 
 
 def tagged(model: str) -> str:
@@ -101,6 +120,7 @@ class OllamaServer:
         self.windows: dict[str, int] = {}             # Of a model; else `window`
         self.ignores: set[str] = set()                # Fields that are not read, as imitations do: `truncate`, `shift`
         self.digests: dict[str, str] = {}             # Another model was pulled under the tag
+        self.changed: dict[str, str] = {}             # The digest of a model with the same files and other parameters
         self.loaded: dict[str, int] = {}              # Model -> num_ctx it runs with
         self.shifts: dict[str, bool] = {}             # Model -> what it was loaded with
         self.loads: list[tuple[str, int]] = []        # Each time a model was loaded
@@ -114,20 +134,21 @@ class OllamaServer:
         self.embedder: Callable[[list[str]], list[list[float]]] | None = None
         self.on_request: Callable[[str, dict[str, Any]], None] | None = None   # Called with path and body before each reply
         self.answered: list[str] = []                 # Texts whose vectors were sent whole
+        self.library: tuple[str, ...] = ()            # Models that can be pulled
         self.stopped = threading.Event()
         self.routes: dict[str, Callable[[dict[str, Any]], Reply]] = {
-            "/api/embed": self.embed, "/api/chat": self.chat, "/api/show": self.show, "/api/tags": self.tags,
+            "/api/embed": self.embed, "/api/chat": self.chat, "/api/show": self.show, "/api/tags": self.tags, "/api/pull": self.pull,
             "/api/ps": self.ps, "/api/version": lambda body: {"version": f"{self.version}.0"}}
 
     def asked(self, path: str) -> list[dict[str, Any]]:
         """The requests to one end point."""
         return [body for where, body in self.requests if where == path]
 
-    def check_model(self, body: dict[str, Any]) -> str:
-        """The model asked for, or Ollama's refusal."""
+    def check_model(self, body: dict[str, Any], told: str = "model '{}' not found") -> str:
+        """The model asked for, or Ollama's refusal, which has other words for each end point."""
         model = body.get("model", "")
         if tagged(model) not in map(tagged, self.models):
-            raise Refused(404, f'model "{model}" not found, try pulling it first')
+            raise Refused(404, told.format(model))
         return model
 
     def able(self, model: str) -> tuple[str, ...]:
@@ -155,10 +176,13 @@ class OllamaServer:
 
     def embed(self, body: dict[str, Any]) -> Reply:
         """POST /api/embed: `input` is one text or a list."""
-        model, texts = self.check_model(body), body.get("input")
+        texts = body.get("input")
         texts = [texts] if isinstance(texts, str) else texts
         if not isinstance(texts, list):
             raise Refused(400, "invalid input type")
+        model = self.check_model(body, 'model "{}" not found, try pulling it first')
+        if not texts:
+            return {"model": model, "embeddings": []}
         check_options(body.get("options") or {})
         if "embedding" not in self.able(model) and self.version == "0.32":
             raise Refused(501, "This server does not support embeddings. Start it with `--embeddings`")
@@ -179,12 +203,20 @@ class OllamaServer:
         """POST /api/chat: `messages`; one reply, or a stream of a few."""
         body = {name: value for name, value in body.items() if name not in self.ignores}
         model, messages, options = self.check_model(body), body.get("messages", []), body.get("options") or {}
+        check_format(body.get("format"), self.version)
         if body.get("think") and "thinking" not in self.able(model):
             raise Refused(400, f'"{model}" does not support thinking')
         if self.able(model) and "completion" not in self.able(model):      # () is a server that does not say
             raise Refused(400, f'"{model}" does not support chat')
         shift = body.get("shift") is not False
+        def reply(content: str = "", thinking: str = "") -> dict[str, Any]:
+            message = {"role": "assistant", "content": content} | ({"thinking": thinking} if thinking else {})
+            return {"model": model, "created_at": "2024-01-01T00:00:00Z", "message": message, "done": False}
+        if not messages and body.get("keep_alive") in (0, "0", "0s"):
+            return reply() | {"done": True, "done_reason": "unload"}
         window = self.load(model, options, shift)
+        if not messages:
+            return reply() | {"done": True, "done_reason": "load"}
         messages = self.fitted(messages, window, body.get("truncate") is not False, shift, int(options.get("num_keep") or 4))
         read = sum(len(m["content"]) for m in messages)
         most = int(options.get("num_predict") or -1)
@@ -197,14 +229,11 @@ class OllamaServer:
         text = answer[:most - len(thought)]
         cut = len(thought) + len(text) < len(whole) + len(answer)
         last = {"done": True, "done_reason": "length" if cut else "stop", "total_duration": 1, "load_duration": 1,
-                "prompt_eval_count": read, "eval_count": len(thought) + len(text)}
-
-        def reply(content: str = "", thinking: str = "") -> dict[str, Any]:
-            message = {"role": "assistant", "content": content} | ({"thinking": thinking} if thinking else {})
-            return {"model": model, "created_at": "2024-01-01T00:00:00Z", "message": message, "done": False}
+                "prompt_eval_count": read, "prompt_eval_duration": 1, "eval_count": len(thought) + len(text), "eval_duration": 1}
         if not body.get("stream", True):
             return reply(text, thought) | last
-        return iter([*([reply("", thought)] if thought else []), reply(text[:5]), reply(text[5:]) | last])
+        pieces = [reply("", thought), reply(text[:5]), reply(text[5:])]
+        return iter([*(piece for piece in pieces if piece["message"] != reply()["message"]), reply() | last])
 
     def fitted(self, messages: list[dict[str, Any]], window: int, truncate: bool, shift: bool, keep: int) -> list[dict[str, Any]]:
         """The messages that the model reads of a prompt, or the server's refusal."""
@@ -212,7 +241,7 @@ class OllamaServer:
         if len(text) < window or len(text) == window and not new:
             return messages
         if not truncate and new:
-            raise Refused(400, json.dumps({"error": {
+            raise Refused(400, compact({"error": {
                 "code": 400, "message": f"request ({len(text)} tokens) exceeds the available context size ({window} tokens), try increasing it",
                 "type": "exceed_context_size_error", "n_prompt_tokens": len(text), "n_ctx": window}}))
         if not truncate:
@@ -226,19 +255,36 @@ class OllamaServer:
 
     def show(self, body: dict[str, Any]) -> Reply:
         """POST /api/show: what is known of a model."""
-        model = self.check_model(body)
+        model = self.check_model(body, f"model '{tagged(body.get('model', ''))}' not found")
         window = self.windows.get(model, self.window)
         return {"model_info": {"general.architecture": "test", "test.context_length": window, "test.embedding_length": self.dims},
-                "details": {}, "capabilities": [*self.able(model)]}
+                "details": DETAILS, "capabilities": [*self.able(model)], "modelfile": f"# FROM test\nFROM /blobs/sha256-{self.digest(model)}\n"}
 
     def tags(self, body: dict[str, Any]) -> Reply:
         """GET /api/tags: the models there are."""
-        return {"models": [{"model": tagged(m), "name": tagged(m), "digest": self.digests.get(m, hashlib.sha256(m.encode()).hexdigest())}
+        return {"models": [{"model": tagged(m), "name": tagged(m), "digest": self.changed.get(m) or self.digest(m), "size": 1, "details": DETAILS,
+                            "modified_at": "2024-01-01T00:00:00Z"} | ({"capabilities": [*self.able(m)]} if self.version == "0.32" else {})
                            for m in self.models]}
+
+    def digest(self, model: str) -> str:
+        """The digest of a model's weights."""
+        name = model.removesuffix(":latest")
+        return self.digests.get(name, hashlib.sha256(name.encode()).hexdigest())
 
     def ps(self, body: dict[str, Any]) -> Reply:
         """GET /api/ps: the models that are loaded."""
-        return {"models": [{"model": m, "name": m, "context_length": window} for m, window in self.loaded.items()]}
+        return {"models": [{"model": m, "name": m, "context_length": window, "digest": self.digest(m), "size": 1, "size_vram": 0,
+                            "details": DETAILS, "expires_at": "2124-01-01T00:00:00Z"} for m, window in self.loaded.items()]}
+
+    def pull(self, body: dict[str, Any]) -> Reply:
+        """POST /api/pull: what comes of a model that the library has; a stream ends with the error of one that it has not."""
+        if tagged(body["model"]) not in map(tagged, self.library):
+            return iter([{"status": "pulling manifest"}, {"error": "pull model manifest: file does not exist"}])
+        self.models = (*self.models, body["model"])
+        layers = [{"status": f"pulling {digest[:12]}", "digest": f"sha256:{digest}", "total": size, "completed": size}
+                  for digest, size in ((self.digest(body["model"]), 9), ("0123" * 16, 1))]
+        ends = ("verifying sha256 digest", "writing manifest", "success")
+        return iter([{"status": "pulling manifest"}, *layers, *({"status": status} for status in ends)])
 
     def line(self, path: str, body: dict[str, Any]) -> bytes:
         """What is repeated in a stream that never ends; b'' where one JSON value is awaited."""
@@ -278,7 +324,10 @@ def _handler(server: OllamaServer) -> type[BaseHTTPRequestHandler]:
 
         def answer(self) -> None:
             try:
-                body = json.loads(self.rfile.read(int(self.headers.get("Content-Length") or 0)) or b"{}")
+                sent = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+                if self.command == "POST" and not sent:
+                    raise Refused(400, "missing request body")
+                body = json.loads(sent or b"{}")
                 server.requests.append((self.path, body))
                 server.heads.append(self.headers)
                 if self.path in server.raw:
@@ -301,12 +350,19 @@ def _handler(server: OllamaServer) -> type[BaseHTTPRequestHandler]:
                 if fault not in (None, "half", "undone"):
                     raise Refused(int(fault), "server busy, please try again.  maximum pending requests exceeded")
                 if self.path not in server.routes:
-                    raise Refused(404, "404 page not found")
+                    self.send_response(404)
+                    self.send_header("Content-Type", "text/plain")
+                    self.send_header("Content-Length", "18")
+                    self.end_headers()
+                    self.wfile.write(b"404 page not found")
+                    return
                 reply, status = server.routes[self.path](body), 200
                 server.unload(body)
                 self.fault = fault
             except Refused as e:
                 reply, status = {"error": e.message}, e.status
+            except json.JSONDecodeError:
+                reply, status = {"error": "unexpected EOF"}, 400
             except ValueError as e:
                 reply, status = {"error": str(e)}, 400
             self.send(reply, status)
@@ -317,7 +373,7 @@ def _handler(server: OllamaServer) -> type[BaseHTTPRequestHandler]:
             lines = [json.dumps(r).encode() + b"\n" for r in reply] if stream else [json.dumps(reply).encode()]
             fault, self.fault = self.fault, None
             if fault == "undone":
-                lines = lines[:-1]
+                lines = lines[:-2]
             try:
                 self.send_response(status)
                 self.send_header("Content-Type", "application/x-ndjson" if stream else "application/json")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import json
+import logging
 import re
 import threading
 from collections.abc import Awaitable, Callable, Iterator
@@ -19,9 +20,9 @@ from itertools import accumulate
 from typing import Any, TypeVar
 
 # %% auto #0
-__all__ = ['T', 'QA_PROMPT', 'ModelEvent', 'shorten', 'unreachable', 'error_event', 'tell_fallback', 'fallbacks', 'within',
-           'awithin', 'fill_prompt', 'prompt_template', 'strip_thinking', 'ThoughtFilter', 'json_values',
-           'read_verdict', 'read_score', 'resolve_llm', 'check_model']
+__all__ = ['T', 'QA_PROMPT', 'ModelEvent', 'shorten', 'unreachable', 'error_event', 'tell_fallback', 'fallbacks',
+           'fallback_level', 'within', 'awithin', 'fill_prompt', 'prompt_template', 'strip_thinking', 'ThoughtFilter',
+           'json_values', 'read_verdict', 'read_score', 'resolve_llm', 'check_model']
 
 # %% ../../nbs/10_models/06_llm.ipynb #e80effda
 from ..machinery.arguments import checked
@@ -70,7 +71,7 @@ def error_event(
 ) -> ModelEvent:     # Kind `timeout` or `failed`
     "Record an exception."
     kind = "timeout" if "timeout" in type(error).__name__.lower() else "failed"
-    return ModelEvent(kind, shorten(f"{type(error).__name__}: {error}"), call)
+    return ModelEvent(kind, shorten(f"{type(error).__name__}: {error}", 300), call)     # the remedy is at its end
 
 # %% ../../nbs/10_models/06_llm.ipynb #aed30cca
 _FALLBACKS: contextvars.ContextVar[list[str] | None] = contextvars.ContextVar("fallbacks", default=None)
@@ -94,6 +95,11 @@ def fallbacks() -> Iterator[list[str]]:   # Filled inside the block, each text o
         yield texts
     finally:
         _FALLBACKS.reset(token)
+
+
+def fallback_level() -> int:
+    "Return the level of a log line about a fallback: INFO inside `fallbacks`, where a note reports it, else WARNING."
+    return logging.WARNING if _FALLBACKS.get() is None else logging.INFO
 
 # %% ../../nbs/10_models/06_llm.ipynb #716b6f0f
 T = TypeVar("T")

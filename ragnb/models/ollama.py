@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property, partial
 from types import SimpleNamespace
@@ -84,15 +85,21 @@ def _is_nonsense(error: Exception) -> bool:
         return error.title.endswith("Response")
     if isinstance(error, (TypeError, AttributeError)):
         return "must be a mapping" in str(error) or "no attribute 'get'" in str(error)
+    if isinstance(error, ResponseError):     # Ollama has this path, and names the model that it does not have
+        return error.status_code == 404 and "model" not in error.error
     return isinstance(error, (json.JSONDecodeError, UnicodeDecodeError, NotOllamaError))
 
 
 # %% ../../nbs/10_models/10_ollama.ipynb #ce8b6220
+_FILES = re.compile(r"^(?:FROM|ADAPTER) .*sha256-([0-9a-f]{64})", re.MULTILINE)
+
+
 @dataclass(frozen=True)
 class ModelFacts:
     "An Ollama server's data about a model."
     window: int | None = None             # Tokens it can read; None: unknown
     capabilities: tuple[str, ...] = ()    # "embedding", "completion", "thinking", …; empty: unknown
+    weights: str | None = None            # Digest of its files, the same with other parameters; None: unknown
 
 # %% ../../nbs/10_models/10_ollama.ipynb #2540a718
 class _Client(AsyncClient):
@@ -141,15 +148,11 @@ class _Server:
             return TimeoutError(f"the Ollama server at {self.url} did not answer within {seconds:g} seconds")
         if _is_nonsense(error):
             return NotOllamaError(f"the server at {self.url} does not speak Ollama's protocol: its reply is not what "
-                                  "the protocol says; give the address of an Ollama server (base_url, --base-url)")
+                                  "the protocol says; give the address of an Ollama server, without /v1 (base_url, "
+                                  "--base-url)")
         if isinstance(error, ResponseError) and not error.__cause__:   # else it was converted already
-            missing = error.status_code == 404 and "not found" in error.error
-            no_embedder = "does not support embeddings" in error.error
-            remedy = f" (`ollama pull {self.model}`)" if missing else ""
-            remedy += " (use an embedding model, such as bge-m3)" if no_embedder else ""
-            reply = " ".join(error.error.split())[:300]
-            return ResponseError(f"{reply}{remedy}, says the Ollama server at {self.url}", error.status_code)
-        if isinstance(error, ConnectionError) and isinstance(error.__cause__, httpx.TransportError):
+            return self.refused(error)
+        if isinstance(error, ConnectionError) and isinstance(error.__cause__, (httpx.TransportError, ResponseError)):
             return error               # converted already
         if self.client._client.reached and isinstance(error, httpx.TransportError) and not isinstance(
                 error, httpx.ConnectError):
@@ -162,20 +165,32 @@ class _Server:
             return ConnectionError(f"cannot connect to an Ollama server at {self.url}, {lost}: {way_out}")
         return error
 
+    def refused(self, error: ResponseError) -> Exception:
+        "Return a refusal with the remedy and the address; an error in a stream has no status."
+        reply = " ".join(error.error.split())[:300]
+        if "does not support embeddings" in reply:     # llama.cpp's advice is for its own server
+            reply = f"the model {self.model!r} makes no embeddings (use an embedding model, such as bge-m3)"
+        elif "does not support chat" in reply:
+            reply += " (use a chat model, such as qwen3:8b)"
+        elif error.status_code == 404:
+            reply += f" (`ollama pull {self.model}`)"
+        told = f"{reply}, says the Ollama server at {self.url}"
+        return ConnectionError(told) if error.status_code < 0 else ResponseError(told, error.status_code)
+
     def facts(self) -> ModelFacts:
         "Return the server's data about the model; `ResponseError` for a missing model."
         try:
             shown = waited(self.client.show(self.model))
         except Exception as error:     # some imitations lack this; the call will show
-            unknown = isinstance(error, ResponseError) and error.status_code == 404 and "model" not in error.error
-            if unknown or _is_nonsense(error):
+            if _is_nonsense(error):
                 return ModelFacts()
             raise
         windows = [int(v) for k, v in (shown.modelinfo or {}).items() if k.endswith("context_length") and v]
-        return ModelFacts(windows[0] if windows else None, tuple(shown.capabilities or ()))
+        weights = "+".join(_FILES.findall(shown.modelfile or "")) or None
+        return ModelFacts(windows[0] if windows else None, tuple(shown.capabilities or ()), weights)
 
     def digest(self) -> str | None:
-        "Return the digest of the model's weights, which changes with a new model under the old name; None: not listed."
+        "Return the digest of the model, which changes with a new model under the old name; None: not listed."
         return next((entry.digest for entry in self._of(waited(self.client.list()))), None)
 
     def loaded_window(self) -> int:
@@ -472,7 +487,7 @@ class OllamaEmbedding(HidesKeys, KnownArguments, StockEmbedding):
     retries: int = Field(default=3, ge=0)           # Of a busy server
     retry_wait: float = Field(default=0.5, ge=0)    # Seconds before the first one
     _server: Any = PrivateAttr(default=None)
-    _expected: dict[str, Any] = PrivateAttr(default_factory=dict)   # Digest and dims of an index
+    _expected: dict[str, Any] = PrivateAttr(default_factory=dict)   # Digest, weights and dims of an index
     _same: bool = PrivateAttr(default=False)                        # The digest was compared
 
     def __init__(self, model_name: str, base_url: str | None = None, embed_batch_size: int = 256,
@@ -485,20 +500,19 @@ class OllamaEmbedding(HidesKeys, KnownArguments, StockEmbedding):
 
     def expect(self, made: Mapping[str, Any]) -> None:
         "Expect the model of an index; the first call compares it with the server's."
-        self._expected, self._same = {k: made[k] for k in ("digest", "dims") if made.get(k)}, False
+        self._expected, self._same = {k: made[k] for k in ("digest", "weights", "dims") if made.get(k)}, False
 
     def describe(self) -> dict[str, Any]:
         "Describe this embedding as JSON; the digest is None if no server returns it."
         names = ("query_prefix", "text_prefix", "truncate", "query_instruction", "text_instruction",
                  "ollama_additional_kwargs")
-        digest = self._expected.get("digest")
+        digest, weights = self._expected.get("digest"), self._expected.get("weights")
         if digest is None:
-            try:
+            with suppress(Exception):  # no server, or no list of its models: a call will show
                 digest = self._server.digest()
-            except Exception:  # no server, or no list of its models: a call will show
-                digest = None
+                weights = self._server.facts().weights
         return {"kind": "ollama", "name": self.model_name, "dims": self.dims or self._expected.get("dims"),
-                "parameters": {n: v for n in names if (v := getattr(self, n))}, "digest": digest}
+                "parameters": {n: v for n in names if (v := getattr(self, n))}, "digest": digest, "weights": weights}
 
     def remarks(self) -> list[str]:
         "Return warnings about this model for an index."
@@ -546,7 +560,8 @@ class OllamaEmbedding(HidesKeys, KnownArguments, StockEmbedding):
             found = self._server.digest()
         except ResponseError:  # the server does not list its models
             found = None
-        if found not in (None, wanted):
+        weights = self._expected.get("weights")
+        if found not in (None, wanted) and (weights is None or self._server.facts().weights != weights):
             raise IndexMismatchError(
                 f"the model {self.model_name!r} at {self.base_url} has other weights (digest {found[:12]}) than those "
                 f"the index was made with ({wanted[:12]}): {rebuild()} builds the index again")
@@ -627,14 +642,20 @@ def pull_model(
     model: str,                                       # `qwen3:8b`
     base_url: str | None = None,                      # See `ollama_url`
     tell: Callable[[str, int, int], Any] | None = None,   # Called with a layer, its bytes so far, and all its bytes
-) -> None:                                            # `ResponseError` for a model that Ollama does not have
-    "Fetch a model to a server."
+) -> None:                                            # `ConnectionError` for a model that Ollama does not have
+    "Fetch a model that a server does not have."
     server = Ollama(model, base_url, request_timeout=86_400)._server
+    layers: dict[str, int] = {}
 
     async def steps() -> AsyncGenerator[Any, None]:
         async for step in await server.client.pull(model, stream=True):
             yield step
     with server.telling():
+        if server.digest() is not None:
+            return
         for step in waited_pieces(steps()):
             if tell is not None and step.digest and step.total:
+                layers[step.digest] = step.total
                 tell(step.digest, step.completed or 0, step.total)
+    for layer, total in layers.items():     # the server's last number is that of a moment before the end
+        tell(layer, total, total)

@@ -327,18 +327,24 @@ def _given(**settings: object) -> dict[str, Any]:
     return {name: value for name, value in settings.items() if value is not None}
 
 # %% ../../nbs/80_pipeline/03_pipeline.ipynb #81f974a7
-def _in_other_words(pipeline: Pipeline, question: str, found: Hits,
-                    plan_of: Callable[[str], Any]) -> tuple[Hits, list[Note]]:
-    "Search again with a model's words where an answer is unlikely; that ranking stays if its chance is clearly better."
+def _in_other_words(pipeline: Pipeline, question: str, found: Hits, plan_of: Callable[[str], Any],
+                    texts: list[str]) -> tuple[Hits, list[Note]]:
+    """Search again with a model's words where an answer is unlikely.
+
+    The new ranking stays if its chance is clearly better. `texts` keeps the fallbacks of the ranking that stays.
+    """
     chance = None if found.places else chance_of(found.signs)
     if chance is None or chance >= LOW_CHANCE:
         return found, []
     plan = plan_of(question)
     if not plan.texts:
         return found, [Note("model", plan.told)]
-    again, listed = pipeline.find(" ".join([question, *plan.texts])), " / ".join(plan.texts)
+    listed = " / ".join(plan.texts)
+    with fallbacks() as of_these:
+        again = pipeline.find(" ".join([question, *plan.texts]))
     if (chance_of(again.signs) or 0.0) <= chance + BETTER_BY:
         return found, [Note("words", say("other words of the model found nothing better: {words}", words=listed))]
+    texts[:] = of_these
     return again, [Note("words", say("searched with other words of the model too: {words}", words=listed))]
 
 
@@ -375,7 +381,7 @@ def _told(pipeline: Pipeline, question: str, history: History | None) -> Answer:
             searched = pipeline.searched(asked, history) if history else ""
             found, notes = pipeline.find(searched or asked), list[Note]()
             if pipeline.llm is not None and pipeline.other_words:
-                found, notes = _in_other_words(pipeline, searched or asked, found, plan_of)
+                found, notes = _in_other_words(pipeline, searched or asked, found, plan_of, texts)
             if asked != question:
                 notes.append(Note("keys", say("read as typed on a Korean keyboard: {text}", text=asked)))
             answer = warned(pipeline.read(asked, found, history, searched), store)

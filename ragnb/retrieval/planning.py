@@ -33,7 +33,9 @@ from ..documents.span import InputError
 from ..models.asking import ModelStep, read_as, StepReply
 from ..models.guards import guard_marks
 from ..models.limits import QUERY_TOKENS, TEXT_TOKENS
-from ..models.llm import json_values, ModelEvent, resolve_llm, shorten, strip_thinking, tell_fallback
+from ragnb.models.llm import (
+    fallback_level, json_values, ModelEvent, resolve_llm, shorten, strip_thinking, tell_fallback
+)
 from ..models.threads import in_thread
 from ..storage.filters import Where
 from .arguments import check_counts, filtered_retriever, is_number
@@ -245,7 +247,7 @@ class PlanningRetriever(BaseRetriever):
             self._calls += asking.calls
         plan = Plan(question, tuple(texts or ()), asking.calls, tuple(asking.events), asking.reached)
         for event in plan.events:
-            _log.warning("query planning: %s", event)
+            _log.log(fallback_level(), "query planning: %s", event)
         if not plan.texts:
             tell_fallback(plan.told)
         if self.on_plan is not None:

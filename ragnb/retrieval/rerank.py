@@ -40,7 +40,9 @@ from ..models.onnx import open_onnx, token_limit
 from ..models.asking import ModelStep
 from ..models.guards import guard_marks
 from ..models.limits import VERDICT_TOKENS
-from ..models.llm import error_event, ModelEvent, prompt_template, resolve_llm, shorten, tell_fallback
+from ragnb.models.llm import (
+    error_event, fallback_level, ModelEvent, prompt_template, resolve_llm, shorten, tell_fallback
+)
 from ..models.threads import in_thread
 from .grades import GradeReading, GRADES, read_grades
 from .hybrid import check_question
@@ -128,7 +130,7 @@ class Reranker(KnownArguments, BaseNodePostprocessor):
     def _done(self, nodes: list[NodeWithScore], report: RerankReport) -> Reranked:
         "Log what went wrong, report, and cut."
         for event in report.events:
-            level = logging.INFO if event.kind == "dropped" else logging.WARNING
+            level = logging.INFO if event.kind == "dropped" else fallback_level()
             _log.log(level, "reranking, call %d: %s", event.call, event)
         if report.events and not report.judged:
             tell_fallback(say("the reranker judged no passage ({reason}): the order of the search is kept",

@@ -2,11 +2,12 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
 from conftest import one_line
-from ollama_server import OllamaServer, Refused
+from ollama_server import OllamaServer
 from openai_server import OpenAIServer
 
 JSON = '{"queries": ["a", "b"]}'
@@ -70,18 +71,23 @@ def test_a_model_that_is_not_there_is_named_with_the_way_out(run, words):
 
 def test_pull_fetches_what_is_missing(run):
     with Good(models=()) as server:
-        def pull(body: dict[str, Any]) -> Any:
-            if body["model"] != "chat":
-                raise Refused(500, "pull model manifest: file does not exist")
-            server.models = ("chat",)
-            return iter([{"status": "pulling", "digest": "sha256:0123", "total": 9, "completed": 9}, {"status": "success"}])
-
-        server.routes["/api/pull"] = pull
-        code, out, err = run("check", "--base-url", server.url, "--llm", "ollama:chat", "--pull")
-        assert code == 0 and "ollama:chat" in out and len(server.asked("/api/pull")) == 1
+        server.library = ("chat",)
+        for _ in range(2):      # what is there is not fetched again, which fails on a server without a network
+            code, out, err = run("check", "--base-url", server.url, "--llm", "ollama:chat", "--pull")
+            assert code == 0 and "ollama:chat" in out and len(server.asked("/api/pull")) == 1
         code, out, err = run("check", "--base-url", server.url, "--llm", "ollama:other", "--pull")
         line = one_line((code, out, err), 3)
-        assert "file does not exist" in line and server.url in line
+        assert "file does not exist" in line and server.url in line and "status code" not in line
+
+
+@pytest.mark.parametrize(("kind", "model", "path", "told"), [
+    ("--embed", "chat", "", "'chat' makes no embeddings .use an embedding model, such as bge-m3."),
+    ("--llm", "bge", "", "does not support chat .use a chat model, such as qwen3:8b."),
+    ("--llm", "chat", "/v1", "does not speak Ollama's protocol.* without /v1")])
+def test_a_refusal_says_what_to_use(run, kind, model, path, told):
+    with Good(models=("chat", "bge")) as server:
+        line = one_line(run("check", "--base-url", server.url + path, kind, f"ollama:{model}"), 3)
+    assert re.search(told, line) and server.url in line and "ollama pull" not in line and "--embeddings" not in line
 
 
 @pytest.mark.parametrize(("words", "told"), [

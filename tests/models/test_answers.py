@@ -34,7 +34,13 @@ def test_errors_of_clients_are_told_apart() -> None:
     assert all(map(unreachable, gone)) and not any(map(unreachable, there))
     assert error_event(httpx.ReadTimeout("x"), 2).kind == error_event(asyncio.TimeoutError()).kind == "timeout"
     long = error_event(ConnectionError("x" * 500))
-    assert long.kind == "failed" and len(long.detail) == 120
+    assert long.kind == "failed" and len(long.detail) == 300
+
+
+def test_an_event_has_the_remedy_at_the_end_of_its_error(nobody: str) -> None:
+    with pytest.raises(ConnectionError) as error:
+        ragnb.resolve_llm("ollama:chat", nobody, timeout=5).complete("연차는?")
+    assert error_event(error.value).detail.endswith("(base_url, --base-url or OLLAMA_HOST)")
 
 
 def test_within_keeps_context_values_and_errors() -> None:

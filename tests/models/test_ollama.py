@@ -4,6 +4,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import copy
+import json
 import pickle
 import subprocess
 import sys
@@ -14,7 +15,7 @@ import pytest
 from ollama_server import MODES, OllamaServer, Refused, toy_vector
 
 from ragnb import IndexMismatchError, InputError, resolve_embedding, resolve_llm
-from ragnb.models.embedding import describe_embedding, load_embedding, save_embedding
+from ragnb.models.embedding import describe_embedding, embedding_differences, load_embedding, save_embedding
 from ragnb.models.limits import ModelCall, VERDICT_TOKENS
 from ragnb.models.ollama import NoAnswerError, ollama_url, OllamaEmbedding, PromptCutError, TextTooLongError
 from ragnb.models.replies import MOST_BYTES, ReplyError
@@ -286,12 +287,26 @@ def test_other_weights_under_the_same_tag(server, tmp_path):
     assert record["digest"] and describe_embedding(resolve_embedding("ollama:embedder:latest", server.url))["digest"] == record["digest"]
     load_embedding(tmp_path).get_query_embedding("연차")
     server.digests["embedder"] = "f" * 64
+    assert any("digest" in told for told in embedding_differences(made.describe(), record))
     again = load_embedding(tmp_path)
     for call in (lambda: again.get_query_embedding("연차"), lambda: asyncio.run(again.aget_query_embedding("연차"))):
         with pytest.raises(IndexMismatchError, match="'embedder' at .* has other weights .digest ffffffffffff.*--force"):
             call()
     del server.routes["/api/tags"]   # a server that does not list its models
     assert len(load_embedding(tmp_path).get_query_embedding("연차")) == 64
+
+
+def test_a_model_with_other_parameters_has_the_same_vectors(server, tmp_path):
+    record = save_embedding(resolve_embedding("ollama:embedder", server.url), tmp_path)
+    server.changed["embedder"] = "e" * 64      # as after `ollama create` from the same file
+    assert len(load_embedding(tmp_path).get_query_embedding("연차")) == 64
+    now = describe_embedding(resolve_embedding("ollama:embedder", server.url))
+    assert now["digest"] != record["digest"] and embedding_differences(now, record) == []
+    old = {key: value for key, value in record.items() if key != "weights"}
+    assert embedding_differences(now, old) == [f"digest {record['digest']!r}, not {'e' * 64!r}"], "an older index does not know the files"
+    (tmp_path / "embedding.json").write_text(json.dumps(old), encoding="utf-8")
+    with pytest.raises(IndexMismatchError, match="other weights"):
+        load_embedding(tmp_path).get_query_embedding("연차")
 
 
 def test_vectors_of_another_length_name_the_model(server):

@@ -1,16 +1,19 @@
 """With a model, a question with a low chance is searched in other words too; one call, told, and off by an option."""
 import asyncio
 import json
+import logging
 from dataclasses import replace
 
 import pytest
 from llama_index.core.schema import Document
 
 from ragnb.indexing.update import index_documents
+from ragnb.models.llm import tell_fallback
 from ragnb.models.scripted import ScriptedLLM
 from ragnb.pipeline.answer import ModelError
 from ragnb.pipeline.chance import chance_of, LOW_CHANCE
 from ragnb.pipeline.pipeline import Pipeline
+from ragnb.retrieval.rerank import Reranked, Reranker, RerankReport
 
 LAY, PLAIN = "I moved out and the guy who owns my flat keeps my cash", "When does the lessor return the deposit?"
 
@@ -74,3 +77,25 @@ def test_a_time_out_for_other_words_is_a_note_and_the_answer_is_asked_for(index)
     llm = ScriptedLLM(lambda prompt: next(replies))
     answer = Pipeline.from_index(index, llm=llm).ask(LAY)
     assert answer.generated and answer.note.count("too slow") == 1 and len(llm.prompts) == 2
+
+
+class Telling(Reranker):
+    """Keeps the order, and tells for which question."""
+
+    def rerank(self, nodes, question):
+        tell_fallback(f"kept the order of <{question}>")
+        return Reranked([*nodes], RerankReport(len(nodes)))
+
+
+@pytest.mark.parametrize("words", [[PLAIN, "deposit after the lease has ended"], ["zzz qqq xxyy", "wwvv uutt qqpp"]])
+def test_a_note_is_of_the_ranking_that_stays(index, words):
+    answer = Pipeline.from_index(index, llm=model(json.dumps(words)), reranker=Telling()).ask(LAY)
+    stays = " ".join([LAY, *words]) if words[0] == PLAIN else LAY
+    assert [note.text for note in answer.context.notes if note.kind == "model"] == [f"kept the order of <{stays}>"]
+
+
+def test_what_a_note_says_is_no_warning_in_the_log(index, caplog):
+    with caplog.at_level(logging.INFO, "ragnb"):
+        answer = Pipeline.from_index(index, llm=model("no words"), reranker="llm:4").ask(LAY)
+    assert "the reranker judged no passage" in answer.note
+    assert {record.levelname for record in caplog.records if record.name.endswith("rerank")} == {"INFO"}
