@@ -315,14 +315,13 @@ def _lines(reader: UnitReader, keys: Sequence[int], budget: int) -> dict[int, tu
 
 
 def _half_rows(units: Units, found: Mapping[int, tuple[int, ...]], taken: Mapping[int, Span], first: int,
-               named: Collection[int]) -> set[int]:
-    "Units of table rows that are not read whole, but of the line of the first unit; and headers that lose all rows."
+               headers: Collection[int]) -> set[int]:
+    "Units of table rows that are not read whole, but of the line of the first unit; and headers without a row."
     best = found.get(first) or (first,)
     out = {key for key in taken.keys() & found.keys() if key not in best
            and not (found[key] and all(taken.get(k) == units.span(k) for k in found[key]))}
-    header = {key: int(units.header[units.row_by_key[key]]) for key in taken}
-    kept = {header[key] for key in taken if key not in out}
-    return out | {header[key] for key in out if header[key] in taken and header[key] in named} - kept
+    kept = {int(units.header[units.row_by_key[key]]) for key in taken if key not in out}
+    return out | {key for key in taken if key in headers} - kept
 
 # %% ../../nbs/40_retrieval/07_multiscale.ipynb #b0a0eaa2
 def _readable_units(reader: UnitReader, ahead: Sequence[Piece], budget: int, apart: Mapping[int, int]
@@ -340,6 +339,7 @@ def _readable_units(reader: UnitReader, ahead: Sequence[Piece], budget: int, apa
     texts = {key: n.text for key, n in zip(keys, reader.read_units(keys))}
     headings = _headings(units, texts, reader.outlines)
     named, without = {p.key for p in ahead if p.why}, set[int]()
+    headers = {p.key for p in ahead if p.why and p.why.detail == HEADER}
     for key in sorted(texts, reverse=True):     # headings whose text is not among the best
         if key in headings and key not in named and key + 1 in units.row_by_key:
             without |= {key} if key + 1 not in texts or key + 1 in without else set()
@@ -353,7 +353,7 @@ def _readable_units(reader: UnitReader, ahead: Sequence[Piece], budget: int, apa
             filling.take(rest, head=True)
         bare = _strays(units, texts, filling.taken, apart, headings) - named
         bare |= _wordless(units, texts, filling.taken, apart)
-        bare |= _half_rows(units, found, filling.taken, keys[0], named) if found else set()
+        bare |= _half_rows(units, found, filling.taken, keys[0], headers) if found or headers else set()
         if not bare:
             return filling.taken, filling.opened
         without |= bare

@@ -217,3 +217,19 @@ def test_the_trace_says_in_words_why_a_header_is_there(both):
         assert (row["role"], row["policy"], row["score"], row["why"]) == ("beside", "table", None, f"table: {HEADER} (rank 1)")
         page = told.page().html if hasattr(told.page(), "html") else str(told.page())
         assert HEADER in told.page() and "the header of a table" in told.page()
+
+
+def test_no_header_is_read_without_a_row_of_its_table():
+    rows = ("| 휴가 | 일수 | 닷새를 주고, 나누어 쓰지 못하며, 쉬는 날이 들면 그날도 휴가에 넣어 센다. 남은 날은 돈으로 주지 않는다. |\n"
+            "| 근속 포상금 | 근속 다섯 해 | 근속 다섯 해가 된 날에 이백만 원을 주고, 그 돈은 모두 법인 카드로만 써야 한다. 남은 돈은 복지비 한도에 더한다. |\n")
+    text = "# 포상\n\n근속 포상은 근속 기간을 채운 사원이 받는다. 근속 기간은 입사한 날부터 센다.\n\n| 구분 | 선정 | 근속 기간을 채운 사원 |\n|---|---|---|\n" + rows
+    source, store, model = made(a=text, b="# 출장\n\n출장 여비는 근속과 상관없이 준다. 근속 포상과 함께 받을 수 있다.\n")
+    ranking = MultiScaleRetriever(source, store, model).rank("근속 포상금은 얼마인가요?")
+    with_header = 0
+    for budget in range(20, 500, 10):
+        passages = ranking.at(budget)
+        headers = [passage.text for passage in passages if any(why.detail == HEADER for why in passage.why.values())]
+        texts = "\n".join(passage.text for passage in passages)
+        assert passages and (not headers or "| 휴가 |" in texts or "| 근속 포상금 |" in texts), budget
+        with_header += bool(headers)
+    assert with_header    # there is room for a header and a row in the end
