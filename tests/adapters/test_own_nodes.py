@@ -16,7 +16,7 @@ from llama_index.vector_stores.chroma import ChromaVectorStore
 
 from ragnb import Expander, ExpandPostprocessor, InputError, neighbors, NgramEmbedding, read_documents
 from ragnb.documents.files import record_to_document
-from ragnb.expansion.own_nodes import NodeStore
+from ragnb.adapters.own_nodes import NodeStore
 from ragnb.storage.filtered import filtered_store
 
 SPLITTERS = {"sentence": SentenceSplitter(chunk_size=96, chunk_overlap=0), "overlap": SentenceSplitter(chunk_size=96, chunk_overlap=32),
