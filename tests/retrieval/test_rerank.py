@@ -397,6 +397,7 @@ def test_passages_stay_between_their_marks() -> None:
 def test_the_same_length_and_title() -> None:
     long = [NodeWithScore(node=TextNode(text="가" * 5_000, metadata={"title": "제" * 1_000}), score=1.0)]
     assert len(passage_list(long, text_size=800)) < 1_000 and "가" * 800 + "…" in passage_list(long, text_size=800)
+    assert "가" * 5_000 + "\n" in passage_list(long, text_size=5_000)      # it fits: nothing is left out
     assert "(" not in passage_list([NodeWithScore(node=TextNode(text="가", metadata={"title": None}))])
 
 
