@@ -35,7 +35,7 @@ from ..retrieval.rerank import resolve_reranker
 from ..expansion.expander import Expander
 from .foreign import ForeignIndex, ForeignStore, row_node
 from .own_nodes import all_nodes, NodeStore
-from .raw_hits import renamed_fields
+from .raw_hits import HitFields
 from ..expansion.policy import Policy, resolve_policy
 from ..context.builders import ContextBuilder, resolve_builder
 from ..context.compress import Compressor, resolve_compressor
@@ -69,7 +69,7 @@ class ForeignRetriever(BaseRetriever):
     def _query(self, question: str) -> dict[str, Any]:
         "Return the query for a question."
         if self.embed_model is None:
-            return {"multi_match": {"query": question, "fields": self.index.keys("text")}}
+            return {"multi_match": {"query": question, "fields": self.index.names["text"]}}
         return {"knn": {self.vector: {"vector": self.embed_model.get_query_embedding(question), "k": self.top_k}}}
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
@@ -231,7 +231,7 @@ def attach(
         For a missing index, an embedding of another length, or an invalid setting.
     """
     check_counts(top_k=top_k)
-    names = renamed_fields(fields)
+    names = HitFields(fields).given
     embed = _embedding(embed_model)
     if isinstance(made, str) and made.startswith(("opensearch://", "opensearchs://")):
         made = ForeignIndex(*opener(made).client(made), names, exclude=(vector,))

@@ -49,7 +49,7 @@ def _neighbor(passage: Passage, chunk: str, outlines: Mapping[str, Outline], for
 def _document_of(hit: Mapping[str, Any], store: ChunkReader) -> str:
     "The document of a hit; '' when it names none."
     if isinstance(store, NodeStore):
-        return str(store.value(hit, "doc_id") or "")
+        return str(store.fields.value(hit, "doc_id") or "")
     raw = raw_hit(hit)
     own = try_address(raw.id)
     return own.doc_id if own is not None and not raw.doc_id else raw.doc_id

@@ -18,7 +18,7 @@ __all__ = ['Field', 'Want', 'IndexRow', 'ForeignIndex', 'row_node', 'ForeignStor
 # %% ../../nbs/83_adapters/03_foreign.ipynb #f1dc3ebf
 from ..documents.span import InputError, RagnbError
 from .own_nodes import NodeStore
-from .raw_hits import FIELDS, renamed_fields, value_at, value_of, whole_number
+from .raw_hits import FIELDS, HitFields, value_at, whole_number
 
 # %% ../../nbs/83_adapters/03_foreign.ipynb #b435ad02
 # Names that the field of each value may have
@@ -139,7 +139,7 @@ class IndexRow(NamedTuple):
         return last if self.index is None else self.index, last if self.page is None else self.page
 
 # %% ../../nbs/83_adapters/03_foreign.ipynb #3d58e135
-class ForeignIndex:
+class ForeignIndex(HitFields):
     "The rows of an index made by others: by chunk number, by page, by document."
 
     def __init__(
@@ -149,17 +149,17 @@ class ForeignIndex:
         fields: Mapping[str, str] | None = None,    # doc_id, index, page, doc_type, text -> what it is called there
         exclude: Sequence[str] = ("embedding",),    # Fields that rows come without
     ) -> None:
+        super().__init__(fields)
         self.client = client
         self.index_name = index_name
-        self.given = renamed_fields(fields)
         self.exclude = list(exclude)
         self.requests = 0
         self.sleep = time.sleep
         self._names = {value: [self.given[value]] if value in self.given else [*_USUAL[value]] for value in _USUAL}
         self._shown = {v: Field(name, (name,), v in ("index", "page")) for v, name in self.given.items()}
         self._caps: Mapping[str, Any] | None = None   # None: not asked for, or the client cannot tell
-        self._asked, self._fields = False, {}
-        self._keys: dict[str, list[str]] = {}         # Of `keys`, until the fields change
+        self._asked = False
+        self._read_under({})
 
     def fields(
         self,
@@ -183,8 +183,16 @@ class ForeignIndex:
             found = {value: _mapped_field(names, self._caps) for value, names in self._names.items()}
         fields = {value: field for value, field in found.items() if field}
         if sources or fields != self._fields:
-            self._fields, self._keys = fields, {}
+            self._read_under(fields)
         return fields
+
+    def _read_under(self, fields: dict[str, Field]) -> None:
+        "Read a value under the name of its field first, then under the others: rows may differ."
+        self._fields = fields
+        for value, names in self._names.items():
+            own = [fields[value].name] if value in fields else []
+            read = (*own, *names, *_USUAL[value])
+            self.names[value] = list(dict.fromkeys(name.removesuffix(".keyword") for name in read))
 
     def _call(self, name: str, asked: dict[str, Any], otherwise: dict[str, Any] | None = None) -> Any:
         "Call the client, in another form where it does not know the first; `RagnbError` for whatever it raises."
@@ -261,24 +269,6 @@ class ForeignIndex:
         found, = self._send([{"query": query, "size": top_k}])
         return [self.row(raw) for raw in found["hits"]["hits"]]
 
-    def value(
-        self,
-        raw: Mapping[str, Any],  # A row, or a hit of a search
-        name: str,               # doc_id, index, page, doc_type or text
-    ) -> Any:
-        "Get a value of a row, wherever it is; None when there is none."
-        if (keys := self._keys.get(name)) is None:
-            keys = self._keys[name] = self.keys(name)
-        source = raw.get("_source", raw)
-        value = source.get(keys[0]) if type(source) is dict else None     # Almost every row has it there
-        return value_of(raw, keys) if value is None else value
-
-    def keys(self, value: str) -> list[str]:
-        "Names under which a row may have a value: that of its field, then the others; rows may differ."
-        own = [self._fields[value].name] if value in self._fields else []
-        names = *own, *self._names[value], *_USUAL[value]
-        return list(dict.fromkeys(name.removesuffix(".keyword") for name in names))
-
     def row(self, raw: Mapping[str, Any]) -> IndexRow:
         "Read the place of a row."
         index, page = whole_number(self.value(raw, "index")), whole_number(self.value(raw, "page"))
@@ -299,7 +289,7 @@ def row_node(
     held = inner if isinstance(inner, Mapping) else source
     if "_node_content" in held:
         return metadata_dict_to_node(dict(held), text=text)
-    skipped = {name.split(".")[0] for name in index.keys("text")}
+    skipped = {name.split(".")[0] for name in index.names["text"]}
     metadata = {k: v for k, v in (source | dict(held)).items() if isinstance(v, (str, int, float)) and k not in skipped}
     named = {"chunk_index": row.index, "page": row.page, "doc_type": index.value(row.raw, "doc_type")}
     metadata |= {k: v for k, v in named.items() if v is not None}
@@ -319,12 +309,9 @@ class ForeignStore(NodeStore):
     """
 
     def __init__(self, index: ForeignIndex, documents: Iterable[Document] = ()) -> None:
-        self._prepare(documents)
+        self._prepare(documents, index)
         self.index = index
         self.rows: dict[str, IndexRow] = {}      # Address -> row
-
-    def value(self, record: Mapping[str, Any], name: str) -> Any:
-        return self.index.value(record, name)
 
     def _read(self, doc_ids: Iterable[Any]) -> None:
         asked = [d for d in dict.fromkeys(doc_ids) if d is not None and str(d) not in self._outlines]

@@ -22,7 +22,7 @@ from ..chunking.base import KnownSpanNodeParser
 from ..documents.span import Address, InputError, Outline, Span, try_address
 from ..storage.store import ChunkReader, Found
 from ..storage.filters import Where
-from .raw_hits import FIELDS, laid_out, renamed_fields, value_of, whole_number
+from .raw_hits import HitFields, laid_out, whole_number
 
 # %% ../../nbs/83_adapters/02_own_nodes.ipynb #690b8564
 def _offsets(nodes: Sequence[BaseNode], document: Document | None) -> list[Span] | None:
@@ -60,13 +60,13 @@ def _start(node: BaseNode) -> int:
     return known or whole_number(node.metadata.get("start_index")) or 0
 
 
-def _in_order(nodes: Sequence[BaseNode], names: Mapping[str, Sequence[str]]) -> tuple[list[BaseNode], dict[str, int]]:
+def _in_order(nodes: Sequence[BaseNode], fields: HitFields) -> tuple[list[BaseNode], dict[str, int]]:
     "The nodes of a document by page, number and offset, as far as they have them; id -> page from 1, if all have one."
-    numbers = [whole_number(value_of(node.metadata, names["page"])) for node in nodes]
+    numbers = [whole_number(fields.value(node.metadata, "page")) for node in nodes]
     pages = {} if None in numbers else {node.node_id: n + (0 in numbers) for node, n in zip(nodes, numbers)}
 
     def place(node: BaseNode) -> tuple[int, int, int]:
-        index = whole_number(value_of(node.metadata, names["index"]))
+        index = whole_number(fields.value(node.metadata, "index"))
         return pages.get(node.node_id, 0), index or 0, _start(node)
     return sorted(nodes, key=place), pages
 
@@ -129,7 +129,7 @@ class NodeStore(ChunkReader):
         self, nodes: BasePydanticVectorStore | Iterable[BaseNode], documents: Iterable[Document] = (),
         fields: Mapping[str, str] | None = None,
     ) -> None:
-        self._prepare(documents, fields)
+        self._prepare(documents, HitFields(fields))
         groups: dict[str, list[BaseNode]] = {}
         for node in all_nodes(nodes):
             if bare_text(node).strip():
@@ -139,10 +139,9 @@ class NodeStore(ChunkReader):
         if not self._chunks:
             raise InputError("nodes must hold at least one node with text")
 
-    def _prepare(self, documents: Iterable[Document], fields: Mapping[str, str] | None = None) -> None:
+    def _prepare(self, documents: Iterable[Document], fields: HitFields) -> None:
         "Start without nodes."
-        self.fields = renamed_fields(fields)
-        self.names = FIELDS | {value: [name] for value, name in self.fields.items()}
+        self.fields = fields
         self.documents = {d.node_id: d for d in documents}
         self._outlines: dict[str, Outline] = {}
         self._chunks: dict[str, TextNode] = {}
@@ -155,7 +154,7 @@ class NodeStore(ChunkReader):
 
     def _add(self, doc_id: str, nodes: Sequence[BaseNode]) -> None:
         "Add one document."
-        ordered, page_of = _in_order(nodes, self.names)
+        ordered, page_of = _in_order(nodes, self.fields)
         outline, nodes = _outline(doc_id, ordered, self.documents.get(doc_id))
         numbers = [page_of[node.node_id] for node in nodes] if page_of else []
         if not outline.pages and numbers == sorted(numbers):       # pages that fall are not believed
@@ -164,7 +163,7 @@ class NodeStore(ChunkReader):
                 pages[number] = pages.get(number, span).hull(span)
             outline = replace(outline, pages=list(pages.items()))
         self._outlines[doc_id] = outline
-        numbers = [whole_number(self.value(node.metadata, "index")) for node in nodes]
+        numbers = [whole_number(self.fields.value(node.metadata, "index")) for node in nodes]
         for i, (node, span) in enumerate(zip(nodes, outline.levels["c"])):
             address = str(Address(doc_id, "c", i))
             if node.node_id in self._known:
@@ -179,18 +178,10 @@ class NodeStore(ChunkReader):
                 excluded_embed_metadata_keys=[*node.excluded_embed_metadata_keys],
                 excluded_llm_metadata_keys=[*node.excluded_llm_metadata_keys])
 
-    def value(
-        self,
-        record: Mapping[str, Any],   # Metadata of a node, or a hit of a search server
-        name: str,                   # doc_id, index or page
-    ) -> Any:                        # None when there is none
-        "Get a value under the names that it has in this index."
-        return value_of(record, self.names[name])
-
     def _document_of(self, node: BaseNode) -> Any:
-        "The document of a node: the one that LlamaIndex has noted, if no field is named for it."
-        noted = None if "doc_id" in self.fields else node.ref_doc_id
-        return noted or self.value(node.metadata, "doc_id")
+        "The document of a node: that of the named field, else the one that LlamaIndex has noted, else that of a field."
+        noted, of_field = node.ref_doc_id, self.fields.value(node.metadata, "doc_id")
+        return of_field or noted if "doc_id" in self.fields.given else noted or of_field
 
     def address_at(
         self,
@@ -198,7 +189,7 @@ class NodeStore(ChunkReader):
         record: Mapping[str, Any],   # Its metadata, or a hit of a search server
     ) -> str | None:                 # None for a stranger
         "Find a chunk by its id, or by its document and number."
-        place = str(self.value(record, "doc_id")), whole_number(self.value(record, "index"))
+        place = str(self.fields.value(record, "doc_id")), whole_number(self.fields.value(record, "index"))
         return self._known.get(name) or (name if name in self._chunks else self._numbered.get(place))
 
     def address_of(self, node: BaseNode) -> str | None:

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 # %% auto #0
-__all__ = ['FIELDS', 'renamed_fields', 'value_at', 'value_of', 'RawHit', 'whole_number', 'raw_hit', 'like_hit', 'overlap',
-           'laid_out', 'dict_passages']
+__all__ = ['FIELDS', 'value_at', 'value_of', 'HitFields', 'RawHit', 'whole_number', 'raw_hit', 'like_hit', 'overlap', 'laid_out',
+           'dict_passages']
 
 # %% ../../nbs/83_adapters/01_raw_hits.ipynb #abdf703d
 from ..machinery.registry import register
@@ -26,17 +26,6 @@ FIELDS: dict[str, list[str]] = {  # Value -> names of the field that may hold it
     "file_name": ["file_name", "original_filename"],
     "score": ["_score", "score"],
 }
-
-# %% ../../nbs/83_adapters/01_raw_hits.ipynb #f192101b
-def renamed_fields(
-    fields: Mapping[str, str] | None,   # doc_id, index, page, text, doc_type -> its name in an index
-) -> dict[str, str]:
-    "Check the names that an index has for its values."
-    known = ("doc_id", "index", "page", "text", "doc_type")
-    unknown = sorted(set(fields or ()) - {*known})
-    if unknown:
-        raise InputError(f"fields may name {', '.join(known)}, got {unknown[0]!r}")
-    return dict(fields or {})
 
 # %% ../../nbs/83_adapters/01_raw_hits.ipynb #31c44de1
 def value_at(
@@ -74,6 +63,31 @@ def value_of(
             if value is not None and value != "":
                 return value
     return None
+
+# %% ../../nbs/83_adapters/01_raw_hits.ipynb #c8132c31
+class HitFields:
+    "The names of the fields of one index."
+
+    def __init__(
+        self,
+        fields: Mapping[str, str] | None = None,    # doc_id, index, page, text, doc_type -> its name in the index
+    ) -> None:
+        known = ("doc_id", "index", "page", "text", "doc_type")
+        if unknown := sorted(set(fields or ()) - {*known}):
+            raise InputError(f"fields may name {', '.join(known)}, got {unknown[0]!r}")
+        self.given = dict(fields or {})
+        usual = {value: FIELDS.get(value, [value]) for value in known}
+        self.names = usual | {value: [name] for value, name in self.given.items()}
+
+    def value(
+        self,
+        hit: Mapping[str, Any],   # Of this index, or metadata
+        name: str,                # doc_id, index, page, text or doc_type
+    ) -> Any:                     # None when there is none
+        "Get a value of a hit, wherever it is."
+        names, source = self.names[name], hit.get("_source", hit)
+        value = source.get(names[0]) if type(source) is dict else None     # Almost every hit has it there
+        return value_of(hit, names) if value is None else value
 
 # %% ../../nbs/83_adapters/01_raw_hits.ipynb #47ffaba7
 class RawHit(NamedTuple):
