@@ -313,6 +313,9 @@ class ForeignStore(NodeStore):
         self.index = index
         self.rows: dict[str, IndexRow] = {}      # Address -> row
 
+    def address_of(self, node: BaseNode) -> str | None:
+        return super().address_of(node) or self.address_at(node.node_id, node.metadata)
+
     def _read(self, doc_ids: Iterable[Any]) -> None:
         asked = [d for d in dict.fromkeys(doc_ids) if d is not None and str(d) not in self._outlines]
         rows_of: dict[str, dict[str, IndexRow]] = {}     # Document -> id of a node -> row

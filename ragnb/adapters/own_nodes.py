@@ -195,8 +195,7 @@ class NodeStore(ChunkReader):
     def address_of(self, node: BaseNode) -> str | None:
         "The address of a node here; None for a stranger."
         start, end = (getattr(node, k, None) for k in ("start_char_idx", "end_char_idx"))
-        at_offsets = self._placed.get((node.ref_doc_id or "", start, end))
-        return self._known.get(node.node_id) or at_offsets or self.address_at(node.node_id, node.metadata)
+        return self._known.get(node.node_id) or self._placed.get((node.ref_doc_id or "", start, end))
 
     def addressed(self, hits: Sequence[NodeWithScore]) -> list[NodeWithScore]:
         self._read(self._document_of(hit.node) for hit in hits)
