@@ -2,8 +2,9 @@
 from __future__ import annotations
 
 import pytest
+from llama_index.core.schema import Document
 
-from ragnb.documents.kinds import kind_named
+from ragnb.documents.kinds import detect_kind, kind_named, records_of
 from ragnb.documents.markdown import find_tables
 from ragnb.documents.span import InputError
 
@@ -26,3 +27,11 @@ def test_a_kind_is_found_by_its_name():
     assert kind_named("qa").name == "qa"
     with pytest.raises(InputError, match="kind must be one of .*qa.*, got 'nothing'"):
         kind_named("nothing")
+
+
+def test_questions_with_answers_are_a_kind_and_have_records():
+    text = "질의: 연차가 이월되나요?\n회시: 다음 해 삼월까지 쓸 수 있습니다.\n\n질의: 반차는 몇 시간인가요?\n회시: 네 시간입니다.\n"
+    document, other = Document(text=text, id_="qa.txt"), Document(text="Gates close at nine.", id_="gates.txt")
+    assert (detect_kind(text), detect_kind(other.text)) == ("qa", None)
+    found = records_of(document)
+    assert [record.span.of(text).split()[1] for record in found] == ["연차가", "반차는"] and records_of(other) == []

@@ -79,3 +79,9 @@ def test_a_warned_hit_takes_no_chunk_of_the_others():
     both = Expander(store, neighbors(1)).expand([NodeWithScore(node=moved), NodeWithScore(node=nodes["a#c20"])])
     assert [p.hits for p in both.passages] == [("a#c9",), ("a#c20",)] and both.passages[0].neighbors == ()
     assert both.passages[0].text == "다른 글" and both.stats.expanded == 1
+
+
+def test_an_expansion_shows_what_is_in_it():
+    store, nodes = filled(Every(), "a")
+    out = Expander(store, neighbors(1)).expand([NodeWithScore(node=nodes["a#c5"]), NodeWithScore(node=nodes["a#c9"])])
+    assert repr(out) == f"Expansion(2 passages, 2 hits, 4 neighbors, {sum(len(p.text) for p in out.passages)} characters)"
