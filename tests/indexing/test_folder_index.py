@@ -64,7 +64,8 @@ def test_an_embedding_of_your_own(tmp_path):
 
 @pytest.mark.heavy
 def test_how_many_documents_a_deletion_takes_away_is_told_before_it(tmp_path):
-    update(write(tmp_path / "s", {f"{n}.md": text_of(n) for n in range(3)}), tmp_path / "index")
+    update(write(tmp_path / "s", {f"{n}.md": text_of(n) for n in range(3)}), tmp_path / "index", "ngram")
+    assert len(Index.open(tmp_path / "index").manifest.documents) == 3
     asked = []
     told = drop_index(tmp_path / "index", sure=lambda contents: asked.append(contents.documents))
     assert asked == [3] and told.documents == 3 and (tmp_path / "index" / "index.db").is_file()      # not sure: it stays
