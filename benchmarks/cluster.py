@@ -35,7 +35,7 @@ from llama_index.core.base.base_retriever import BaseRetriever
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 from urllib3.connectionpool import HTTPConnectionPool
 
-from ragnb.expansion.chunk_expanders import NeighborChunkExpander
+from ragnb.adapters.chunk_expanders import NeighborChunkExpander
 from ragnb.expansion.expander import Expander
 from ragnb.expansion.policies import by_doc_type
 from ragnb.expansion.policy import neighbors

@@ -30,7 +30,7 @@ from common import arguments, keep_row, ROOT
 from llama_index.core.schema import NodeWithScore
 
 from ragnb.documents.span import Address, parse_address
-from ragnb.expansion.chunk_expanders import NeighborChunkExpander
+from ragnb.adapters.chunk_expanders import NeighborChunkExpander
 from ragnb.expansion.expander import Expander
 from ragnb.expansion.policy import neighbors
 from ragnb.indexing.folder_index import Index

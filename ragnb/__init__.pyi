@@ -74,17 +74,11 @@ from .retrieval.planning import (
 from .retrieval.rerank import (
     LLMReranker as LLMReranker,
 )
-from .expansion.chunk_expanders import (
-    AdaptiveChunkExpander as AdaptiveChunkExpander,
-    NeighborChunkExpander as NeighborChunkExpander,
-    NoopChunkExpander as NoopChunkExpander,
-)
 from .expansion.expander import (
     Expander as Expander,
     ExpandPostprocessor as ExpandPostprocessor,
 )
 from .expansion.fetch import (
-    expand_dicts as expand_dicts,
     fetch_doc_chunks as fetch_doc_chunks,
     fetch_doc_pages as fetch_doc_pages,
 )
@@ -122,9 +116,6 @@ from .indexing.update import (
     index_documents as index_documents,
     update_index as update_index,
 )
-from .pipeline.attach import (
-    attach as attach,
-)
 from .pipeline.answer import (
     Answer as Answer,
     AnswerStream as AnswerStream,
@@ -138,6 +129,17 @@ from .pipeline.settings import (
 )
 from .pipeline.trace_data import (
     trace as trace,
+)
+from .adapters.attach import (
+    attach as attach,
+)
+from .adapters.chunk_expanders import (
+    AdaptiveChunkExpander as AdaptiveChunkExpander,
+    NeighborChunkExpander as NeighborChunkExpander,
+    NoopChunkExpander as NoopChunkExpander,
+)
+from .adapters.dicts import (
+    expand_dicts as expand_dicts,
 )
 from .agent.flow import (
     Agent as Agent,

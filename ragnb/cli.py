@@ -51,7 +51,7 @@ from .machinery.atomic import check_page
 from .machinery.markup import counted, display_width, json_visible, said_count, visible
 from .machinery.messages import say, translated, use_language
 from ragnb.machinery.registry import (
-    find_part, import_plugins, IMPORTED, Part, parts_of, register, told_gone, told_parts, usages
+    adapter_named, find_part, import_plugins, IMPORTED, Part, parts_of, register, told_gone, told_parts, usages
 )
 from .machinery.servers import ServerAddress, without_logins
 from .documents.span import InputError, RagnbError
@@ -1063,7 +1063,6 @@ def retrieval_arguments(args: RetrievalOptions, llm: LLM | None) -> dict[str, An
 def _attached(args: AskOptions, settings: dict[str, Any]) -> Any:
     "Make the pipeline over an index of another program."
     from ragnb.models.embedding import resolve_embedding
-    from ragnb.pipeline.attach import attach
     unused = {"--where": "where", "--as-of": "as_of", "--cut": "cut", "--no-lookup": "lookup"}
     for option, name in unused.items():
         if settings.pop(name, True) is not True:
@@ -1073,7 +1072,7 @@ def _attached(args: AskOptions, settings: dict[str, Any]) -> Any:
     vector = {"vector": names.pop("vector")} if "vector" in names else {}
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always", UserWarning)
-        made = attach(args.over, embed_model=embed, fields=names, **vector, **settings)
+        made = adapter_named("attach")(args.over, embed_model=embed, fields=names, **vector, **settings)
     for warning in told:
         if issubclass(warning.category, UserWarning):
             text = translated(str(warning.message)).replace("fields={'doc_id': NAME}", "--field doc_id=NAME")

@@ -480,7 +480,7 @@ _TITLE_SHARE = 40   # A title has at most one in so many characters of a room, a
 
 
 def _labels(builder: ContextBuilder, passages: Sequence[Passage], room: int) -> list[tuple[str, str]]:
-    "What comes before each text, and what would if it stood alone where that is something else."
+    "Return the label above each text, and the label it would have alone if that is another one."
     numbers = {id(p): n for n, p in enumerate(passages, 1)}
     titles = {p.doc_id: str(p.metadata.get("title") or "") for p in passages}
     if builder.budget is not None:

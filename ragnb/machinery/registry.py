@@ -307,7 +307,7 @@ def plugin_spec(made: object) -> str:  # '' for what was made without a name
 
 # %% ../../nbs/95_machinery/04_registry.ipynb #52cd0820
 SHEDS: dict[str, str] = {   # Package -> names that it registers
-    "adapters": "langchain",
+    "adapters": "attach hits langchain",
     "agent": "chat mcp collections",
     "evaluation": "demo eval tune decide compare questions check strategy",
     "files": ".pdf .html .htm .docx .pptx .xlsx .csv .hwp .hwpx .eml",
@@ -329,7 +329,7 @@ def told_gone(
 
 def opener(
     place: str | Path,   # An address such as opensearch://localhost:9200/docs
-) -> Any:                # What its part offers: `open`, `open_writer`, `foreign`; `InputError` for another scheme
+) -> Any:                # What its part offers: `open`, `open_writer`, `client`; `InputError` for another scheme
     "Find what opens an address."
     scheme = str(place).strip().partition("://")[0].lower()
     part = find_part("address", scheme)

@@ -6,10 +6,9 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping, Sequence
+from typing import Any
 
 from ..documents.span import IndexMismatchError, InputError
-from ..expansion.foreign import ForeignIndex
 from ..indexing.writing import Contents
 from ..machinery.registry import register
 from ..machinery.servers import ServerAddress
@@ -31,14 +30,13 @@ class ClusterAddress:
     open_writer = staticmethod(open_writer)
 
     @staticmethod
-    def foreign(
+    def client(
         url: str,
-        fields: Mapping[str, str] | None,   # What the rows call their values
-        exclude: Sequence[str] = (),        # Fields that are not fetched
-    ) -> ForeignIndex:
-        "Open an index that another program made."
+    ) -> tuple[Any, str]:    # The client of opensearch-py, and the name of the index
+        "Open the cluster of an index that another program made."
         place = cluster_place(url)
-        return ForeignIndex(open_client(place), checked_name(url, place.name), fields, exclude=tuple(exclude))
+        name = checked_name(url, place.name)
+        return open_client(place), name
 
     @staticmethod
     def contents(

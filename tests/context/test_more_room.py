@@ -8,7 +8,7 @@ from llama_index.core.schema import Document
 from strategies import examples
 
 from ragnb.chunking.units import UnitNodeParser
-from ragnb.context.builders import cut_passage, fill_context, RankedContextBuilder, SimpleContextBuilder
+from ragnb.context.builders import cut_passage, cut_to_sentences, fill_context, RankedContextBuilder, SimpleContextBuilder
 from ragnb.documents.span import Passage, Span
 from ragnb.documents.text import is_heading
 from ragnb.models.embedding import NgramEmbedding
@@ -64,3 +64,13 @@ def test_a_cut_keeps_no_heading_without_its_text():
     assert all(not is_heading(p.text) for size in range(5, 40) for p in SimpleContextBuilder(budget=size).build([whole]).passages)
     empty = Passage("e.md", Span(0, 13), "|  |  |  |  |", hits=("e.md#c0",))
     assert SimpleContextBuilder().build([empty, whole]).passages == [whole]
+
+
+def test_sentences_are_added_one_by_one_as_long_as_they_fit():
+    """A sentence that still fits is not given up because the next but one does not."""
+    sentences = [f"{n}번 창구는 {n}시에 엽니다." for n in range(1, 6)]
+    text = " ".join(sentences)
+    passage = Passage("a.md", Span(0, len(text)), text, focus=Span(0, 3))
+    for n in range(1, 6):
+        kept = " ".join(sentences[:n])
+        assert cut_to_sentences(passage, len(kept)).text == kept

@@ -11,7 +11,7 @@ from strategies import doc_ids, examples, span_levels, span_lists
 
 from ragnb.documents.span import (
     LEVELS, ROLES, Address, DuplicateIdError, IndexMismatchError, InputError, MissingChunkError, Outline, Passage, RagnbError,
-    Span, Why, covering, id_key, n_characters, needed, parse_address, shared, stitch, try_address, union)
+    Span, Spans, Why, covering, id_key, n_characters, needed, parse_address, shared, stitch, try_address, union)
 
 TEXT = "".join(chr(0xAC00 + 7 * i) if i % 6 else " " for i in range(60))  # no two visible characters are equal
 addresses = st.builds(Address, doc_ids, st.sampled_from(list(LEVELS)), st.integers(0, 10**9))
@@ -193,3 +193,9 @@ def test_stitch_does_not_compare_texts() -> None:
 def test_sentence_of_a_reason(why: Why, sentence: str) -> None:
     assert str(why) == sentence and why.role in ROLES
     assert Why(**asdict(why)) == why
+
+
+def test_spans_without_objects_are_a_list():
+    flat, rows = Spans([0, 3, 3, 5]), Spans([("leave", 0, 3), ("travel", 3, 5)], named=True)
+    assert (len(flat), list(flat), flat[-1]) == (2, [Span(0, 3), Span(3, 5)], Span(3, 5))
+    assert (len(rows), list(rows), rows[0]) == (2, [("leave", Span(0, 3)), ("travel", Span(3, 5))], ("leave", Span(0, 3)))

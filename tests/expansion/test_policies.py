@@ -1,7 +1,6 @@
 """Every policy: what it reads at the edges, what the designs' code got wrong, and the promises of the expander."""
 from __future__ import annotations
 
-import copy
 import math
 import zlib
 from collections.abc import Callable, Sequence
@@ -14,7 +13,7 @@ from test_expand import check, chunks_of, Counting, fill, hit, outline_of, row, 
 
 from ragnb.documents.span import Address, InputError, MissingChunkError, Outline, parse_address, Span
 from ragnb.expansion.expander import Expander, ExpandPostprocessor, merge_by_document
-from ragnb.expansion.fetch import expand_dicts, fetch_chunks, fetch_doc_chunks, fetch_doc_pages, fetch_pages
+from ragnb.expansion.fetch import fetch_chunks, fetch_doc_chunks, fetch_doc_pages, fetch_pages
 from ragnb.expansion.policies import (adaptive, auto_merge, by_doc_type, llm_window, pages, read_windows,
                                       resolve_policy, section, whole_document, with_citations)
 from ragnb.expansion.policy import neighbors, Place, policy_name
@@ -406,44 +405,29 @@ def test_documents_are_fetched_whole_or_around_a_chunk():
         store.asked) == 2
 
 
-def expanded(
-    hits: list[dict], window: int = 2, documents: Sequence[Any] = (1, 2), **more: Any
-) -> tuple[list[dict], Counting]:
-    """What comes back for raw hits over documents of thirty chunks, and the store that was read."""
-    store, before = Counting(), copy.deepcopy(hits)
-    for d in documents:
-        row(store, str(d), 30)
-    out = expand_dicts(Expander(store, neighbors(window), expand_top_k=len(hits), **more), hits)
-    assert hits == before and all("is_neighbor" in c for c in out)
-    return out, store
+def levels_of_one() -> MemoryStore:
+    """A document of twenty sentences with a parent above them."""
+    store = MemoryStore()
+    row(store, "1")
+    spans = outline_of(store, "1").levels["c"]
+    outline_of(store, "1").levels.update({"s": spans, "p": [Span(0, spans[-1].end)]})
+    return store
 
 
-def raw(doc_id: Any, index: Any, name: str | None = "c", score: float | None = 0.5) -> dict:
-    return {**({} if name is None else {"_id": name}),
-            "_source": {"document_id": doc_id, "chunk_index": index, "text": "…"}, "_score": score}
-
-
-def places(chunks: list[dict]) -> list[tuple]:
-    return [(c["_source"].get("document_id"), c["_source"].get("chunk_index")) for c in chunks]
-
-
-@pytest.mark.parametrize("odd", [
-    {"_id": "a"}, {"_id": "a", "_source": None}, raw(1, -1, "a"), raw(1, 4.5, "a"), raw(1, None, "a"),
-    raw(None, 3, "a"), raw("", 3, "a"), raw(1, 99, "a"), raw("unknown", 3, "a"), raw(1, "x", "a"), {}])
-def test_odd_hits_are_kept_as_they_are(odd):
-    ours, _ = expanded([odd, raw(1, 5, "c1")], 1)
-    assert ours[0] == {**odd, "is_neighbor": False} and places(ours[1:]) == [(1, 4), (1, 5), (1, 6)]
-
-
-def test_dicts_and_a_postprocessor_work_with_every_policy():
+def test_a_postprocessor_works_with_every_policy():
     for spec in [*SPECS, "window", "adaptive:cl100k_base"]:
-        store = MemoryStore()
-        row(store, "1")
-        spans = outline_of(store, "1").levels["c"]
-        outline_of(store, "1").levels.update({"s": spans, "p": [Span(0, spans[-1].end)]})
-        ours = expand_dicts(Expander(store, make(spec, ["1"])), [raw(1, 5, "c1"), raw(1, 5, "twin"), raw(1, 9, None)])
-        assert [c.get("_id") for c in ours if not c["is_neighbor"]] == ["c1", "twin", None]    # one chunk, two entries
-        assert len(ours) - 1 == len(set(places(ours)))
+        store = levels_of_one()
         post = ExpandPostprocessor(store=store, policy=(policy := make(spec, ["1"])))
         nodes = post.postprocess_nodes([hit(chunks_of(store)["1#c5"])], query_str="며칠?")
         assert policy_name(policy) and "1#c5" in nodes[0].metadata["hits"]
+
+
+@pytest.mark.shed
+def test_dicts_work_with_every_policy():
+    from ragnb import expand_dicts
+    for spec in [*SPECS, "window", "adaptive:cl100k_base"]:
+        found = [{**name, "_source": {"document_id": 1, "chunk_index": index, "text": "…"}}
+                 for name, index in (({"_id": "c1"}, 5), ({"_id": "twin"}, 5), ({}, 9))]
+        ours = expand_dicts(Expander(levels_of_one(), make(spec, ["1"])), found)
+        assert [c.get("_id") for c in ours if not c["is_neighbor"]] == ["c1", "twin", None]    # one chunk, two entries
+        assert len(ours) - 1 == len({(c["_source"]["document_id"], c["_source"]["chunk_index"]) for c in ours})

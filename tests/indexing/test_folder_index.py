@@ -15,6 +15,8 @@ from helpers_ingest import many, state, text_of, ToyEmbedding, update, write
 from ragnb import (
     Index, IndexMismatchError, InputError, NgramEmbedding, Pipeline, RagnbError, read_documents, update_index)
 from ragnb.evaluation.datasets import find_quote
+from ragnb.indexing.folder_index import ReadLater
+from ragnb.indexing.writing import drop_index
 
 
 def test_another_embedding_or_splitter_is_refused_with_the_way_out(tmp_path):
@@ -62,6 +64,22 @@ def test_an_embedding_of_your_own(tmp_path):
 
 
 @pytest.mark.heavy
+def test_what_is_read_later_is_read_once_and_is_a_mapping():
+    reads = []
+    later = ReadLater(lambda: reads.append(1) or {"a.md": 1, "b.md": 2})
+    assert reads == []
+    assert (len(later), list(later), later["b.md"], "c.md" in later) == (2, ["a.md", "b.md"], 2, False) and reads == [1]
+
+
+def test_how_many_documents_a_deletion_takes_away_is_told_before_it(tmp_path):
+    update(write(tmp_path / "s", {f"{n}.md": text_of(n) for n in range(3)}), tmp_path / "index", "ngram")
+    asked = []
+    told = drop_index(tmp_path / "index", sure=lambda contents: asked.append(contents.documents))
+    assert asked == [3] and told.documents == 3 and (tmp_path / "index" / "index.db").is_file()      # not sure: it stays
+    drop_index(tmp_path / "index")
+    assert not (tmp_path / "index").exists()
+
+
 def test_two_readers_at_once(tmp_path):
     update(write(tmp_path / "s", {"a.md": text_of(1), "b.md": text_of(2)}), tmp_path / "i", "ngram")
     code = ("import sys; from ragnb import Pipeline; "

@@ -65,3 +65,7 @@ def test_a_value_that_is_missing_is_an_error():
 def test_short_is_one_line_of_the_length_asked_for(text, most):
     line = short(text, most)
     assert len(line) <= most and "\n" not in line
+
+
+def test_short_leaves_a_text_that_fits_as_it_is():
+    assert short("가" * 60) == "가" * 60 and short("가" * 61) == "가" * 59 + "…"

@@ -95,6 +95,12 @@ def test_a_window_that_is_loaded_already_is_used(server):
     assert server.asked("/api/chat")[-1]["options"]["num_ctx"] == 3000, "never more than the model has"
 
 
+def test_a_window_below_64_tokens_is_refused(server):
+    assert resolve_llm("ollama:chat", server.url, num_ctx=64).complete("연차는?").text
+    with pytest.raises(InputError, match="num_ctx must be >= 64 tokens, got 63"):
+        resolve_llm("ollama:chat", server.url, num_ctx=63)
+
+
 @pytest.mark.parametrize("way", WAYS)
 def test_a_prompt_that_was_cut_is_an_error(server, way):
     server.window = 2048

@@ -319,6 +319,14 @@ def test_a_conversation_brings_the_last_passages_without_a_search_and_never_twic
     assert not any(p.span.overlap(q.span) for p in same.passages for q in same.passages if p is not q and p.doc_id == q.doc_id)
 
 
+def test_only_a_question_without_a_topic_is_searched_with_the_topic_before(hr_units):
+    pipeline, talk = Pipeline.from_index(hr_units, budget=900), Conversation()
+    before = "경조휴가는 며칠인가요?"
+    talk.add(before, "", pipeline.ask(before).passages)
+    assert pipeline.searched("육아휴직은 몇 개월인가요?", talk) == ""
+    assert pipeline.searched("그럼 언제까지 신청하나요?", talk).startswith("경조휴가")
+
+
 def test_a_conversation_survives_a_document_that_is_gone(hr_units):
     pipeline, talk = Pipeline.from_index(hr_units, budget=900), Conversation()
     talk.add("전에", "답", [Passage("gone.md", Span(0, 5), "사라진 글", 1.0, 1, ("gone.md#c0",))])

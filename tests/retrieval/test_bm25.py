@@ -69,6 +69,11 @@ def test_an_index_scores_its_words_like_rank_bm25(documents: dict, terms: list[s
     assert best == pytest.approx(sorted(wanted.values(), reverse=True)[:3])
 
 
+def test_a_retriever_shows_how_many_nodes_it_has() -> None:
+    nodes = [TextNode(id_=text, text=text) for text in ("sun", "moon")]
+    assert repr(Bm25Retriever(nodes, top_k=3)) == "Bm25Retriever(2 nodes, top_k=3)"
+
+
 @pytest.mark.parametrize("bad", [{"k1": 0}, {"k1": -1}, {"k1": math.nan}, {"b": 1}, {"b": -0.1}, {"b": "1"}])
 def test_bad_parameters(bad: dict) -> None:
     with pytest.raises(InputError, match=next(iter(bad))):

@@ -236,6 +236,13 @@ def test_without_an_embedding_words_alone_rank():
     assert MultiScaleRetriever(index, store).rank("star").at(9) == []
 
 
+def test_a_document_that_is_deleted_takes_nothing_of_the_next_one():
+    _, store = make({"a": ["sun moon"], "b": ["stone river", "star"], "c": ["leaf"]}, dense=False)
+    store.delete(["a"])
+    assert store.doc_ids() == ["b", "c"] and store.get_chunks(["a#u0"]).missing == ("a#u0",)
+    assert [n.text for n in store.get_chunks(["b#u0", "b#u1", "c#u0"]).all().values()] == ["stone river", "star", "leaf"]
+
+
 def test_said_again_counts_half():
     long = "sun moon star rain wind leaf stone river sun moon"
     docs = {"a": [long, "rain", long, "leaf", "rain"], "b": [long]}

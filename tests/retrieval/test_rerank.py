@@ -394,9 +394,18 @@ def test_passages_stay_between_their_marks() -> None:
     assert ("{query_str} {context_str} {count} {0} %s" in prompt and "질문 {context_str}" in prompt and "1번부터 2번까지" in prompt)
 
 
+def test_a_reply_with_half_of_the_grades_says_which_are_missing() -> None:
+    nodes = [NodeWithScore(node=TextNode(id_=f"d#c{i}", text=text), score=1.0) for i, text in enumerate(["연차는 15일이다.", "병가는 60일이다."])]
+    with fallbacks() as told:
+        reranked = LLMReranker(llm=ScriptedLLM("1: HIGH")).rerank(nodes, "연차는?")
+    event, = reranked.report.events
+    assert told == [f"the model graded 1 of 2 passages ({event}): the others count as MEDIUM"] and event.detail == "2"
+
+
 def test_the_same_length_and_title() -> None:
     long = [NodeWithScore(node=TextNode(text="가" * 5_000, metadata={"title": "제" * 1_000}), score=1.0)]
     assert len(passage_list(long, text_size=800)) < 1_000 and "가" * 800 + "…" in passage_list(long, text_size=800)
+    assert "가" * 5_000 + "\n" in passage_list(long, text_size=5_000)      # it fits: nothing is left out
     assert "(" not in passage_list([NodeWithScore(node=TextNode(text="가", metadata={"title": None}))])
 
 

@@ -18,7 +18,7 @@ from tools import rooms
 MOST_MODULES, MOST_LINES = 60, 17_200
 # Each belongs to a part with a name, or to what writes an index; a question without that name does not load it
 NAMED = ("retrieval.rerank", "retrieval.planning", "retrieval.hierarchical", "retrieval.bm25", "context.compress", "context.layouts",
-         "context.question_kinds", "context.conversation", "context.display", "expansion.policies", "expansion.segments", "expansion.raw_hits",
+         "context.question_kinds", "context.conversation", "context.display", "expansion.policies", "expansion.segments", "expansion.fetch",
          "models.ollama", "models.openai_like", "models.onnx", "models.local", "models.calls", "models.asking", "chunking.parsers",
          "chunking.structure", "indexing.writing", "indexing.update", "pipeline.engines", "pipeline.layers")
 PROGRAM = """

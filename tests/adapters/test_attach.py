@@ -20,7 +20,7 @@ from llama_index.vector_stores.qdrant import QdrantVectorStore
 from qdrant_client import QdrantClient
 
 from ragnb import attach, evaluate, InputError, load_dataset, NgramEmbedding, Pipeline, trace
-from ragnb.expansion.foreign import ForeignIndex
+from ragnb.adapters.foreign import ForeignIndex
 from ragnb.models.scripted import ScriptedLLM
 from ragnb.opensearch.client import vector_field
 

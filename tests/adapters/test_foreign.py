@@ -18,10 +18,10 @@ from strategies import examples
 
 from ragnb.context.builders import RankedContextBuilder, resolve_builder
 from ragnb.documents.span import InputError, Outline, RagnbError, Span
-from ragnb.expansion.chunk_expanders import ChunkExpander, NeighborChunkExpander
+from ragnb.adapters.chunk_expanders import ChunkExpander, NeighborChunkExpander
 from ragnb.expansion.expander import Expander
 from ragnb.expansion.fetch import fetch_doc_chunks, fetch_doc_pages
-from ragnb.expansion.foreign import ForeignIndex, ForeignStore
+from ragnb.adapters.foreign import ForeignIndex, ForeignStore
 from ragnb.expansion.policies import by_doc_type, llm_window, whole_document
 from ragnb.expansion.policy import resolve_policy
 from ragnb.models.scripted import ScriptedLLM

@@ -14,9 +14,10 @@ from llama_index.core.schema import Document, MetadataMode, NodeWithScore, TextN
 from llama_index.core.vector_stores import SimpleVectorStore
 from llama_index.vector_stores.chroma import ChromaVectorStore
 
-from ragnb import Expander, ExpandPostprocessor, InputError, neighbors, NgramEmbedding, read_documents
+from ragnb import expand_dicts, Expander, ExpandPostprocessor, InputError, neighbors, NgramEmbedding, read_documents
 from ragnb.documents.files import record_to_document
-from ragnb.expansion.own_nodes import NodeStore
+from ragnb.adapters.own_nodes import NodeStore
+from ragnb.adapters.raw_hits import raw_hit
 from ragnb.storage.filtered import filtered_store
 
 SPLITTERS = {"sentence": SentenceSplitter(chunk_size=96, chunk_overlap=0), "overlap": SentenceSplitter(chunk_size=96, chunk_overlap=32),
@@ -145,3 +146,18 @@ def test_pages_are_no_text_for_the_splitters_and_embeddings_of_others(paged):
     long = record_to_document(record, "long", "long.pdf")
     nodes = SPLITTERS["sentence"].get_nodes_from_documents([long, *paged])
     assert not any("page_starts" in n.get_content(mode) for n in nodes for mode in (MetadataMode.EMBED, MetadataMode.LLM))
+
+
+def test_dicts_are_known_by_node_and_by_number_and_another_text_replaces_none():
+    """A hit of the same number with another text keeps its text, as over any store."""
+    nodes = [TextNode(id_=f"n{i}", text=f"{i}번째 조각이다.", metadata={"doc_id": "a", "chunk_index": i}) for i in range(1, 6)]
+    expander = Expander(NodeStore(nodes), neighbors(1))
+    by_id, by_number = ({"_id": "n3", "text": nodes[2].text}, {"doc_id": "a", "chunk_index": "3", "text": nodes[2].text})
+    for hit in (by_id, by_number):
+        out = expand_dicts(expander, [hit])
+        assert [raw_hit(c).text for c in out] == [n.text for n in nodes[1:4]] and [c["is_neighbor"] for c in out] == [True, False, True]
+    other = by_number | {"text": "다른 판의 셋째 조각이다."}
+    with pytest.warns(UserWarning, match="0 of 1 hits are known"):
+        assert expand_dicts(expander, [other]) == [other | {"is_neighbor": False}]
+    stranger = TextNode(id_="x", text=other["text"], metadata={"doc_id": "a", "chunk_index": 3})
+    assert Expander(NodeStore(nodes), neighbors(1)).expand([NodeWithScore(node=stranger)]).passages[0].text == other["text"]
