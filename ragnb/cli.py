@@ -22,6 +22,7 @@ from inspect import Parameter, Signature
 from pathlib import Path
 from shutil import which
 from typing import Annotated, Any, get_type_hints, Literal, TextIO, TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from typer import Argument, BadParameter, Context, Exit, Option, Typer
 from typer.core import TyperCommand
@@ -573,6 +574,11 @@ def open_indexes(args: Any, **options: Any) -> dict[str, Any]:
     parser = None if split.startswith("contexts:") else resolve_parser(split)
     for folder in _collections_in(index) or [index]:
         made = Index.open(folder, embed, **options)
+        url = getattr(made.embed_model, "base_url", "") or getattr(made.embed_model, "api_base", "") or ""
+        host = urlsplit(url).hostname or "localhost"
+        if not options.get("base_url") and host not in ("localhost", "::1") and not host.startswith("127."):
+            print_text(say("note: questions are sent to {url}, which made the vectors of {place}",
+                           url=without_logins(url), place=str(folder)), err=True)
         if parser and completed(made.manifest.parser, parser) != describe_parser(parser):
             is_own = Path(place).parent == Path(index)
             again = ["--index", index, "--force"] if is_own else ["--index", f"{index}-2", "--split", split]

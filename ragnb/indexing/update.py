@@ -253,7 +253,12 @@ class _Embedder:
                 waiting.append((batch, begun, new))
             n = len(todo) if batch is None else len(todo) // full * full
             for at in range(0, n, step):
-                embed_nodes(part := todo[at:min(at + step, n)], model, cache)
+                try:
+                    embed_nodes(part := todo[at:min(at + step, n)], model, cache)
+                except (OSError, InputError) as error:      # vectors that came before it are in the file
+                    kept = ready + at + len(cache.get([n.get_content(MetadataMode.EMBED) for n in part]) if cache else ())
+                    told = f"{kept:,} vectors are kept for the next run"
+                    raise (type(error)(f"{told}; {error}") if kept else error) from error
                 for node in part:
                     vars(node)["embedding"] = array("f", node.embedding)   # an eighth of the list that a node makes
             if n and not self.index.manifest.embedding.get("dims"):    # it was unknown before the first call

@@ -110,13 +110,14 @@ def test_what_was_paid_for_is_not_asked_again(tmp_path, server, monkeypatch, doc
     assert paid_twice(server) == 0
 
 
-def test_an_update_that_is_interrupted_loses_nothing_either(tmp_path, server):
+def test_an_update_that_is_interrupted_loses_nothing_either(tmp_path, server, capsys):
     docs, small = corpus(tmp_path / "docs", 6, 10), ("--embed-option", "embed_batch_size=16")
     finished(docs, tmp_path / "i", server, *small)
     (docs / "new.md").write_text("\n\n".join(f"# 새 {i}장\n\n새 규정 {i}이다. 시행은 {i}월이다." for i in range(80)), encoding="utf-8")
     n = len(server.asked("/api/embed"))
     server.on_request = lambda path, body: server.faults.append("cut") if len(server.asked("/api/embed")) == n + 3 and path == "/api/embed" else None
     assert main(command(docs, tmp_path / "i", server, *small)) == 3
+    assert "32 vectors are kept for the next run; " in capsys.readouterr().err
     assert len(Index.open(tmp_path / "i").doc_ids) == 6, "readers see the index as it was"
     server.on_request, server.faults = None, []
     finished(docs, tmp_path / "i", server, *small)
