@@ -256,7 +256,8 @@ class _Embedder:
                 try:
                     embed_nodes(part := todo[at:min(at + step, n)], model, cache)
                 except (OSError, InputError) as error:      # vectors that came before it are in the file
-                    kept = ready + at + len(cache.get([n.get_content(MetadataMode.EMBED) for n in part]) if cache else ())
+                    texts = [n.get_content(MetadataMode.EMBED) for n in part]
+                    kept = ready + at + len(cache.get(texts) if cache else ())
                     told = f"{kept:,} vectors are kept for the next run"
                     raise (type(error)(f"{told}; {error}") if kept else error) from error
                 for node in part:
