@@ -333,7 +333,7 @@ def _are_titles(row: list[Cell], band: list[Cell]) -> bool:
     parts = _groups(row + band, by_row=False)
     below = [[cell for cell in part if cell.row != row[0].row] for part in parts]
     are_shorter = all(len(part) < len(whole) for part, whole in zip(below, parts))
-    return len(parts) == len(row) and are_shorter and all(map(_has_labels, below))
+    return len(parts) == len(row) and are_shorter and all(below) and all(map(_has_labels, below))
 
 
 def _areas(cells: list[Cell], depth: int = 4) -> list[list[Cell]]:
