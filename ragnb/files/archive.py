@@ -107,15 +107,22 @@ class Archive:
         "Names of the parts, in the order of the archive."
         return iter(self._sizes)
 
+    def data(
+        self,
+        name: str,   # Of a part; `KeyError` if it is not there
+    ) -> bytes:
+        "Read a part."
+        if self._sizes.get(name, 0) > MOST_XML:
+            raise InputError(f"{self.path.name} holds {name!r} of {self._sizes[name]:,} bytes, more than {MOST_XML:,}")
+        return self._zip.read(name)
+
     def xml(
         self,
         name: str,   # Of a part; `KeyError` if it is not there
     ) -> Any:        # The root element, of lxml
         "Read a part as a tree."
         from lxml import etree
-        if self._sizes.get(name, 0) > MOST_XML:
-            raise InputError(f"{self.path.name} holds {name!r} of {self._sizes[name]:,} bytes, more than {MOST_XML:,}")
-        root = etree.fromstring(self._zip.read(name), etree.XMLParser(**_SAFE))
+        root = etree.fromstring(self.data(name), etree.XMLParser(**_SAFE))
         if root.getroottree().docinfo.doctype:
             raise InputError(f"{self.path.name} declares entities in {name!r}, which are not read")
         return root

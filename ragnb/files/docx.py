@@ -17,6 +17,7 @@ from ..documents.readers import most_text
 from .archive import Archive, attribute, child, number, tag
 from .charts import chart_blocks, diagram_blocks
 from .grid import Block, Cell, Paragraph, Title, inline, on_one_line, raised, read_cells, to_markdown
+from .html import html_blocks
 from .left_out import LeftOut
 from .numerals import Numbering
 
@@ -203,6 +204,7 @@ class WordReader:
         self._order: dict[tuple[str, str], int] = {}    # Notes that were referred to, by kind and id
         self.hidden = 0      # Characters
         self.deleted = 0
+        self.lost: list[str] = []     # Of inserted pages
         self.left = LeftOut()
         self.root = archive.xml(self.main)
         size = next(self.root.iter("{*}pgSz"), None)
@@ -249,6 +251,19 @@ class WordReader:
         "Read a chart or a diagram of another part."
         part = self.links.get(key, ("", ""))[1]
         return read(self.archive.xml(part)) if part in self.archive else []
+
+    def _inserted(self, part: str) -> list[Block]:
+        "Read a web page that a program put into the document; count another file."
+        ending = part.rpartition(".")[2].lower()
+        if ending not in ("htm", "html", "xhtml") or part not in self.archive:
+            self.left.object(ending or "file")
+            return []
+        data = self.archive.data(part)
+        try:
+            page = data.decode("utf-8-sig")
+        except UnicodeDecodeError:
+            page = data.decode("cp949", "replace")
+        return html_blocks(page, most_text(self.archive.path), [], self.lost)[1]
 
     def _read_run(self, element: Any, style: str | None, text: list[str], behind: list[Block],
                   notes: list[str]) -> None:
@@ -342,8 +357,7 @@ class WordReader:
             elif name == "tbl":
                 blocks += self._table(inner)
             elif name == "altChunk":
-                part = self.links.get(attribute(inner, "id") or "", ("", ""))[1]
-                self.left.object(part.rpartition(".")[2] or "file")
+                blocks += self._inserted(self.links.get(attribute(inner, "id") or "", ("", ""))[1])
             elif name in _INSIDE:
                 blocks += self.body(inner)
         return join_items(blocks)
@@ -407,4 +421,4 @@ def read_docx(
     comments = reader.part("comments")
     if comments is not None and len(comments):
         lost.append(f"comments were left out: {len(comments):,}")
-    return {"text": to_markdown([*blocks[:1], *header, *blocks[1:], *footer]), "lost": lost + pictures}
+    return {"text": to_markdown([*blocks[:1], *header, *blocks[1:], *footer]), "lost": lost + reader.lost + pictures}

@@ -270,3 +270,25 @@ def test_an_answer_tells_of_pictures_only_where_they_are(tmp_path):
     assert told("소방 훈련은 언제 하나요?") == ["안내.pptx was not read whole: pictures were not read: 1, on slide number 3"]
     lacking = told("소방 훈련의 집결지는?")
     assert any("안내.pptx" in text for text in lacking)
+
+
+def test_a_page_that_is_inserted_into_word_is_read_and_another_file_is_told(tmp_path):
+    make_docx(tmp_path / "a.docx")
+    parts = {"page.htm": "<p>출장비는 한 달 안에 신청한다.</p><p hidden>옛 규정</p>".encode("cp949"), "mail.mht": b"x"}
+    links = "".join(f'<Relationship Id="rId{90 + n}" Type="x/aFChunk" Target="{name}"/>' for n, name in enumerate(parts))
+    with_part(tmp_path / "a.docx", "word/_rels/document.xml.rels", lambda xml: xml.replace("</Relationships>", f"{links}</Relationships>"))
+    chunks = "".join(f'<w:altChunk r:id="rId{90 + n}"/>' for n in range(2))
+    with_part(tmp_path / "a.docx", "word/document.xml", lambda xml: xml.replace("연차는 15일이다.</w:t></w:r></w:p>", f"연차는 15일이다.</w:t></w:r></w:p>{chunks}"))
+    with zipfile.ZipFile(tmp_path / "a.docx", "a") as archive:
+        for name, data in parts.items():
+            archive.writestr(f"word/{name}", data)
+    found = read_by_ending(tmp_path / "a.docx")
+    assert "연차는 15일이다.\n\n출장비는 한 달 안에 신청한다.\n\n|" in found["text"]
+    assert found["lost"] == ["hidden or struck text was left out (4 characters)", "embedded files were not read: 1 (mht)"]
+
+
+def test_a_document_without_a_body_has_no_text(tmp_path):
+    make_docx(tmp_path / "a.docx")
+    with_part(tmp_path / "a.docx", "word/document.xml", lambda xml: xml[:xml.index("<w:body")] + "</w:document>")
+    with pytest.raises(InputError, match="a.docx contains no text$"):
+        read_by_ending(tmp_path / "a.docx")
