@@ -83,8 +83,12 @@ class Archive:
         if sum(part.compress_size for part in parts) > n_bytes:
             raise InputError(f"{self.path.name} is damaged: its parts overlap")
         for part in parts:      # a picture is never unpacked, and a drawing can have few different bytes
-            if not part.filename.endswith(_PICTURES):
-                check_ratio(self.path, repr(part.filename), part.file_size, part.compress_size)
+            if not part.filename.lower().endswith(_PICTURES):
+                self._check_ratio(part)
+
+    def _check_ratio(self, part: zipfile.ZipInfo) -> None:
+        "Refuse a part that unpacks to much more than it takes."
+        check_ratio(self.path, repr(part.filename), part.file_size, part.compress_size)
 
     def _check_tags(self) -> None:
         "Refuse an archive of nearly only empty elements."
@@ -114,6 +118,7 @@ class Archive:
         "Read a part."
         if self._sizes.get(name, 0) > MOST_XML:
             raise InputError(f"{self.path.name} holds {name!r} of {self._sizes[name]:,} bytes, more than {MOST_XML:,}")
+        self._check_ratio(self._zip.getinfo(name))      # a part may have the name of a picture
         return self._zip.read(name)
 
     def xml(
@@ -134,6 +139,7 @@ class Archive:
     ) -> Iterator[Any]:
         "Return the elements of a large part one by one; each is cleared when the next is asked for."
         from lxml import etree
+        self._check_ratio(self._zip.getinfo(name))
         with self._zip.open(name) as source:
             events = etree.iterparse(source, events=("end",), tag=[f"{{*}}{one}" for one in names], **_SAFE)
             for _, element in events:

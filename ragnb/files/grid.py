@@ -231,7 +231,7 @@ def _is_form(rows: list[Row]) -> bool:
     "True if rows or columns are labels and their values, and the first row has values too."
     wide = sum(len(row) > 3 and row[1] is not None and row[1] is row[-1] and row[0] is not row[1] for row in rows)
     first = texts(rows[0])
-    if 2 * wide >= len(rows) > 2 and (not all(first) or any(map(_DIGIT.search, first))):      # a label, and one value beside it
+    if 2 * wide >= len(rows) > 2 and (not all(first) or any(map(_DIGIT.search, first))):
         return True
     full = [texts(row) for row in rows if len(_cells_of(row)) == sum(map(bool, row))]
     if len(rows[0]) < 4 or len(rows[0]) % 2 or not full:

@@ -14,6 +14,7 @@ from test_file_readers import make_docx, make_hwpx, ole
 
 from ragnb import InputError, Pipeline, update_index
 from ragnb.documents.readers import read_by_ending
+from ragnb.files.archive import Archive
 
 
 def picture(color: int) -> io.BytesIO:
@@ -234,6 +235,10 @@ def test_a_picture_that_packs_well_does_not_make_a_file_unreadable(tmp_path):
     with zipfile.ZipFile(tmp_path / "a.docx", "a", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("word/media/image1.emf", bytes(2_000_000))
     assert "연차는 15일이다." in read_by_ending(tmp_path / "a.docx")["text"]
+    opened = Archive(tmp_path / "a.docx")
+    for read in (opened.data, opened.xml, lambda name: [*opened.elements(name, "row")]):
+        with pytest.raises(InputError, match="more than 100 times"):
+            read("word/media/image1.emf")
     with zipfile.ZipFile(tmp_path / "a.docx", "a", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("word/other.xml", bytes(2_000_000))
     with pytest.raises(InputError, match="more than 100 times"):
