@@ -131,6 +131,7 @@ class Workbook:
         self._texts = self._read_texts()
         self._n_seen = 0
         self._empty_sums: list[str] = []    # Labels of rows of a sheet that have no values
+        self.hidden: list[str] = []         # Names of sheets
         self.lost: list[str] = []
 
     def _part(self, kind: str) -> str:
@@ -167,17 +168,14 @@ class Workbook:
 
     def sheets(self) -> Iterator[tuple[str, str]]:
         "Names and parts of the sheets that are shown."
-        hidden = []
         sheets = child(self._book, "sheets")
         for sheet in sheets if sheets is not None else ():
             name = attribute(sheet, "name") or ""
             kind, part = self._links.get(attribute(sheet, "id") or "", ("", ""))
             if (attribute(sheet, "state") or "visible") != "visible":
-                hidden.append(name)
+                self.hidden.append(name)
             elif kind in ("worksheet", "chartsheet") and part in self.archive:
                 yield name, part
-        if hidden:
-            self.lost.append(f"hidden sheets were left out: {', '.join(hidden)}")
 
     def _read_row(self, element: Any, row: int, found: dict[tuple[int, int], str]) -> int:
         "Add the texts of a row, unless they are only the label of sums; return how many formulas have no value."
@@ -298,6 +296,8 @@ def read_xlsx(
         links = book.archive.related(part).values()
         comments = [comments for of, comments in links if of == "comments" and comments in book.archive]
         n_comments += sum(1 for found in comments for _ in book.archive.elements(found, "comment"))
+    if book.hidden:
+        book.lost.append(f"hidden sheets were left out: {', '.join(book.hidden)}")
     if n_comments:
         book.lost.append(f"comments were left out: {n_comments:,}")
     return {"text": to_markdown(blocks), "title": title_row(blocks) or path.stem, "lost": book.lost}

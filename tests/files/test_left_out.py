@@ -156,7 +156,7 @@ def test_pictures_of_a_sheet_are_told_and_charts_of_hidden_values_are_read(tmp_p
     for part in ("xl/charts/chart1.xml", "xl/charts/chart2.xml"):      # as Excel stores it
         with_part(tmp_path / "a.xlsx", part, lambda xml: xml.replace("$B$3</f></numRef></val>", f"$B$3</f>{cache.replace('c:', '')}</numRef></val>"))
     found = read_by_ending(tmp_path / "a.xlsx")
-    assert found["lost"] == ["hidden sheets were left out: 값", "on sheet 현황: pictures were not read: 1"]
+    assert found["lost"] == ["on sheet 현황: pictures were not read: 1", "hidden sheets were left out: 값"]
     assert "방문자\n\n|" in found["text"] and "| 88 |" in found["text"] and "| 93 |" in found["text"]
     assert found["text"].count("71") == 1, "a chart whose values are in a sheet is not read again"
 
