@@ -49,7 +49,8 @@ def read_by_ending(
                          f"({type(error).__name__}{': ' if reason else ''}{reason})") from error
     pages = record.get("pages", [record.get("text", "")])
     if not any(page.strip() for page in pages):
-        raise InputError(f"{path.name} contains no text")
+        told = "; ".join(record.get("lost", ()))
+        raise InputError(f"{path.name} contains no text: {told}" if told else f"{path.name} contains no text")
     n = sum(map(len, pages))
     if n > most_text(path):
         raise InputError(f"{path.name} becomes {n:,} characters, more than {most_text(path):,}")

@@ -25,6 +25,7 @@ MOST_EMPTY: int = 50_000           # Tags of an archive, unless there is a byte 
 MOST_RATIO: int = 100              # How many times its packed size a part of more than a million bytes may unpack to
 MOST_XML: int = 40 * 2**20         # Bytes of a part that is read as one tree
 _NO_TEXT = re.compile(rb"<[^<>]*>|\s+")
+_PICTURES = (".bmp", ".emf", ".gif", ".jpeg", ".jpg", ".png", ".tif", ".tiff", ".wmf")
 
 
 def check_ratio(
@@ -81,8 +82,13 @@ class Archive:
             raise InputError(f"{self.path.name} unpacks to {unpacked:,} bytes, more than {MOST_UNPACKED:,}")
         if sum(part.compress_size for part in parts) > n_bytes:
             raise InputError(f"{self.path.name} is damaged: its parts overlap")
-        for part in parts:
-            check_ratio(self.path, repr(part.filename), part.file_size, part.compress_size)
+        for part in parts:      # a picture is never unpacked, and a drawing can have few different bytes
+            if not part.filename.lower().endswith(_PICTURES):
+                self._check_ratio(part)
+
+    def _check_ratio(self, part: zipfile.ZipInfo) -> None:
+        "Refuse a part that unpacks to much more than it takes."
+        check_ratio(self.path, repr(part.filename), part.file_size, part.compress_size)
 
     def _check_tags(self) -> None:
         "Refuse an archive of nearly only empty elements."
@@ -105,15 +111,23 @@ class Archive:
         "Names of the parts, in the order of the archive."
         return iter(self._sizes)
 
+    def data(
+        self,
+        name: str,   # Of a part; `KeyError` if it is not there
+    ) -> bytes:
+        "Read a part."
+        if self._sizes.get(name, 0) > MOST_XML:
+            raise InputError(f"{self.path.name} holds {name!r} of {self._sizes[name]:,} bytes, more than {MOST_XML:,}")
+        self._check_ratio(self._zip.getinfo(name))      # a part may have the name of a picture
+        return self._zip.read(name)
+
     def xml(
         self,
         name: str,   # Of a part; `KeyError` if it is not there
     ) -> Any:        # The root element, of lxml
         "Read a part as a tree."
         from lxml import etree
-        if self._sizes.get(name, 0) > MOST_XML:
-            raise InputError(f"{self.path.name} holds {name!r} of {self._sizes[name]:,} bytes, more than {MOST_XML:,}")
-        root = etree.fromstring(self._zip.read(name), etree.XMLParser(**_SAFE))
+        root = etree.fromstring(self.data(name), etree.XMLParser(**_SAFE))
         if root.getroottree().docinfo.doctype:
             raise InputError(f"{self.path.name} declares entities in {name!r}, which are not read")
         return root
@@ -125,6 +139,7 @@ class Archive:
     ) -> Iterator[Any]:
         "Return the elements of a large part one by one; each is cleared when the next is asked for."
         from lxml import etree
+        self._check_ratio(self._zip.getinfo(name))
         with self._zip.open(name) as source:
             events = etree.iterparse(source, events=("end",), tag=[f"{{*}}{one}" for one in names], **_SAFE)
             for _, element in events:

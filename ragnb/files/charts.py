@@ -13,7 +13,7 @@ from .formats import is_date_format, shown_date, shown_number
 from .grid import Block, Grid, Paragraph, on_one_line
 
 # %% auto #0
-__all__ = ['MOST_POINTS', 'chart_blocks']
+__all__ = ['MOST_POINTS', 'diagram_blocks', 'chart_blocks']
 
 # %% ../../nbs/88_files/05_charts.ipynb #bbcd7c34
 MOST_POINTS: int = 10_000   # Of one series
@@ -67,6 +67,44 @@ def _labels(series: Any, from_1904: bool) -> dict[int, str]:
     return found
 
 
+def _new_chart_grid(root: Any) -> Grid:
+    "The table of a chart of a kind that Office 2016 added: a waterfall, a funnel, a tree map."
+    names = {}
+    for series in (e for e in root.iter() if tag(e) == "series"):
+        texts = [e.text or "" for e in series.iter() if tag(e) == "v"]
+        names[attribute(child(series, "dataId"), "val")] = on_one_line(" ".join(texts[:1]))
+    columns = {}
+    labels: dict[int, str] = {}
+    for data in (e for e in root.iter() if tag(e) == "data"):
+        for dimension in data:
+            values: dict[int, str] = {}
+            for level in (e for e in dimension if tag(e) == "lvl"):       # the innermost comes first
+                code = attribute(level, "formatCode") or ""
+                for point in (e for e in level if tag(e) == "pt"):
+                    at = number(point, "idx")
+                    text = point.text or ""
+                    values[at] = f"{_shown(text, code, False)} {values.get(at, '')}".strip()
+            if tag(dimension) == "numDim":
+                columns[attribute(data, "id")] = values
+            elif tag(dimension) == "strDim":
+                labels = labels or values
+    numbers = sorted({at for column in (labels, *columns.values()) for at in column})[:MOST_POINTS]
+    rows = [(labels.get(at, str(at + 1)), *(column.get(at, "") for column in columns.values())) for at in numbers]
+    return Grid(("", *(names.get(key, "") for key in columns)), tuple(rows))
+
+
+def diagram_blocks(
+    root: Any,           # Of the data of a SmartArt diagram
+) -> list[Block]:        # A paragraph with a line for each box
+    "Read the texts of a diagram."
+    boxes = [child(point, "t") for point in root.iter() if tag(point) == "pt"]
+    paragraphs = [part for box in boxes if box is not None for part in box if tag(part) == "p"]
+    signs = {"t": "", "br": "\n"}
+    texts = ["".join(signs[tag(e)] + (e.text or "") for e in part.iter() if tag(e) in signs) for part in paragraphs]
+    lines = [*filter(None, (on_one_line(line) for text in texts for line in text.split("\n")))]
+    return [Paragraph("\n".join(lines))] if lines else []
+
+
 def chart_blocks(
     root: Any,           # Of a chart part
 ) -> list[Block]:        # The title, and a table with a column for each series
@@ -76,6 +114,9 @@ def chart_blocks(
     title = child(chart, "title")
     texts = [e.text or "" for e in title.iter() if tag(e) in ("t", "v")] if title is not None else []
     told = on_one_line("".join(texts))
+    if child(root, "chartData") is not None:
+        grid = _new_chart_grid(root)
+        return [*([Paragraph(told)] if told else []), *([grid] if grid.rows else [])]
     series = [e for e in root.iter() if tag(e) == "ser"]
     names = [_points(one, "tx").get(0, "") for one in series]
     date_system = child(root, "date1904")
@@ -88,6 +129,6 @@ def chart_blocks(
     rows = [(labels.get(at, str(at + 1)), *(column.get(at, "") for column in columns)) for at in numbers]
     if told:
         blocks.append(Paragraph(told))
-    if any(columns):
+    if any(any(column.values()) for column in columns):
         blocks.append(Grid(("", *names), tuple(rows)))
     return blocks

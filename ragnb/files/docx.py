@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -15,12 +15,14 @@ from typing import Any
 from ..machinery.registry import register
 from ..documents.readers import most_text
 from .archive import Archive, attribute, child, number, tag
-from .charts import chart_blocks
+from .charts import chart_blocks, diagram_blocks
 from .grid import Block, Cell, Paragraph, Title, inline, on_one_line, raised, read_cells, to_markdown
+from .html import html_blocks
+from .left_out import LeftOut
 from .numerals import Numbering
 
 # %% auto #0
-__all__ = ['LONGEST_HEADING', 'Style', 'Styles', 'Item', 'join_items', 'WordReader', 'frame_of', 'read_docx']
+__all__ = ['LONGEST_HEADING', 'Style', 'Styles', 'symbol', 'Item', 'join_items', 'WordReader', 'frame_of', 'read_docx']
 
 # %% ../../nbs/88_files/06_docx.ipynb #b7d8e33c
 _OFF = {"0", "false", "off"}
@@ -133,6 +135,13 @@ _SKIPPED = {"pPr", "rPr", "sectPr", "instrText", "delText", "Fallback", "rt", "c
 _SIGN = {"tab": " ", "br": "\n", "cr": "\n", "noBreakHyphen": "-", "ptab": " "}
 _INSIDE = {"sdt", "sdtContent", "ins", "customXml", "moveTo", "smartTag"}    # Wrappers of paragraphs, rows and cells
 _PAGE_NUMBER = re.compile(r"(?:page|of|쪽|페이지|면|[\s\d\-–/|·.])*", re.I)
+_TWIP = 635                  # EMU; a point has 20
+_SIZE = re.compile(r"(width|height):(\d{1,5}(?:\.\d{1,5})?)pt")
+_BOXES = {"6F": "☐", "71": "☐", "72": "☐", "A8": "☐", "FC": "✓", "FD": "☒", "FE": "☑", "FB": "✗", "E0": "→", "E8": "→"}
+_LETTERS = dict(zip("ABGDEZHQIKLMNXOPRSTUFCYWabgdezhqiklmnxoprstufcyw",
+                    "ΑΒΓΔΕΖΗΘΙΚΛΜΝΞΟΠΡΣΤΥΦΧΨΩαβγδεζηθικλμνξοπρστυφχψω"))
+_SIGNS = {"A3": "≤", "A5": "∞", "AE": "→", "B0": "°", "B1": "±", "B3": "≥", "B4": "×", "B7": "·", "B8": "÷", "B9": "≠",
+          "BB": "≈", "D6": "√", "E5": "∑", "F2": "∫"}
 LONGEST_HEADING: int = 200   # Characters; a longer paragraph is text, whatever its style
 
 
@@ -147,6 +156,20 @@ def _inside(element: Any, name: str) -> Iterator[Any]:
 def _size(element: Any, *names: str) -> int:
     "Characters of the texts in an element."
     return sum(len(inner.text or "") for inner in element.iter() if tag(inner) in names)
+
+
+def symbol(
+    font: str,   # "Symbol", "Wingdings", …
+    code: str,   # "F0FE"
+) -> str:        # '' for a sign that is only an ornament
+    "Return the character that a font of symbols shows."
+    place = code.upper()[-2:]
+    if font.lower() == "symbol":
+        letter = chr(int(place, 16)) if re.fullmatch("[0-9A-F]{2}", place) else ""
+        return _SIGNS.get(place) or _LETTERS.get(letter, letter if letter.isascii() and letter.isprintable() else "")
+    if font.lower() == "wingdings 2":
+        return {"50": "✓", "52": "☑", "A3": "☐", "54": "☒"}.get(place, "")
+    return _BOXES.get(place, "") if font.lower() == "wingdings" else ""
 
 
 class Item(Paragraph):
@@ -181,6 +204,11 @@ class WordReader:
         self._order: dict[tuple[str, str], int] = {}    # Notes that were referred to, by kind and id
         self.hidden = 0      # Characters
         self.deleted = 0
+        self.lost: list[str] = []     # Of inserted pages
+        self.left = LeftOut()
+        self.root = archive.xml(self.main)
+        size = next(self.root.iter("{*}pgSz"), None)
+        self._page = number(size, "w", 11_906) * number(size, "h", 16_838) * _TWIP ** 2     # A4 without a size
 
     def part(
         self,
@@ -194,6 +222,48 @@ class WordReader:
         "The notes of a kind, by their ids."
         root = self.part(kind)
         return {attribute(note, "id") or "": note for note in (root if root is not None else ())}
+
+    def _picture(self, element: Any) -> list[Block]:
+        "Count a picture; return its description."
+        frame = next((e for e in element.iterancestors() if tag(e) in ("inline", "anchor")), None)
+        if frame is not None and any(attribute(e, "val") == "1" for e in frame.iter("{*}decorative")):
+            return []
+        size = child(element, "spPr", "xfrm", "ext")
+        name = next((attribute(e, "embed") or attribute(e, "link") for e in element.iter("{*}blip")), "") or ""
+        share = number(size, "cx") * number(size, "cy") / self._page
+        told = self.left.picture(self.links.get(name, ("", name))[1], share, attribute(child(frame, "docPr"), "descr"))
+        return [Paragraph(told)] if told else []
+
+    def _old_picture(self, element: Any) -> list[Block]:
+        "Count a picture of an old file, or an embedded file; return the description of a picture."
+        shape = element.getparent()
+        sizes = dict(_SIZE.findall(shape.get("style") or ""))
+        share = float(sizes.get("width", 0)) * float(sizes.get("height", 0)) * (20 * _TWIP) ** 2 / self._page
+        name = self.links.get(attribute(element, "id") or "", ("", ""))[1]
+        file = next((e for e in shape.itersiblings() if tag(e) == "OLEObject"), None)
+        if file is not None:
+            self.left.object(attribute(file, "ProgID") or "", name, share)
+            return []
+        told = self.left.picture(name, share, shape.get("alt"))
+        return [Paragraph(told)] if told else []
+
+    def _linked(self, key: str, read: Callable[[Any], list[Block]]) -> list[Block]:
+        "Read a chart or a diagram of another part."
+        part = self.links.get(key, ("", ""))[1]
+        return read(self.archive.xml(part)) if part in self.archive else []
+
+    def _inserted(self, part: str) -> list[Block]:
+        "Read a web page that a program put into the document; count another file."
+        ending = part.rpartition(".")[2].lower()
+        if ending not in ("htm", "html", "xhtml") or part not in self.archive:
+            self.left.object(ending or "file")
+            return []
+        data = self.archive.data(part)
+        try:
+            page = data.decode("utf-8-sig")
+        except UnicodeDecodeError:
+            page = data.decode("cp949", "replace")
+        return html_blocks(page, most_text(self.archive.path), [], self.lost)[1]
 
     def _read_run(self, element: Any, style: str | None, text: list[str], behind: list[Block],
                   notes: list[str]) -> None:
@@ -231,8 +301,19 @@ class WordReader:
             elif name == "txbxContent":
                 behind += self.body(inner)
             elif name == "chart":
-                part = self.links.get(attribute(inner, "id") or "", ("", ""))[1]
-                behind += chart_blocks(self.archive.xml(part)) if part in self.archive else []
+                behind += self._linked(attribute(inner, "id") or "", chart_blocks)
+            elif name == "relIds":
+                behind += self._linked(attribute(inner, "dm") or "", diagram_blocks)
+            elif name == "pic":
+                behind += self._picture(inner)
+            elif name == "imagedata":
+                behind += self._old_picture(inner)
+            elif name == "textpath":        # WordArt of an old file; in a header it is a watermark
+                told = on_one_line(attribute(inner, "string") or "")
+                is_mark = tag(inner.getroottree().getroot()) in ("hdr", "ftr")
+                behind += [Paragraph(told)] if told and not is_mark else []
+            elif name == "sym":
+                text.append(symbol(attribute(inner, "font") or "", attribute(inner, "char") or ""))
             elif name not in _SKIPPED:
                 self._read_run(inner, style, text, behind, notes)
 
@@ -247,6 +328,7 @@ class WordReader:
         notes: list[str] = []
         self._read_run(element, style, text, behind, notes)
         body = "".join(text).replace("\xa0", " ").strip()
+        self.left.line(body)
         label = self._styles.label(self._lists, style, element)      # an empty item is counted too
         if not body:
             return behind
@@ -262,7 +344,7 @@ class WordReader:
         "Read paragraphs and tables."
         blocks: list[Block] = []
         waiting: list[Any] = []      # Of paragraphs whose end is deleted: the next one goes on with them
-        for inner in element:
+        for inner in element if element is not None else ():
             name = tag(inner)
             if name == "p":
                 if child(inner, "pPr", "rPr", "del") is not None and _is_before_paragraph(inner):
@@ -274,6 +356,8 @@ class WordReader:
                 blocks += self.paragraph(inner)
             elif name == "tbl":
                 blocks += self._table(inner)
+            elif name == "altChunk":
+                blocks += self._inserted(self.links.get(attribute(inner, "id") or "", ("", ""))[1])
             elif name in _INSIDE:
                 blocks += self.body(inner)
         return join_items(blocks)
@@ -325,8 +409,8 @@ def read_docx(
 ) -> dict[str, Any]:       # "text" and "lost"
     "Read a Word document as Markdown."
     reader = WordReader(Archive(path))
-    root = reader.archive.xml(reader.main)
-    blocks = reader.body(child(root, "body"))
+    blocks = reader.body(child(reader.root, "body"))
+    pictures = reader.left.told()
     header = frame_of(reader, "header")
     footer = frame_of(reader, "footer")
     lost = []
@@ -337,4 +421,4 @@ def read_docx(
     comments = reader.part("comments")
     if comments is not None and len(comments):
         lost.append(f"comments were left out: {len(comments):,}")
-    return {"text": to_markdown([*blocks[:1], *header, *blocks[1:], *footer]), "lost": lost}
+    return {"text": to_markdown([*blocks[:1], *header, *blocks[1:], *footer]), "lost": lost + reader.lost + pictures}

@@ -39,6 +39,7 @@ def part_text(
 MOST_PARTS: int = 5_000              # Of a message, with those of messages inside it
 MOST_HEADER: int = 32_000            # Characters of the headers that are read as text
 MOST_PART_HEADER: int = 4_000        # Characters of all other headers
+_LARGE = 30_000                      # Characters of a picture in the text; the logo of a signature has fewer
 _HEADERS = ("Subject", "From", "To", "Cc", "Date")
 
 
@@ -115,6 +116,11 @@ def read_eml(
             blocks.append(Paragraph(part_text(body).replace("\r\n", "\n")))
     if limited.cut:
         lost.append(f"headers that are too long were cut: {', '.join(limited.cut)[:300]}")
+    sizes = [len(part.get_payload()) for part in message.walk() if part.get_content_maintype() == "image"
+             and part.get_content_disposition() != "attachment" and isinstance(part.get_payload(), str)]
+    n_pictures = sum(size >= _LARGE for size in sizes)
+    if n_pictures:
+        lost.append(f"pictures were not read: {n_pictures:,}")
     names = list(_attachments(message))
     if names:
         lost.append(f"attachments were not read: {', '.join(names)[:300]}")

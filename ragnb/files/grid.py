@@ -228,7 +228,11 @@ _DIGIT = re.compile(r"\d")
 
 
 def _is_form(rows: list[Row]) -> bool:
-    "True if columns are label, value, label, value, and the first row without a joined cell has values."
+    "True if rows or columns are labels and their values, and the first row has values too."
+    wide = sum(len(row) > 3 and row[1] is not None and row[1] is row[-1] and row[0] is not row[1] for row in rows)
+    first = texts(rows[0])
+    if 2 * wide >= len(rows) > 2 and (not all(first) or any(map(_DIGIT.search, first))):
+        return True
     full = [texts(row) for row in rows if len(_cells_of(row)) == sum(map(bool, row))]
     if len(rows[0]) < 4 or len(rows[0]) % 2 or not full:
         return False
@@ -333,7 +337,7 @@ def _are_titles(row: list[Cell], band: list[Cell]) -> bool:
     parts = _groups(row + band, by_row=False)
     below = [[cell for cell in part if cell.row != row[0].row] for part in parts]
     are_shorter = all(len(part) < len(whole) for part, whole in zip(below, parts))
-    return len(parts) == len(row) and are_shorter and all(map(_has_labels, below))
+    return len(parts) == len(row) and are_shorter and all(below) and all(map(_has_labels, below))
 
 
 def _areas(cells: list[Cell], depth: int = 4) -> list[list[Cell]]:

@@ -359,6 +359,15 @@ def _depth(root: Any) -> int:
     return deepest
 
 
+_LARGE = 30_000   # Characters of a picture that is stored in the page; icons have fewer
+
+
+def _is_large(element: Any) -> bool:
+    "True for a picture that is stored in the page, and large enough to contain text."
+    source = element.get("src") or ""
+    return source.startswith("data:image/") and len(source) >= _LARGE
+
+
 def _read_body(body: Any, most: int, notes: list[str], lost: list[str]) -> list[Block]:
     "Read the body of a page, and tell what was left out."
     left_out = menus(body)
@@ -376,6 +385,14 @@ def _read_body(body: Any, most: int, notes: list[str], lost: list[str]) -> list[
         notes.append(f"left out as no part of the text: {names} ({sizes.total():,} characters)")
     if page.hidden:
         lost.append(f"hidden or struck text was left out ({page.hidden:,} characters)")
+    unread = [part for part in body.iter("img", "svg") if part not in left_out]
+    pictures = {part.get("src") for part in unread if not _shown(part) and _is_large(part)}
+    if pictures:
+        lost.append(f"pictures were not read: {len(pictures):,}")
+    texts = [text for part in unread if part.tag == "svg" for text in part.iter("text")]
+    drawn = sum(len(on_one_line(text.text_content())) for text in texts)
+    if drawn:
+        lost.append(f"text of drawings was left out ({drawn:,} characters)")
     return page.blocks
 
 

@@ -19,12 +19,13 @@ from ..documents.span import InputError
 from .archive import MOST_RATIO, MOST_UNPACKED, check_ratio
 from .grid import Block, Cell, Paragraph, inline, on_one_line, read_cells, to_markdown
 from .hwpx import EMPTY, NUMBER_KINDS, ParagraphHeads, join_lines, level_of, with_frame
+from .left_out import LeftOut
 from .numerals import Level
 
 # %% auto #0
-__all__ = ['PARAGRAPH', 'TEXT', 'CONTROL', 'LIST', 'FORM', 'EQUATION', 'MOST_RECORDS', 'NUMBERING', 'BULLET', 'SHAPE',
-           'unpack_stream', 'streams', 'HwpRecord', 'records', 'heads_of', 'text_parts', 'form_text', 'HwpReader',
-           'read_hwp']
+__all__ = ['PARAGRAPH', 'TEXT', 'CONTROL', 'LIST', 'FORM', 'EQUATION', 'OLE', 'PICTURE', 'MEMO', 'VIDEO', 'PAGE', 'MOST_RECORDS',
+           'NUMBERING', 'BULLET', 'SHAPE', 'unpack_stream', 'streams', 'HwpRecord', 'records', 'heads_of', 'text_parts',
+           'form_text', 'HwpReader', 'read_hwp']
 
 # %% ../../nbs/88_files/10_hwp.ipynb #cb19209c
 def unpack_stream(
@@ -65,6 +66,8 @@ def streams(
 # %% ../../nbs/88_files/10_hwp.ipynb #6fb6d131
 PARAGRAPH, TEXT, CONTROL, LIST, FORM = 66, 67, 71, 72, 91     # Tags
 EQUATION: int = 88
+OLE, PICTURE, MEMO, VIDEO = 84, 85, 93, 98
+PAGE: int = 73
 MOST_RECORDS: int = 3_000_000    # Of a section
 
 
@@ -206,6 +209,9 @@ class HwpReader:
         self.heads = ParagraphHeads()
         self.frame: list[str] = []    # Texts of headers and footers
         self.hidden = 0               # Characters of hidden comments
+        self.n_memos = 0
+        self.left = LeftOut()
+        self._page = 59_528 * 84_188   # Of A4, in the units of the file
 
     def body(self, items: list[HwpRecord]) -> list[Block]:
         "Read paragraphs among records."
@@ -228,6 +234,8 @@ class HwpReader:
         shape = struct.unpack_from("<H", record.data, 8)[0] if len(record.data) > 9 else 0
         label = self.heads.label(str(shape))     # an empty item is counted too
         line = "".join(parts).replace("\xa0", " ").strip("\n ")
+        self.left.line(line)
+        self.n_memos += sum(inner.tag == MEMO for inner in record.inside)
         line = label + line if line.strip() else line
         own = [Paragraph("\n".join([line, *notes]))] if line.strip() else [] if behind else [EMPTY]
         return own + behind
@@ -251,11 +259,19 @@ class HwpReader:
             parts.append(str(n) if of & 15 in _CAPTIONS else "")
         elif kind == "secd" and len(control.data) > 19:
             self.heads.outline = str(struct.unpack_from("<H", control.data, 18)[0])
+            page = next((inner.data for inner in control.inside if inner.tag == PAGE and len(inner.data) > 7), None)
+            width, height = struct.unpack_from("<2I", page) if page else (0, 0)
+            self._page = width * height or self._page
+        elif kind in ("tcps", "tdut") and len(control.data) > 5:       # characters over each other, a text below notes
+            size = struct.unpack_from("<H", control.data, 4)[0]
+            parts.append(control.data[6:6 + 2 * size].decode("utf-16-le", "replace").replace("\0", ""))
         elif kind not in _SKIPPED:
-            self._shape(control, parts, behind)
+            has_size = kind == "gso " and len(control.data) > 23
+            width, height = struct.unpack_from("<2I", control.data, 16) if has_size else (0, 0)
+            self._shape(control, parts, behind, width * height / self._page)
 
-    def _shape(self, record: HwpRecord, parts: list[str], behind: list[Block]) -> None:
-        "Add the texts of a shape, an equation or a form field."
+    def _shape(self, record: HwpRecord, parts: list[str], behind: list[Block], share: float = 0) -> None:
+        "Add the texts of a shape that covers a share of the page, of an equation or a form field; count a picture."
         for inner in record.inside:
             if inner.tag == EQUATION:
                 size = struct.unpack_from("<H", inner.data, 4)[0] if len(inner.data) > 5 else 0
@@ -264,8 +280,14 @@ class HwpReader:
                 parts.append(form_text(inner.data))
             elif inner.tag == PARAGRAPH:
                 behind += self._paragraph(inner)
+            elif inner.tag == PICTURE:
+                self.left.picture(inner.data[71:73].hex(), share)
+            elif inner.tag == OLE:
+                self.left.object("OLE", "", share)
+            elif inner.tag == VIDEO:
+                self.left.media()
             else:
-                self._shape(inner, parts, behind)
+                self._shape(inner, parts, behind, share)
 
     def _table(self, control: HwpRecord) -> list[Block]:
         "Read a table: lists of paragraphs, each with the place of its cell; one without a place is the caption."
@@ -295,4 +317,6 @@ def read_hwp(
     reader.heads = heads_of(header)
     blocks = [block for section in sections for block in reader.body(section.inside)]
     lost = [f"hidden comments were left out ({reader.hidden:,} characters)"] if reader.hidden else []
+    lost += [f"comments were left out: {reader.n_memos:,}"] if reader.n_memos else []
+    lost += reader.left.told()
     return {"text": to_markdown(join_lines(with_frame(blocks, reader.frame))), "lost": lost}

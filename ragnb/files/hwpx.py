@@ -15,7 +15,9 @@ from typing import Any
 from ..machinery.registry import register
 from ..documents.readers import most_text
 from .archive import Archive, attribute, child, number, tag
+from .charts import chart_blocks
 from .grid import Block, Cell, Paragraph, inline, on_one_line, raised, read_cells, to_markdown
+from .left_out import LeftOut
 from .numerals import MOST_LEVELS, Level, Numbering
 
 # %% auto #0
@@ -123,9 +125,10 @@ def read_heads(
     return heads
 
 # %% ../../nbs/88_files/09_hwpx.ipynb #f6498729
+_ENDS = re.compile(r"[␍␊\r\n]+")      # How the file writes the ends of lines in an attribute
 _SIGNS = {"tab": "\t", "lineBreak": "\n", "nbSpace": " ", "fwSpace": " ", "hyphen": "-"}
 _CAPTIONS = {"PICTURE", "TABLE", "EQUATION"}    # Numbers that Hangul counts; a note has its mark
-_SKIPPED = {"linesegarray", "shapeComment", "hiddenComment", "pageNum", "parameters", "img", "imgRect"}
+_SKIPPED = {"linesegarray", "shapeComment", "pageNum", "parameters", "img", "imgRect", "subText"}
 
 
 class HwpxReader:
@@ -143,6 +146,26 @@ class HwpxReader:
         self._is_deleted = False       # Between the marks of a tracked deletion
         self.frame: list[str] = []     # Texts of headers and footers
         self.deleted = 0               # Characters
+        self.hidden = 0                # Characters of hidden comments
+        self.n_memos = 0
+        self.left = LeftOut()
+        self._page = 59_528 * 84_188   # Of A4, in the units of the file
+
+    def _object(self, element: Any, name: str) -> None:
+        "Count a picture, an embedded file or a video."
+        size = child(element, "sz")
+        share = number(size, "width") * number(size, "height") / self._page
+        key = next((attribute(e, "binaryItemIDRef") for e in element.iter("{*}img")), None) or ""
+        if name == "pic":
+            self.left.picture(key, share)
+        elif name == "ole":
+            self.left.object("OLE", key, share)
+        else:
+            self.left.media()
+
+    def _chart(self, name: str) -> list[Block]:
+        "Read a chart of another part."
+        return chart_blocks(self._archive.xml(name)) if name in self._archive else []
 
     def _text(self, element: Any) -> str:
         "The text of a run, with its signs."
@@ -194,13 +217,32 @@ class HwpxReader:
                 text.append(attribute(inner, "num") or "")
             elif name == "secPr":
                 self._heads.outline = attribute(inner, "outlineShapeIDRef") or "0"
+                size = child(inner, "pagePr")
+                self._page = number(size, "width", 59_528) * number(size, "height", 84_188)
             elif name == "equation":
                 text.append(on_one_line(" ".join(e.text or "" for e in inner.iter() if tag(e) == "script")))
             elif name in ("checkBtn", "radioBtn", "comboBox", "edit"):
                 text.append(self._field(inner))
+            elif name == "mainText":
+                text.append(inner.text or "")
+            elif name == "compose":         # characters over each other, such as a number in a circle
+                text.append(attribute(inner, "composeText") or "")
+            elif name == "textart":
+                behind.append(Paragraph(_ENDS.sub("\n", attribute(inner, "text") or "")))
+            elif name == "hiddenComment":
+                self.hidden += len(inline(self.body(child(inner, "subList"))))
+            elif name == "fieldBegin" and attribute(inner, "type") == "MEMO":
+                self.n_memos += 1
+            elif name == "switch":          # one object for new programs, and the same for old ones
+                choice = child(inner, "case")
+                self._read_run(child(inner, "default") if choice is None else choice, text, behind, notes)
+            elif name == "chart":
+                behind += self._chart(attribute(inner, "chartIDRef") or "")
             elif name == "subList":
                 behind += self.body(inner)
             elif name not in _SKIPPED:
+                if name in ("pic", "ole", "video"):
+                    self._object(inner, name)
                 self._read_run(inner, text, behind, notes)
 
     def body(self, element: Any) -> list[Block]:
@@ -215,6 +257,7 @@ class HwpxReader:
             self._read_run(paragraph, text, behind, notes)
             label = self._heads.label(attribute(paragraph, "paraPrIDRef") or "")     # an empty item is counted too
             line = "".join(text).replace("\xa0", " ").strip("\n ")
+            self.left.line(line)
             line = label + line if line.strip() else line
             if line.strip() or not behind:
                 blocks.append(Paragraph("\n".join([line, *notes])) if line.strip() else EMPTY)
@@ -257,4 +300,9 @@ def read_hwpx(
     lost = []
     if reader.deleted:
         lost.append(f"tracked changes were read as accepted: {reader.deleted:,} deleted characters were left out")
+    if reader.hidden:
+        lost.append(f"hidden comments were left out ({reader.hidden:,} characters)")
+    if reader.n_memos:
+        lost.append(f"comments were left out: {reader.n_memos:,}")
+    lost += reader.left.told()
     return {"text": to_markdown(join_lines(with_frame(blocks, reader.frame))), "lost": lost}

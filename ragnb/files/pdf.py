@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 # %% auto #0
-__all__ = ['MOST_FIELDS', 'MOST_ON_PAGE', 'MOST_IN_FILE', 'MOST_BOOKMARKS', 'MOST_RUNS', 'form_values', 'Sheet', 'read_sheet',
+__all__ = ['MOST_FIELDS', 'MOST_ON_PAGE', 'MOST_IN_FILE', 'MOST_BOOKMARKS', 'MOST_RUNS', 'page_values', 'Sheet', 'read_sheet',
            'open_pdf', 'read_pdf']
 
 # %% ../../nbs/88_files/23_pdf.ipynb #187ad3ed
@@ -48,29 +48,49 @@ def _field_value(raw: Any, form: Any, widget: Any) -> str:
     return on_one_line(buffer.raw[:max(0, size - 2)].decode("utf-16-le", "ignore"))
 
 
-MOST_FIELDS: int = 5_000   # Of a page
+def _contents(raw: Any, note: Any) -> list[str]:
+    "The lines of a note on a page; none for a hidden note."
+    if raw.FPDFAnnot_GetFlags(note) & (raw.FPDF_ANNOT_FLAG_HIDDEN | raw.FPDF_ANNOT_FLAG_NOVIEW):
+        return []
+    size = raw.FPDFAnnot_GetStringValue(note, b"Contents", None, 0)
+    buffer = ctypes.create_string_buffer(max(2, size))
+    raw.FPDFAnnot_GetStringValue(note, b"Contents", ctypes.cast(buffer, ctypes.POINTER(raw.FPDF_WCHAR)), size)
+    text = buffer.raw[:max(0, size - 2)].decode("utf-16-le", "ignore")
+    return [*filter(None, map(on_one_line, text.splitlines()))]
 
 
-def form_values(
+MOST_FIELDS: int = 5_000   # Fields and notes of a page
+
+
+def page_values(
     form: Any,       # pypdfium2's form environment of the file; None without a form
     page: Any,       # pypdfium2's `PdfPage`
-) -> list[Segment]:
-    "Read the values of the form fields of a page, at their places."
+) -> tuple[list[Segment], int]:    # Texts at their places, and how many comments the page has
+    "Read the values of form fields, and texts that were typed onto a page; count the comments."
     import pypdfium2.raw as raw
     values: list[Segment] = []
-    if not form:
-        return values
+    n_comments = 0
     box = raw.FS_RECTF()
+    no_text = {raw.FPDF_ANNOT_LINK, raw.FPDF_ANNOT_WIDGET, raw.FPDF_ANNOT_POPUP, raw.FPDF_ANNOT_FILEATTACHMENT}
     for index in range(min(MOST_FIELDS, raw.FPDFPage_GetAnnotCount(page))):
-        widget = raw.FPDFPage_GetAnnot(page, index)
-        if raw.FPDFAnnot_GetSubtype(widget) == raw.FPDF_ANNOT_WIDGET and raw.FPDFAnnot_GetRect(widget, box):
-            text = _field_value(raw, form, widget)
+        note = raw.FPDFPage_GetAnnot(page, index)
+        kind = raw.FPDFAnnot_GetSubtype(note)
+        texts: list[str] = []
+        if kind == raw.FPDF_ANNOT_WIDGET and form:
+            texts = [*filter(None, [_field_value(raw, form, note)])]
+        elif kind == raw.FPDF_ANNOT_FREETEXT:
+            texts = _contents(raw, note)
+        elif kind not in no_text and _contents(raw, note):
+            n_comments += 1
+        if texts and raw.FPDFAnnot_GetRect(note, box):
             left, right = sorted((box.left, box.right))
-            height = min(12.0, abs(box.top - box.bottom))
-            if text:
-                values.append(Segment(left, right, (box.top + box.bottom) / 2, height, text, 0.0, 0, False))
-        raw.FPDFPage_CloseAnnot(widget)
-    return values
+            bottom, top = sorted((box.bottom, box.top))
+            step = (top - bottom) / len(texts)
+            for at, text in enumerate(texts):
+                middle = top - (at + 0.5) * step
+                values.append(Segment(left, right, middle, min(12.0, step), text, 0.0, 0, False))
+        raw.FPDFPage_CloseAnnot(note)
+    return values, n_comments
 
 
 def _with_values(lines: list[Line], values: Sequence[Segment]) -> list[Line]:
@@ -103,6 +123,7 @@ class Sheet:
     n_chars: int = 0
     unknown: int = 0         # Characters without a letter
     slanted: int = 0         # Characters of watermarks
+    n_comments: int = 0
 
 
 def _plain_text(textpage: Any) -> str:
@@ -157,7 +178,7 @@ def read_sheet(
             name_fonts(textpage, sheet.lines)
     finally:
         textpage.close()
-    values = form_values(form, page)
+    values, sheet.n_comments = page_values(form, page)
     sheet.turned = [line for quarter in quarters[1:] for line in text_lines(glyphs.turns[quarter])]
     sheet.lines = _with_values(sheet.lines, values)
     has_text = sheet.lines or sheet.turned
@@ -287,6 +308,8 @@ def _lost(sheets: Sequence[Sheet], damaged: Sequence[int]) -> list[str]:
                     "(ocrmypdf --force-ocr reads them)")
     if slanted:
         lost.append(f"slanted text, such as a watermark: {counted(slanted, 'character')}")
+    if comments := sum(sheet.n_comments for sheet in sheets):
+        lost.append(f"comments were left out: {comments:,}")
     return lost
 
 
@@ -373,6 +396,7 @@ def _read_here(path: str, password: str | None) -> dict[str, Any]:
     with closing(pdf):
         sheets, damaged = _read_sheets(pdf)
         bookmarks = _bookmarks(pdf)
+        attached = [pdf.get_attachment(at).get_name() for at in range(min(MOST_FIELDS, pdf.count_attachments()))]
     lines = [sheet.lines for sheet in sheets]
     numbers = printed_numbers(lines)
     left_out = {id(line) for sheet, (_, _, line) in numbers.items() if len(lines[sheet]) > 1}
@@ -387,6 +411,8 @@ def _read_here(path: str, password: str | None) -> dict[str, Any]:
     breaks = _breaks(blocks, joiner)
     pages = [to_markdown(page) for page in blocks]
     lost = _lost(sheets, damaged)
+    if attached:
+        lost.append(f"attachments were not read: {', '.join(map(on_one_line, attached))[:300]}")
     if not any(page.strip() for page in pages):
         reason = "; ".join(lost) or "it is probably scanned and needs OCR, by ocrmypdf for example"
         raise InputError(f"{file.name} has {counted(len(pages), 'page')} but no text: {reason}")

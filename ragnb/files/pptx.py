@@ -13,8 +13,9 @@ from typing import Any
 from ..machinery.registry import register
 from ..documents.readers import most_text
 from .archive import Archive, attribute, child, number, tag
-from .charts import chart_blocks
+from .charts import chart_blocks, diagram_blocks
 from .grid import Block, Cell, Paragraph, Title, on_one_line, raised, read_cells, to_markdown
+from .left_out import LeftOut
 from .numerals import numeral
 from ..documents.span import InputError
 
@@ -25,7 +26,6 @@ __all__ = ['Slides', 'read_pptx']
 _ROW = 200_000    # Height of a row of shapes, in EMU; 360,000 are a centimetre
 _NO_TEXT = {"sldNum", "dt"}
 _TITLES = {"title", "ctrTitle"}
-_MADE = re.compile(r"자동 생성된 설명|automatically generated|\.(?:png|jpe?g|gif|bmp|svg)$", re.I)
 _SHAPES = {"sp", "grpSp", "graphicFrame", "pic", "cxnSp"}
 
 
@@ -35,6 +35,18 @@ def _position(shape: Any) -> tuple[int, int]:
     frame = holder if tag(holder) == "xfrm" else child(holder, "xfrm") if holder is not None else None
     corner = child(frame, "off")
     return (0, 0) if corner is None else (number(corner, "y") // _ROW, number(corner, "x"))
+
+def _area(shape: Any) -> float:
+    "How much a picture covers, in square EMU; one without a size fills its placeholder."
+    size = child(shape, "spPr", "xfrm", "ext")
+    if size is None:
+        return float("inf")
+    area: float = number(size, "cx") * number(size, "cy")
+    for group in (e for e in shape.iterancestors() if tag(e) == "grpSp"):
+        outer, inner = (child(group, "grpSpPr", "xfrm", name) for name in ("ext", "chExt"))
+        inside = number(inner, "cx") * number(inner, "cy") if inner is not None else 0
+        area *= number(outer, "cx") * number(outer, "cy") / inside if inside else 1
+    return area
 
 def _kind(shape: Any) -> str:
     "What a placeholder is for; '' for another shape."
@@ -114,6 +126,10 @@ class Slides:
         main = [name for kind, name in self._archive.related("").values() if kind == "officeDocument"]
         self._main = main[0] if main else "ppt/presentation.xml"
         self._footers: set[str] = set()      # Texts at the foot that were read
+        self._show = self._archive.xml(self._main)
+        size = child(self._show, "sldSz")
+        self._area = number(size, "cx", 12_192_000) * number(size, "cy", 6_858_000) if size is not None else 1
+        self._left = LeftOut()
         self.lost: list[str] = []
 
     def _table(self, table: Any) -> list[Block]:
@@ -128,7 +144,7 @@ class Slides:
         return read_cells(cells, most=self._most, is_sheet=False)
 
     def _linked(self, shape: Any, links: dict[str, tuple[str, str]]) -> list[Block]:
-        "Read a chart, or the texts of a diagram."
+        "Read a chart, or the texts of a diagram; count an embedded file."
         blocks: list[Block] = []
         for element in shape.iter():
             if tag(element) == "chart":
@@ -136,12 +152,26 @@ class Slides:
                 blocks += chart_blocks(self._archive.xml(part)) if part in self._archive else []
             elif tag(element) == "relIds":
                 part = links.get(attribute(element, "dm") or "", ("", ""))[1]
-                points = self._archive.xml(part).iter() if part in self._archive else ()
-                lines = [line for point in points if tag(point) == "pt" for line in _lines(child(point, "t"))]
-                blocks += [Paragraph("\n".join(lines))] if lines else []
+                blocks += diagram_blocks(self._archive.xml(part)) if part in self._archive else []
+            elif tag(element) == "oleObj":
+                self._left.object(attribute(element, "progId") or "")
+                break       # the same object again, for older programs
         return blocks
 
-    def _shape(self, shape: Any, links: dict[str, tuple[str, str]]) -> list[Block]:
+    def _picture(self, shape: Any, links: dict[str, tuple[str, str]], slide: int) -> list[Block]:
+        "Read the description of a picture, or count it."
+        if any(tag(e) in ("videoFile", "audioFile", "wavAudioFile", "quickTimeFile") for e in shape.iter()):
+            self._left.media()
+            return []
+        about = next((e for e in shape.iter() if tag(e) == "cNvPr"), None)
+        if any(attribute(e, "val") == "1" for e in shape.iter("{*}decorative")):
+            return []
+        key = next((attribute(e, "embed") or attribute(e, "link") for e in shape.iter("{*}blip")), "") or ""
+        name = links.get(key, ("", f"{slide} {key}"))[1]
+        told = self._left.picture(name, _area(shape) / self._area, attribute(about, "descr"), str(slide))
+        return [Paragraph(told)] if told else []
+
+    def _shape(self, shape: Any, links: dict[str, tuple[str, str]], slide: int) -> list[Block]:
         "Read a shape."
         table = next((e for e in shape.iter() if tag(e) == "tbl"), None)
         if table is not None:
@@ -149,8 +179,7 @@ class Slides:
         if tag(shape) == "graphicFrame":
             return self._linked(shape, links)
         if tag(shape) == "pic":
-            told = on_one_line(next((attribute(e, "descr") or "" for e in shape.iter() if tag(e) == "cNvPr"), ""))
-            return [Paragraph(told)] if len(told) > 5 and not _MADE.search(told) else []
+            return self._picture(shape, links, slide)
         kind = _kind(shape)
         text = "\n".join(_lines(child(shape, "txBody")))
         if not text or kind in _NO_TEXT or kind == "ftr" and text in self._footers:
@@ -173,7 +202,7 @@ class Slides:
     def pages(self) -> list[str]:
         "Read all slides; a hidden one is an empty page."
         links = self._archive.related(self._main)
-        slides = child(self._archive.xml(self._main), "sldIdLst")
+        slides = child(self._show, "sldIdLst")
         pages: list[str] = []
         hidden = []
         n_comments = 0
@@ -191,7 +220,7 @@ class Slides:
             own = self._archive.related(part)
             shapes = [*_shapes(child(root, "cSld", "spTree"))]
             shapes.sort(key=lambda shape: _kind(shape) not in _TITLES)      # the title first
-            blocks = [block for shape in shapes for block in self._shape(shape, own)]
+            blocks = [block for shape in shapes for block in self._shape(shape, own, len(pages) + 1)]
             pages.append(to_markdown([*blocks, *self._notes(own)]))
             names = [name for kind, name in own.values() if kind == "comments" and name in self._archive]
             n_comments += sum(tag(inner) == "cm" for name in names for inner in self._archive.xml(name))
@@ -199,6 +228,7 @@ class Slides:
             self.lost.append(f"hidden slides were left out: number {', '.join(hidden)}")
         if n_comments:
             self.lost.append(f"comments were left out: {n_comments:,}")
+        self.lost += self._left.told(is_slides=True)
         return pages
 
 

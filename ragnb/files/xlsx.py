@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +15,10 @@ from ..machinery.registry import register
 from ..documents.readers import most_text
 from ..documents.span import InputError
 from .archive import Archive, attribute, child, number, tag
+from .charts import chart_blocks, diagram_blocks
 from .formats import is_date_format, shown_date, shown_number
 from .grid import Block, Cell, Paragraph, Title, on_one_line, read_cells, to_markdown
+from .left_out import LeftOut
 
 # %% auto #0
 __all__ = ['MOST_CELLS', 'formats_of', 'boxes_of', 'place', 'Workbook', 'title_row', 'read_xlsx']
@@ -50,18 +52,49 @@ def _text(element: Any) -> str:
     return "".join(parts)
 
 
+_PAGE = 7_560_000 * 10_692_000     # EMU of A4: a sheet has no page
+
+
+def _chart_is_lost(root: Any, shown: Container[str]) -> bool:
+    "True if a chart shows values that are not on a sheet that is read: of a hidden sheet, or of another workbook."
+    formulas = ["".join(e.itertext()) for e in root.iter() if tag(e) == "f"]
+    places = [place.rpartition("!")[0].strip("( '") for formula in formulas for place in formula.split(",")]
+    sheets = {place.replace("''", "'") for place in places if place and place != "[0]"}    # a name of this workbook
+    return not formulas or any(sheet not in shown for sheet in sheets)
+
+
 def boxes_of(
     archive: Archive,
-    part: str,             # A sheet
+    part: str,                # A sheet
+    shown: Container[str],    # Names of the sheets that are read
+    left: LeftOut,            # Gets the pictures
 ) -> list[Block]:
-    "Read the text boxes of a sheet."
-    texts = []
-    for kind, name in archive.related(part).values():
-        if kind == "drawing" and name in archive:
-            for box in (e for e in archive.xml(name).iter() if tag(e) == "txBody"):
+    "Read the text boxes and diagrams of a sheet, and charts whose values are on no sheet that is read."
+    blocks: list[Block] = []
+    drawings = [name for kind, name in archive.related(part).values() if kind == "drawing" and name in archive]
+    for drawing in drawings:
+        links = archive.related(drawing)
+        for box in archive.xml(drawing).iter():
+            if tag(box) == "txBody":
                 lines = ["".join(e.text or "" for e in p.iter() if tag(e) == "t") for p in box if tag(p) == "p"]
-                texts.append("\n".join(filter(str.strip, lines)))
-    return [Paragraph(text) for text in texts if text]
+                text = "\n".join(filter(str.strip, lines))
+                blocks += [Paragraph(text)] if text else []
+            elif tag(box) == "pic":
+                size = child(box, "spPr", "xfrm", "ext")
+                size = child(box.getparent(), "ext") if size is None else size
+                key = next((attribute(e, "embed") or "" for e in box.iter("{*}blip")), "")
+                alt = next((attribute(e, "descr") for e in box.iter("{*}cNvPr")), None)
+                share = number(size, "cx") * number(size, "cy") / _PAGE
+                told = left.picture(links.get(key, ("", key))[1], share, alt)
+                blocks += [Paragraph(told)] if told else []
+            elif tag(box) in ("chart", "relIds"):
+                name = links.get(attribute(box, "id") or attribute(box, "dm") or "", ("", ""))[1]
+                root = archive.xml(name) if name in archive else None
+                if root is not None and tag(box) == "relIds":
+                    blocks += diagram_blocks(root)
+                elif root is not None and _chart_is_lost(root, shown):
+                    blocks += chart_blocks(root)
+    return blocks
 
 # %% ../../nbs/88_files/07_xlsx.ipynb #31b8eb49
 MOST_CELLS: int = 20_000_000   # Rows and cells of a workbook, the empty ones counted
@@ -98,6 +131,7 @@ class Workbook:
         self._texts = self._read_texts()
         self._n_seen = 0
         self._empty_sums: list[str] = []    # Labels of rows of a sheet that have no values
+        self.hidden: list[str] = []         # Names of sheets
         self.lost: list[str] = []
 
     def _part(self, kind: str) -> str:
@@ -134,17 +168,14 @@ class Workbook:
 
     def sheets(self) -> Iterator[tuple[str, str]]:
         "Names and parts of the sheets that are shown."
-        hidden = []
         sheets = child(self._book, "sheets")
         for sheet in sheets if sheets is not None else ():
             name = attribute(sheet, "name") or ""
             kind, part = self._links.get(attribute(sheet, "id") or "", ("", ""))
             if (attribute(sheet, "state") or "visible") != "visible":
-                hidden.append(name)
-            elif kind == "worksheet" and part in self.archive:
+                self.hidden.append(name)
+            elif kind in ("worksheet", "chartsheet") and part in self.archive:
                 yield name, part
-        if hidden:
-            self.lost.append(f"hidden sheets were left out: {', '.join(hidden)}")
 
     def _read_row(self, element: Any, row: int, found: dict[tuple[int, int], str]) -> int:
         "Add the texts of a row, unless they are only the label of sums; return how many formulas have no value."
@@ -167,8 +198,8 @@ class Workbook:
             found |= texts
         return n_open
 
-    def cells(self, name: str, part: str) -> list[Cell]:
-        "Read the cells of a sheet that are shown."
+    def cells(self, name: str, part: str, left: LeftOut) -> list[Cell]:
+        "Read the cells of a sheet that are shown; count the files that are embedded there."
         found: dict[tuple[int, int], str] = {}
         spans: dict[tuple[int, int], tuple[int, int]] = {}     # First place -> the place behind the last
         hidden_rows: list[int] = []
@@ -176,7 +207,8 @@ class Workbook:
         n_open = 0                # Formulas without a value
         self._empty_sums = []
         row = -1
-        for element in self.archive.elements(part, "col", "row", "mergeCell"):
+        files: dict[str, str] = {}     # Id -> program; each is there twice, for older programs too
+        for element in self.archive.elements(part, "col", "row", "mergeCell", "oleObject"):
             kind = tag(element)
             if kind == "col" and attribute(element, "hidden") in ("1", "true"):
                 hidden_columns |= {*range(number(element, "min", 1) - 1, min(number(element, "max", 1), 16_384))}
@@ -184,10 +216,14 @@ class Workbook:
                 first, _, last = (element.get("ref") or "").partition(":")
                 down, right = place(last or first)
                 spans[place(first)] = (down + 1, right + 1)
+            elif kind == "oleObject":
+                files[attribute(element, "shapeId") or ""] = attribute(element, "progId") or ""
             elif kind == "row":
                 row = number(element, "r", row + 2) - 1
                 hidden_rows += [row] if attribute(element, "hidden") in ("1", "true") else []
                 n_open += self._read_row(element, row, found)
+        for program in files.values():
+            left.object(program)
         if n_open:
             self.lost.append(f"sheet {name}: {n_open:,} formulas without a stored value "
                              "(open and save the file in Excel)")
@@ -243,18 +279,25 @@ def read_xlsx(
     blocks: list[Block] = []
     n_comments = 0
     parts: set[str] = set()
-    for name, part in book.sheets():
+    sheets = [*book.sheets()]
+    shown = {name for name, _ in sheets}
+    for name, part in sheets:
         if part in parts:       # a damaged workbook: no program writes a sheet that two names share
             raise InputError(f"{path.name} has two sheets that are one part of the file: {part}")
         parts.add(part)
+        left = LeftOut()
         try:
-            inside = read_cells(book.cells(name, part), most=most_text(path)) + boxes_of(book.archive, part)
+            inside = read_cells(book.cells(name, part, left), most=most_text(path))
+            inside += boxes_of(book.archive, part, shown, left)
         except InputError as error:
             raise InputError(f"{path.name}: {error}" if path.name not in str(error) else str(error)) from error
         blocks += [Title(name, 2), *inside] if inside else []
+        book.lost += [f"on sheet {name}: {told}" for told in left.told()]
         links = book.archive.related(part).values()
         comments = [comments for of, comments in links if of == "comments" and comments in book.archive]
         n_comments += sum(1 for found in comments for _ in book.archive.elements(found, "comment"))
+    if book.hidden:
+        book.lost.append(f"hidden sheets were left out: {', '.join(book.hidden)}")
     if n_comments:
         book.lost.append(f"comments were left out: {n_comments:,}")
     return {"text": to_markdown(blocks), "title": title_row(blocks) or path.stem, "lost": book.lost}

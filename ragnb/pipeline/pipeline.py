@@ -26,7 +26,7 @@ __all__ = ['CLOSE', 'fills', 'read_hits', 'History', 'is_earlier', 'close_docume
 
 # %% ../../nbs/80_pipeline/03_pipeline.ipynb #75241910
 from ..documents.kinds import Catalogue
-from ..documents.problems import LOST
+from ..documents.problems import LOST, Problem
 from ..machinery.halves import replace_halves
 from ..machinery.markup import card
 from ..machinery.messages import for_question, say, translated
@@ -192,8 +192,22 @@ def marked(
 
 
 # %% ../../nbs/80_pipeline/03_pipeline.ipynb #2fb8c103
-_SHEET = re.compile(r"sheet (.{1,100}?): ")
+_SHEET = re.compile(r"(?:on )?sheet (.{1,100}?): ")
+_PICTURES = re.compile(r"pictures were not read: [\d,]+(?:, on slide number (?P<slides>[\d, ]+)|, near (?P<lines>.+))?")
 _MEASURED = re.compile(r"\d (?:deleted )?characters")     # Of hidden or deleted text: it is known to be little
+
+
+def _is_near(problem: Problem, text: str, pages: Collection[int], lacking: bool) -> bool:
+    "True unless a remark is on another part of its file: on another sheet, or on pictures that are elsewhere."
+    sheet = _SHEET.match(problem.what)
+    if sheet is not None:      # nothing of another sheet was read
+        return sheet[1] in text
+    pictures = _PICTURES.fullmatch(problem.what)
+    if pictures is None or lacking:
+        return True
+    if pictures["slides"]:
+        return any(int(slide) in pages for slide in pictures["slides"].split(", "))
+    return any(line in text for line in re.findall("“([^”]+)”", pictures["lines"] or ""))
 
 
 def _file_notes(question: str, passages: Sequence[Passage], store: ChunkReader, filtered: bool,
@@ -213,9 +227,11 @@ def _file_notes(question: str, passages: Sequence[Passage], store: ChunkReader, 
     notes = [Note("skipped", say("{file} was not indexed: {reason}", file=file, reason=translated(reason)))
              for file, reason in named[:1]]
     texts: dict[str, str] = {}
+    pages: dict[str, set[int]] = {}
     for passage in passages:
         file = passage.metadata.get("file_name", passage.doc_id)
         texts[file] = f"{texts.get(file, '')}\n{passage.prefix}\n{passage.text}"
+        pages.setdefault(file, set()).update(passage.pages)
     lost: dict[str, list[str]] = {}
     unread = [p for p in problems if p.kind == LOST and p.where in texts]
     scores = [p.best_hit[1] for p in passages] if unread else []      # None for what the question names
@@ -224,10 +240,9 @@ def _file_notes(question: str, passages: Sequence[Passage], store: ChunkReader, 
     leading = [p.metadata.get("file_name", p.doc_id) for p, score in zip(passages[:3], scores)
                if score is None or score >= least]
     for problem in unread:
-        sheet = _SHEET.match(problem.what)
         if problem.where not in leading and (not lacking or _MEASURED.search(problem.what)):
             continue
-        if sheet is None or sheet[1] in texts[problem.where]:      # nothing of another sheet was read
+        if _is_near(problem, texts[problem.where], pages[problem.where], lacking):
             lost.setdefault(problem.where, []).append(translated(problem.what))
     told = [say("{file} was not read whole: {told}", file=file, told=", ".join(what)) for file, what in lost.items()]
     more = [say("{n:,} more files were not read whole", n=len(told) - 2)] if len(told) > 3 else told[2:3]

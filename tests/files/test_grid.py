@@ -198,3 +198,20 @@ def test_titles_beside_each_other_stay_with_their_tables(left: list[list[str]], 
     rows = [["현황", *[""] * (width - 1), "주유"], *[[""]] * blank, *([*a, "", *b] for a, b in zip(left, right))]
     blocks = read_cells([cell for cell in cells(*rows) if cell.text])
     assert [block.text if isinstance(block, Paragraph) else block.header for block in blocks] == ["현황", tuple(left[0]), "주유", ("카드", "한도")]
+
+
+def test_a_title_with_nothing_below_it_is_no_title_of_a_table():
+    rows = [cell for cell in cells(["매출", "", "", "비용"], [], ["지점", "금액"], ["대전", "3"], ["부산", "4"]) if cell.text]
+    assert read_cells(rows) == [Paragraph("매출 | 비용"), Grid(("지점", "금액"), (("대전", "3"), ("부산", "4")))]
+
+
+FORM = ["이름", "새 창고^1x4"], ["목표", "공간을 늘린다^1x4"], ["시작", "3월", "끝", "5월", "비고"]
+
+
+@pytest.mark.parametrize(("first", "is_form"), [(["작성일", "2030. 3. 9.", "작성자", "김민수", "(인)"], True), (["작성자", "", "소속", "", ""], True),
+                                                (["구분", "서울", "부산", "대구", "광주"], False)])
+def test_a_form_with_wide_values_has_each_text_once_and_its_first_row_alone_as_the_header(first, is_form):
+    """Below a header of labels a joined cell is the value of every column."""
+    (found,) = grids(first, *FORM)
+    assert found.rows[0] == (("이름", "새 창고", "", "", "") if is_form else ("이름", "새 창고", "새 창고", "새 창고", "새 창고"))
+    assert found.header == tuple(first)

@@ -67,3 +67,26 @@ def test_a_korean_file_that_is_read_apart_joins_its_lines(tmp_path: Path):
     locked = StandardEncryption("", ownerPassword="key", canPrint=0)      # all can read it
     path = drawn(tmp_path / "a.pdf", column(50, 700, lines), encrypt=locked)
     assert "점심시간에는 누구나 쓴다." in read_pdf(path)["pages"][0]
+
+
+def test_text_typed_onto_a_page_is_read_and_comments_and_attachments_are_told(tmp_path: Path):
+    import pypdfium2
+    from reportlab.pdfgen import canvas
+
+    out = canvas.Canvas(str(tmp_path / "typed.pdf"), invariant=1)
+    for at in range(5):
+        out.drawString(50, 500 - 14 * at, "The form is kept for five years in the office of the plant.")
+    out.drawString(50, 700, "Name:")
+    out.drawString(50, 600, "Place:")
+    out.freeTextAnnotation("Kim Hana", "/Helv 11 Tf", [120, 694, 240, 712])
+    out.freeTextAnnotation("second floor\nroom 204", "/Helv 11 Tf", [120, 580, 240, 616])
+    out.textAnnotation("check the room", [300, 694, 320, 712])
+    out.textAnnotation("", [300, 594, 320, 612])
+    out.linkURL("https://example.org", (50, 590, 90, 612), Contents="a link")
+    out.save()
+    pdf = pypdfium2.PdfDocument(tmp_path / "typed.pdf")
+    pdf.new_attachment("prices.xlsx").set_data(b"x")
+    pdf.save(tmp_path / "a.pdf")
+    found = read_pdf(tmp_path / "a.pdf")
+    assert found["pages"][0].split()[:8] == "Name: Kim Hana Place: second floor room 204".split()
+    assert found["lost"] == ["comments were left out: 1", "attachments were not read: prices.xlsx"]
