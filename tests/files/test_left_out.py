@@ -297,3 +297,26 @@ def test_a_document_without_a_body_has_no_text(tmp_path):
     with_part(tmp_path / "a.docx", "word/document.xml", lambda xml: xml[:xml.index("<w:body")] + "</w:document>")
     with pytest.raises(InputError, match="a.docx contains no text$"):
         read_by_ending(tmp_path / "a.docx")
+
+
+def test_an_answer_tells_of_hidden_rows_only_of_a_sheet_that_was_read(tmp_path):
+    from openpyxl import Workbook
+    folder = tmp_path / "docs"
+    folder.mkdir()
+    book = Workbook()
+    for name, head, rows in (("요금", "구역", [("가", 1_000), ("나", 2_000), ("다", 3_000)]), ("비품", "물품", [("의자", 12), ("책상", 7), ("모니터", 9)])):
+        sheet = book.create_sheet(name)
+        for row in ([head, "값"], *rows):
+            sheet.append(row)
+    del book[book.sheetnames[0]]
+    book["비품"].row_dimensions[3].hidden = True
+    book.save(folder / "총무.xlsx")
+    index, _ = update_index(folder, tmp_path / "index", show_progress=False)
+    pipeline = Pipeline.from_index(index, budget=90)
+
+    def told(question: str) -> list[str]:
+        answer = pipeline.ask(question)
+        assert len({"요금" in answer.context.text, "비품" in answer.context.text}) == 2, answer.context.text
+        return [note.text for note in answer.context.notes if note.kind == "lost"]
+    assert told("나 구역의 요금") == []
+    assert told("의자 물품의 값") == ["총무.xlsx was not read whole: sheet 비품: hidden rows were left out: 1"]
