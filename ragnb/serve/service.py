@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 # %% auto #0
-__all__ = ['OpenQuestion', 'Service', 'waiting_view', 'Reading']
+__all__ = ['OpenQuestion', 'indexed_folder', 'Service', 'waiting_view', 'Reading']
 
 # %% ../../nbs/87_serve/05_service.ipynb #b1cd73cf
 from ..documents.span import InputError, Span
@@ -24,6 +24,7 @@ from ..storage.filtered import explain_nothing
 from ..storage.filters import all_of, Filter, resolve_where, Where
 from ..expansion.fetch import read_spans
 from ..context.display import DisplayDoc
+from ..indexing.folder_index import Index
 from ..agent.flow import Agent, AnswerPart, Finished, StepEvent
 from ..agent.library import Library
 from ..agent.state import AgentState, Choice
@@ -43,6 +44,19 @@ class OpenQuestion:
     where: Filter | None = None      # Asked for with the question; narrows that of the visitor
     is_kept: bool = True             # False: the client keeps its conversation, and nobody is asked to choose
 
+# %% ../../nbs/87_serve/05_service.ipynb #5b0c1e02
+def indexed_folder(
+    index: Index,
+    doc_id: str,       # Its id in this index
+) -> Path | None:      # None if the file does not exist any more
+    "Find the folder that a document's id begins at, from the place that was indexed."
+    entry = index.manifest.documents.get(doc_id)
+    place = Path(entry["root"]) if entry else Path()
+    if not place.is_absolute():    # the name of a batch
+        return None
+    files = ((folder, (folder / doc_id).resolve()) for folder in (place, *place.parents))
+    return next((folder for folder, file in files if file.is_relative_to(place) and file.is_file()), None)
+
 # %% ../../nbs/87_serve/05_service.ipynb #3ebdc5d3
 class Service:
     "Questions, conversations and documents for visitors."
@@ -56,13 +70,14 @@ class Service:
         access: Access | None = None,             # Everybody, without a token, when None
         talks: Talks | None = None,               # In memory when None
         places: Places | None = None,
-        documents: str | Path | None = None,      # Folder of the PDFs, for pictures of pages; no pictures when None
+        documents: str | Path | Mapping[str, Index] | None = None,  # Folder of the PDFs, for pictures of pages, or the
+                                                  # indexes by collection, which know it; no pictures when None
         **settings: Any,                          # Of `Agent`: routes, ask_user, max_attempts, step_timeout, …
     ) -> None:
         self.library, self.llm, self.settings = library, resolve_llm(llm), settings
         self.models = {name: resolve_llm(model) for name, model in (models or {}).items()}
         self.access, self.talks, self.places = access or Access(), talks or Talks(), places or Places()
-        self.documents = None if documents is None else Path(documents)
+        self.documents = Path(documents) if isinstance(documents, str) else documents
         self._drawing = Places(running=1, waiting=64)   # PDFium draws one page at a time
         self._agents: dict[str, Agent] = {}
         self._busy: dict[str, asyncio.Event] = {}       # Conversation -> set when its question has ended
@@ -111,6 +126,14 @@ class Service:
             raise HttpRefusal(409, "nothing waits for this choice any more")
         choice = Choice(documents=tuple(body.documents), devices=tuple(body.devices), text=body.text, skip=body.skip)
         return self._begin(visitor, talk, talk.waiting.state.model_copy(deep=True), choice, body.where)
+
+    def home(self, doc_id: str) -> tuple[Path | None, str]:
+        "The folder that a document was read from, None without pictures, and the document's path below it."
+        name, _, rest = doc_id.partition("/") if self.library.collections else ("", "", doc_id)
+        if not isinstance(self.documents, Mapping):
+            return self.documents, rest
+        index = self.documents.get(name)
+        return None if index is None else indexed_folder(index, rest), rest
 
     async def settle(self, talk_id: str | None) -> None:
         "Wait up to a second for the question before: its reader knows of its end a moment earlier than the service."
@@ -189,7 +212,7 @@ class Reading:
         "The documents that a turn showed, from the stored plan."
         talk = self.service.talks.get(self.visitor, talk_id)
         shown = talk.conversation.display(self.store, talk.index(number))
-        return [document_view(d, self.service.documents is not None) for d in shown]
+        return [document_view(d, self.service.home(d.doc_id)[0] is not None) for d in shown]
 
     def trace(self, talk_id: str, number: int, doc_id: str | None, source: int | None) -> str:
         "The trace of a turn as a page, or a part of it."
@@ -230,9 +253,8 @@ class Reading:
 
     async def picture(self, doc_id: str, page: int, width: int) -> bytes:
         "A page of a PDF as PNG, if it may be read whole."
-        root, inner = self.service.documents, doc_id.partition("/")[2] if self.agent.library.collections else doc_id
-
         def draw() -> bytes:
+            root, inner = self.service.home(doc_id)
             if root is None or not doc_id.lower().endswith(".pdf") or not may_draw(self.store, doc_id, page):
                 raise HttpRefusal(404, "there is no such picture")
             return DisplayDoc(inner, (), 1, None).image(page, root, width)

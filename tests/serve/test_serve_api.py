@@ -2,15 +2,19 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import io
 import json
 import re
+import shutil
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from serve_world import (app_of, ask, build, choose, client_of, DEVICES, Held, HOSTILE, library_of, model, NO, QUESTION,
+from serve_world import (app_of, ask, build, choose, client_of, DEVICES, draw_pdf, Held, HOSTILE, library_of, model, NO, QUESTION,
                          read_events, SECRET, TEXTS, TOKENS, until)
 
 from ragnb import index_documents, InputError, resolve_llm
@@ -476,6 +480,111 @@ async def test_several_collections_keep_their_filter(world: Path, tmp_path: Path
         assert (await clerk.get("/api/picture", params={"doc_id": doc_id, "page": 1})).status_code == status, doc_id
     turn = (await ask(clerk))[-1]["turn"]
     assert turn["sources"][0]["doc_id"].partition("/")[0] in ("north", "south")
+
+
+# --- the command's defaults
+@pytest.fixture
+def served(world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., tuple[Any, str]]]:
+    """Index the PDFs of the world from their folder, and start the command; the application in place of listening, and what was printed."""
+    from ragnb.cli import main
+    from ragnb.indexing.update import update_index
+    apps: list[Any] = []
+    monkeypatch.setattr("ragnb.serve.app.serve_app", lambda app, host, port, ready: (apps.append(app), ready("http://here/")))
+    shutil.copytree(world / "corpus", tmp_path / "corpus")
+    update_index(tmp_path / "corpus", tmp_path / "index", show_progress=False)
+
+    def start(*options: str, index: str = "index") -> tuple[Any, str]:
+        out = io.StringIO()
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
+            assert main(["serve", "--index", str(tmp_path / index), *options]) == 0, out.getvalue()
+        return apps[-1], out.getvalue()
+    yield start
+    for app in apps:
+        if app.state.service.talks.lock:
+            app.state.service.talks.lock.release()
+
+
+def test_conversations_are_kept_in_the_index_folder(served: Callable[..., tuple[Any, str]], tmp_path: Path) -> None:
+    """A second service over the index keeps its own in memory; after a restart the owner finds them, and no one else."""
+    folder = tmp_path / "index/serve-conversations"
+    first, told = served("--tokens", tokens_file(tmp_path))
+    assert f"{folder}  (--conversations none keeps none; `rm -r {folder}` deletes them)" in told
+    talk = asyncio.run(ask(client_of(first, "clerk"), "How often is the valve inspected?"))[0]["conversation"]
+    (path,) = folder.iterdir()
+    if sys.platform != "win32":
+        assert (folder.stat().st_mode & 0o777, path.stat().st_mode & 0o777) == (0o700, 0o600)
+    second, told = served()
+    assert second.state.service.talks.folder is None and "in memory" in told and "is being written by" in told
+    first.state.service.talks.lock.release()
+    again, _ = served("--tokens", tokens_file(tmp_path))
+    statuses = [asyncio.run(client_of(again, name).get(f"/api/conversations/{talk}")).status_code for name in ("clerk", "chief", "other", "")]
+    assert statuses == [200, 404, 404, 401]
+    off, told = served("--conversations", "none")
+    assert off.state.service.talks.folder is None and "in memory" in told and "warning" not in told
+
+
+def test_a_dropped_index_leaves_no_conversations(served: Callable[..., tuple[Any, str]], tmp_path: Path) -> None:
+    """Also a folder with conversations and without an index can be indexed into."""
+    from ragnb.cli import main
+    from ragnb.indexing.update import update_index
+    app, _ = served()
+    asyncio.run(ask(client_of(app), "How often is the valve inspected?"))
+    app.state.service.talks.lock.release()
+    (tmp_path / "index/index.db").rename(tmp_path / "aside.db")
+    update_index(tmp_path / "corpus", tmp_path / "index", show_progress=False)
+    assert list((tmp_path / "index/serve-conversations").glob("*.json"))
+    assert main(["drop", "--index", str(tmp_path / "index"), "--yes"]) == 0
+    assert not (tmp_path / "index").exists()
+
+
+def test_an_index_is_served_where_the_folder_cannot_be_made(served: Callable[..., tuple[Any, str]], tmp_path: Path) -> None:
+    (tmp_path / "index/serve-conversations").write_text("a file has its name", encoding="utf-8")
+    app, told = served()
+    assert app.state.service.talks.folder is None and "conversations are not kept" in told
+
+
+async def drawn(app: Any, doc_id: str, name: str = "") -> int:
+    """The status of a picture of the first page."""
+    return (await client_of(app, name).get("/api/picture", params={"doc_id": doc_id, "page": 1, "width": 120})).status_code
+
+
+async def test_pictures_come_from_the_folder_that_was_indexed(served: Callable[..., tuple[Any, str]], tmp_path: Path) -> None:
+    """Without it there are none, nor with `none`; a token's filter holds; a folder is not searched for other files."""
+    app, _ = served("--tokens", tokens_file(tmp_path), "--conversations", "none")
+    draw_pdf(tmp_path / "corpus/later.pdf", ["Not indexed."])
+    asked = [("valve.pdf", "clerk"), ("board.pdf", "clerk"), ("board.pdf", "chief"), ("later.pdf", "chief"), ("corpus/valve.pdf", "chief"), ("../corpus/valve.pdf", "chief")]
+    assert [await drawn(app, *pair) for pair in asked] == [200, 404, 200, 404, 404, 404]
+    assert await drawn(served("--documents", "none", "--conversations", "none")[0], "valve.pdf") == 404
+    events = await ask(client_of(app, "chief"), "How often is the valve inspected?")
+    path = f"/api/conversations/{events[0]['conversation']}/turns/1/documents"
+    pages = [p for d in (await client_of(app, "chief").get(path)).json() for p in d["pages"]]
+    assert pages and all(p["picture"] for p in pages)
+    (tmp_path / "corpus").rename(tmp_path / "moved")
+    assert await drawn(app, "valve.pdf", "chief") == 404
+    assert not any(p["picture"] for d in (await client_of(app, "chief").get(path)).json() for p in d["pages"])
+    assert await drawn(served("--documents", str(tmp_path / "moved"), "--conversations", "none")[0], "valve.pdf") == 200
+
+
+async def test_pictures_of_several_collections(served: Callable[..., tuple[Any, str]], tmp_path: Path) -> None:
+    """Each knows its folder; conversations are kept in the folder of the collections."""
+    from ragnb.indexing.update import update_index
+    for name in ("north", "south"):
+        draw_pdf(tmp_path / f"{name}.pdf", [f"The {name} valve is inspected."])
+        (tmp_path / "all" / name).mkdir(parents=True)
+        (tmp_path / f"{name}.pdf").rename(tmp_path / "all" / name / "valve.pdf")
+        update_index(tmp_path / "all" / name, tmp_path / "both" / name, base=tmp_path / "all", show_progress=False)
+    app, told = served(index="both")
+    assert str(tmp_path / "both/serve-conversations") in told
+    ids = "north/north/valve.pdf", "south/south/valve.pdf", "north/south/valve.pdf", "north/valve.pdf", "west/north/valve.pdf"
+    assert [await drawn(app, doc_id) for doc_id in ids] == [200, 200, 404, 404, 404]
+
+
+def tokens_file(folder: Path) -> str:
+    """Tokens of a clerk who may not read `board.pdf`, and of two who may; its path."""
+    wheres = {"clerk": "doc_id!=board.pdf", "chief": None, "other": None}
+    rows = [{"name": name, "token": TOKENS[name], "where": where} for name, where in wheres.items()]
+    (folder / "tokens.json").write_text(json.dumps(rows), encoding="utf-8")
+    return str(folder / "tokens.json")
 
 
 @pytest.mark.heavy
