@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ __all__ = ['OpenQuestion', 'indexed_folder', 'Service', 'waiting_view', 'Reading
 
 # %% ../../nbs/87_serve/05_service.ipynb #b1cd73cf
 from ..documents.span import InputError, Span
-from ..models.llm import resolve_llm
+from ..models.llm import resolve_llm, shorten
 from ..models.threads import in_thread
 from ..storage.filtered import explain_nothing
 from ..storage.filters import all_of, Filter, resolve_where, Where
@@ -42,6 +43,7 @@ class OpenQuestion:
     state: AgentState
     choice: Choice | None = None
     where: Filter | None = None      # Asked for with the question; narrows that of the visitor
+    llm: Any = None                  # Asked for with the question; None for the service's
     is_kept: bool = True             # False: the client keeps its conversation, and nobody is asked to choose
 
 # %% ../../nbs/87_serve/05_service.ipynb #5b0c1e02
@@ -81,21 +83,45 @@ class Service:
         self._drawing = Places(running=1, waiting=64)   # PDFium draws one page at a time
         self._agents: dict[str, Agent] = {}
         self._busy: dict[str, asyncio.Event] = {}       # Conversation -> set when its question has ended
+        self._others: dict[str, Any] = {}               # Other models of the server, by name
+        self._listed: tuple[float, list[str]] = (0.0, [])   # Time until which the names count, and these
         self.agent(self.access.local)                   # Bad settings are found now
 
-    def agent(self, visitor: Visitor, where: Filter | None = None, asks: bool = True) -> Agent:
+    def agent(self, visitor: Visitor, where: Filter | None = None, asks: bool = True, llm: Any = None) -> Agent:
         "The agent of a visitor, narrowed further by a filter; its library holds only what may be read."
-        settings = self.settings if asks else self.settings | {"ask_user": False}
+        settings, llm = self.settings if asks else self.settings | {"ask_user": False}, llm or self.llm
         if where is not None:   # as many as there are questions: not kept
-            return Agent(narrowed(self.library, all_of(visitor.where, where)), self.llm, self.models, **settings)
-        key = repr((visitor.where, settings.get("ask_user", False)))
+            return Agent(narrowed(self.library, all_of(visitor.where, where)), llm, self.models, **settings)
+        key = repr((visitor.where, settings.get("ask_user", False), getattr(llm, "model", "")))
         if key not in self._agents:
             own = narrowed(self.library, visitor.where)
-            self._agents[key] = Agent(own, self.llm, self.models, **settings)
+            self._agents[key] = Agent(own, llm, self.models, **settings)
         return self._agents[key]
 
+    async def model_names(self) -> list[str]:
+        "Names of the models that can be asked: the service's, and the others of its server; none without a server."
+        if not hasattr(type(self.llm), "chat_models"):
+            return []
+        if time.monotonic() > self._listed[0]:
+            names, seconds = [], 5
+            with suppress(Exception):      # the server is down, or does not list its models
+                names, seconds = await in_thread(self.llm.chat_models), 30
+            self._listed = time.monotonic() + seconds, list(dict.fromkeys([self.llm.model, *names]))
+        return self._listed[1]
+
+    async def model(
+        self,
+        name: str | None,    # As a client sent it
+    ) -> Any:                # None for the service's; `HttpRefusal` 422 for one that is not listed
+        "Find the model that a question asks for."
+        if name is None or name == getattr(self.llm, "model", None):
+            return None
+        if name not in await self.model_names():
+            raise HttpRefusal(422, f"there is no model {shorten(name, 60)!r} here: /api/models lists them")
+        return self._others.setdefault(name, self.llm.with_model(name))
+
     def _begin(self, visitor: Visitor, talk: Talk, state: AgentState, choice: Choice | None = None,
-               where: Where = None, is_kept: bool = True) -> OpenQuestion:
+               where: Where = None, llm: Any = None, is_kept: bool = True) -> OpenQuestion:
         "Take a place; one question of a conversation at a time."
         wanted = resolve_where(where)
         if talk.id in self._busy:
@@ -104,13 +130,14 @@ class Service:
         if is_kept:
             self.talks.hold(talk)                       # A question that is stopped can be followed by another
         self._busy[talk.id] = asyncio.Event()
-        return OpenQuestion(visitor, talk, state, choice, wanted, is_kept)
+        return OpenQuestion(visitor, talk, state, choice, wanted, llm, is_kept)
 
-    def ask(self, visitor: Visitor, question: str, talk_id: str | None = None, where: Where = None) -> OpenQuestion:
+    def ask(self, visitor: Visitor, question: str, talk_id: str | None = None, where: Where = None,
+            llm: Any = None) -> OpenQuestion:
         "Begin with a question, in a conversation or a new one; `where` narrows. `end` must be called."
         talk = Talk(owner=visitor.key) if talk_id is None else self.talks.get(visitor, talk_id)
         state = AgentState.ask(question, talk.conversation, self.agent(visitor).max_attempts)
-        return self._begin(visitor, talk, state, where=where)
+        return self._begin(visitor, talk, state, where=where, llm=llm)
 
     def ask_once(self, visitor: Visitor, question: str, earlier: Sequence[str] = (),
                  where: Where = None) -> OpenQuestion:
@@ -119,13 +146,13 @@ class Service:
         state.earlier = list(earlier[-5:])
         return self._begin(visitor, Talk(owner=visitor.key), state, where=where, is_kept=False)
 
-    def resume(self, visitor: Visitor, talk_id: str, body: ChoiceBody) -> OpenQuestion:
+    def resume(self, visitor: Visitor, talk_id: str, body: ChoiceBody, llm: Any = None) -> OpenQuestion:
         "Go on with a question that waits; `end` must be called."
         talk = self.talks.get(visitor, talk_id)
         if talk.waiting is None or talk.waiting.id != body.waiting:
             raise HttpRefusal(409, "nothing waits for this choice any more")
         choice = Choice(documents=tuple(body.documents), devices=tuple(body.devices), text=body.text, skip=body.skip)
-        return self._begin(visitor, talk, talk.waiting.state.model_copy(deep=True), choice, body.where)
+        return self._begin(visitor, talk, talk.waiting.state.model_copy(deep=True), choice, body.where, llm)
 
     def home(self, doc_id: str) -> tuple[Path | None, str]:
         "The folder that a document was read from, None without pictures, and the document's path below it."
@@ -150,7 +177,7 @@ class Service:
         "Run a question: begin, step, part, and last turn, choose or error."
         yield {"event": "begin", "conversation": asked.talk.id}
         try:
-            agent = await in_thread(self.agent, asked.visitor, asked.where, asked.is_kept)
+            agent = await in_thread(self.agent, asked.visitor, asked.where, asked.is_kept, asked.llm)
             async with self.places.turns:
                 async for event in agent.stream(asked.state, asked.choice):
                     if isinstance(event, StepEvent):

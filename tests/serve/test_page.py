@@ -232,6 +232,40 @@ def test_a_text_instead_of_a_choice_and_skip(show: Callable[..., Screen]) -> Non
     assert screen.answered().locator(".answer").inner_text() == "밸브를 점검합니다 [1]."
 
 
+@pytest.mark.parametrize("viewport", [DESK, PHONE])
+def test_the_model_is_chosen_from_those_of_the_server(show: Callable[..., Screen], viewport: dict[str, int]) -> None:
+    """The choice outlives a reload; without a model nothing is shown, and of a server that is down the default."""
+    from ollama_server import OllamaServer
+    from ragnb import resolve_llm
+
+    steps = {"grade": None, "route": None, "plan": None, "judge": None}
+    with OllamaServer(models=("small", "hf.co/somebody/a-very-long-name-of-a-model-GGUF:Q4_K_M", "qwen3:8b", "bge-m3")) as server:
+        screen = show(resolve_llm("ollama:small", server.url, retries=0), {"viewport": viewport}, models=steps)
+        select = screen.page.get_by_label("모델", exact=True)
+        screen.page.wait_for_selector("#model", state="visible")
+        assert select.locator("option").all_inner_texts() == ["small", *server.models[1:3]] and select.input_value() == "small"
+        screen.fits()
+        select.select_option("qwen3:8b")
+        screen.ask(QUESTION)
+        screen.answered()
+        screen.keep(f"model-{viewport['width']}")
+        screen.page.reload()
+        screen.answered()
+        screen.page.wait_for_selector("#model", state="visible")
+        assert select.input_value() == "qwen3:8b"
+        screen.ask(QUESTION)
+        screen.answered(2)
+        assert [b["model"] for b in server.asked("/api/chat")] == ["qwen3:8b"] * 2
+        select.select_option(server.models[1])
+        screen.fits()
+    down = show(resolve_llm("ollama:small", "http://127.0.0.1:9", retries=0))
+    down.page.wait_for_selector("#model", state="visible")
+    assert down.page.locator("#model option").all_inner_texts() == ["small"]
+    bare = show()
+    bare.page.wait_for_load_state("networkidle")
+    assert bare.page.locator("#model").is_hidden()
+
+
 def test_earlier_conversations(show: Callable[..., Screen]) -> None:
     screen = show(model())
     page = screen.page

@@ -650,3 +650,50 @@ async def test_over_ollama_and_after_it_has_gone(world: Path) -> None:
         assert "".join(e["text"] for e in told[0] if e["event"] == "part") == told[0][-1]["turn"]["answer"]
     turn = (await ask(client))[-1]["turn"]
     assert turn["status"] == "passages" and turn["trouble"] and turn["sources"]
+
+
+async def test_a_question_names_a_model_of_the_server(world: Path) -> None:
+    """Ollama says which models only embed; a name it does not list is refused before the question begins."""
+    from ollama_server import OllamaServer
+
+    steps = {"grade": None, "route": None, "plan": None, "judge": None}
+    with OllamaServer(models=("small", "qwen3:8b", "bge-m3")) as server:
+        app = app_of(world, resolve_llm("ollama:small", server.url, retries=0, num_ctx=8192), models=steps)
+        client = client_of(app)
+        assert (await client.get("/api/models")).json() == ["small", "qwen3:8b"]
+        for given, asked in ((None, "small"), ("small", "small"), ("qwen3:8b", "qwen3:8b")):
+            reply = await client.post("/api/ask", json={"question": QUESTION, "model": given}, timeout=60)
+            assert read_events(reply.text)[-1]["turn"]["written"]
+            assert [(b["model"], b["options"]["num_ctx"]) for b in server.asked("/api/chat")[-1:]] == [(asked, 8192)]
+        before = len(server.asked("/api/chat"))
+        for wrong in ("bge-m3", "other", "x" * 200):
+            refused = await client.post("/api/ask", json={"question": QUESTION, "model": wrong})
+            assert refused.status_code == 422 and refused.json()["detail"].startswith(f"there is no model '{wrong[:50]}")
+            assert len(refused.json()["detail"]) < 130
+        assert (await client.post("/api/ask", json={"question": QUESTION, "model": "x" * 201})).status_code == 422
+        assert len(server.asked("/api/chat")) == before and app.state.service.places.taken.total() == 0
+        client = client_of(app_of(world, resolve_llm("ollama:small", server.url), models=steps, ask_user=True))
+        waits = (await ask(client, DEVICES))[-1]
+        assert (await choose(client, waits, documents=["GN.md"], model="qwen3:8b"))[-1]["turn"]["written"]
+        assert server.asked("/api/chat")[-1]["model"] == "qwen3:8b"
+    described = (await client.get("/openapi.json")).json()["components"]["schemas"]
+    assert all("model" in described[name]["properties"] for name in ("AskBody", "ChoiceBody"))
+
+
+async def test_models_of_a_server_that_is_down_and_without_one(world: Path) -> None:
+    gone = client_of(app_of(world, resolve_llm("ollama:small", "http://127.0.0.1:9", retries=0)))
+    assert (await gone.get("/api/models")).json() == ["small"]
+    for llm in (None, model()):
+        client = client_of(app_of(world, llm))
+        assert (await client.get("/api/models")).json() == []
+        assert (await client.post("/api/ask", json={"question": QUESTION, "model": "small"})).status_code == 422
+
+
+async def test_models_of_a_server_with_openais_protocol(world: Path) -> None:
+    from openai_server import OpenAIServer
+
+    with OpenAIServer() as server:
+        client = client_of(app_of(world, resolve_llm("openai-like:first", server.url), models={"grade": None, "route": None, "plan": None, "judge": None}))
+        assert (await client.get("/api/models")).json() == ["first", "chat"]
+        reply = await client.post("/api/ask", json={"question": QUESTION, "model": "chat"}, timeout=60)
+        assert read_events(reply.text)[-1]["turn"]["answer"] == server.said
