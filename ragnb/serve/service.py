@@ -44,6 +44,7 @@ class OpenQuestion:
     choice: Choice | None = None
     where: Filter | None = None      # Asked for with the question; narrows that of the visitor
     llm: Any = None                  # Asked for with the question; None for the service's
+    closes_choice: bool = False      # It came instead of a choice, and asks for none
     is_kept: bool = True             # False: the client keeps its conversation, and nobody is asked to choose
 
 # %% ../../nbs/87_serve/05_service.ipynb #5b0c1e02
@@ -120,8 +121,8 @@ class Service:
             raise HttpRefusal(422, f"there is no model {shorten(name, 60)!r} here: /api/models lists them")
         return self._others.setdefault(name, self.llm.with_model(name))
 
-    def _begin(self, visitor: Visitor, talk: Talk, state: AgentState, choice: Choice | None = None,
-               where: Where = None, llm: Any = None, is_kept: bool = True) -> OpenQuestion:
+    def _begin(self, visitor: Visitor, talk: Talk, state: AgentState, *, where: Where, is_kept: bool = True,
+               **asked: Any) -> OpenQuestion:
         "Take a place; one question of a conversation at a time."
         wanted = resolve_where(where)
         if talk.id in self._busy:
@@ -130,14 +131,16 @@ class Service:
         if is_kept:
             self.talks.hold(talk)                       # A question that is stopped can be followed by another
         self._busy[talk.id] = asyncio.Event()
-        return OpenQuestion(visitor, talk, state, choice, wanted, llm, is_kept)
+        return OpenQuestion(visitor, talk, state, where=wanted, is_kept=is_kept, **asked)
 
     def ask(self, visitor: Visitor, question: str, talk_id: str | None = None, where: Where = None,
             llm: Any = None) -> OpenQuestion:
         "Begin with a question, in a conversation or a new one; `where` narrows. `end` must be called."
         talk = Talk(owner=visitor.key) if talk_id is None else self.talks.get(visitor, talk_id)
         state = AgentState.ask(question, talk.conversation, self.agent(visitor).max_attempts)
-        return self._begin(visitor, talk, state, where=where, llm=llm)
+        asked = self._begin(visitor, talk, state, where=where, llm=llm, closes_choice=talk.waiting is not None)
+        talk.waiting = None
+        return asked
 
     def ask_once(self, visitor: Visitor, question: str, earlier: Sequence[str] = (),
                  where: Where = None) -> OpenQuestion:
@@ -152,7 +155,8 @@ class Service:
         if talk.waiting is None or talk.waiting.id != body.waiting:
             raise HttpRefusal(409, "nothing waits for this choice any more")
         choice = Choice(documents=tuple(body.documents), devices=tuple(body.devices), text=body.text, skip=body.skip)
-        return self._begin(visitor, talk, talk.waiting.state.model_copy(deep=True), choice, body.where, llm)
+        return self._begin(visitor, talk, talk.waiting.state.model_copy(deep=True), choice=choice, where=body.where,
+                           llm=llm)
 
     def home(self, doc_id: str) -> tuple[Path | None, str]:
         "The folder that a document was read from, None without pictures, and the document's path below it."
@@ -177,7 +181,10 @@ class Service:
         "Run a question: begin, step, part, and last turn, choose or error."
         yield {"event": "begin", "conversation": asked.talk.id}
         try:
-            agent = await in_thread(self.agent, asked.visitor, asked.where, asked.is_kept, asked.llm)
+            if asked.closes_choice:
+                await in_thread(self.talks.save, asked.talk)
+            asks = asked.is_kept and not asked.closes_choice
+            agent = await in_thread(self.agent, asked.visitor, asked.where, asks, asked.llm)
             async with self.places.turns:
                 async for event in agent.stream(asked.state, asked.choice):
                     if isinstance(event, StepEvent):
@@ -222,7 +229,7 @@ class Service:
 # %% ../../nbs/87_serve/05_service.ipynb #21b44595
 def waiting_view(kept: WaitingTurn) -> dict[str, Any]:
     "The question that waits, and between which documents is to be chosen."
-    shown = {"doc_id", "title", "doc_type", "equipment", "collection", "snippet"}
+    shown = {"doc_id", "title", "doc_type", "equipment", "collection", "section", "snippet"}
     return {"waiting": kept.id, "question": kept.state.question,
             "options": [o.model_dump(include=shown) for o in kept.state.options],
             "events": [e.model_dump() for e in kept.state.events]}

@@ -266,6 +266,41 @@ def test_the_model_is_chosen_from_those_of_the_server(show: Callable[..., Screen
     assert bare.page.locator("#model").is_hidden()
 
 
+@pytest.mark.parametrize("viewport", [DESK, PHONE])
+def test_several_choices_are_open_and_a_second_question_closes_its_own(show: Callable[..., Screen], viewport: dict[str, int]) -> None:
+    """Two conversations of one tab wait, also seen from a second tab; a new question closes the choice of its conversation only."""
+    screen = show(model("밸브를 점검합니다 [1]."), {"viewport": viewport}, ask_user=True)
+    page = screen.page
+    for n in (1, 2):
+        page.get_by_role("button", name="새 대화").click()
+        screen.ask(DEVICES + "!" * n)
+        page.wait_for_selector(".choose")
+        page.wait_for_function("n => document.querySelectorAll('#talks .waits').length === n", arg=n)
+    label = page.locator(".choose label", has_text="GN-300").inner_text()
+    assert "GN.md" in label and "E-117 알람은" in label and "#" not in label
+    screen.fits()
+    screen.keep(f"choice-{viewport['width']}")
+    other = screen.context.new_page()
+    other.goto(page.url)
+    other.wait_for_selector(".choose")
+    screen.ask(DEVICES)
+    turn = screen.answered()
+    assert {"GN.md", "TR.md"} <= set(re.findall(r"\w+\.md", " ".join(turn.locator(".sources").all_text_contents()))) and not page.locator(".choose").count()
+    assert "닫혔습니다" in page.locator(".turn .notice").first.inner_text()
+    screen.keep(f"choice-closed-{viewport['width']}")
+    page.wait_for_function("() => document.querySelectorAll('#talks .waits').length === 1")
+    screen.complaints.clear()
+    other.get_by_role("button", name="모든 문서에서 답하기").click()      # of the conversation that went on meanwhile
+    other.wait_for_selector(".turn [role=alert]")
+    assert "답을 받지 못했습니다" in other.locator(".turn [role=alert]").first.inner_text()
+    if not page.locator("#past").is_visible():
+        page.get_by_role("button", name="지난 대화").click()
+    page.locator("#talks .open", has=page.locator(".waits")).click()
+    page.wait_for_selector(".choose")
+    page.get_by_role("button", name="모든 문서에서 답하기").click()
+    assert screen.answered().locator(".answer").inner_text() == "밸브를 점검합니다 [1]."
+
+
 def test_earlier_conversations(show: Callable[..., Screen]) -> None:
     screen = show(model())
     page = screen.page

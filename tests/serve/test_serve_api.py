@@ -120,7 +120,7 @@ async def test_a_person_chooses_documents(world: Path) -> None:
     client = client_of(app_of(world, model("축을 점검합니다 [1]."), ask_user=True))
     asked = (await ask(client, DEVICES))[-1]
     assert asked["event"] == "choose" and {"GN.md", "TR.md"} <= {o["doc_id"] for o in asked["options"]}
-    assert all(set(o) == {"doc_id", "title", "doc_type", "equipment", "collection", "snippet"} for o in asked["options"])
+    assert all(set(o) == {"doc_id", "title", "doc_type", "equipment", "collection", "section", "snippet"} for o in asked["options"])
     kept = (await client.get(f"/api/conversations/{asked['conversation']}")).json()
     assert kept["waiting"]["waiting"] == asked["waiting"] and kept["turns"] == []
     turn = (await choose(client, asked, documents=["TR.md"]))[-1]["turn"]
@@ -138,6 +138,43 @@ async def test_free_text_and_an_unknown_choice(world: Path) -> None:
     unknown = await choose(client, asked, documents=["nowhere.md"])
     assert unknown[-1]["event"] == "choose" and unknown[-1]["waiting"] != asked["waiting"]
     assert (await choose(client, unknown[-1], documents=["GN.md"]))[-1]["turn"]["status"] == "answered"
+
+
+async def test_a_second_question_closes_the_choice_and_searches_all(world: Path, tmp_path: Path) -> None:
+    """Also on disk, before it has an answer; a choice that comes late is refused, and a refused question closes nothing."""
+    held = Held("밸브를 점검합니다 [1].")
+    app = app_of(world, model(held), ask_user=True, talks=Talks(tmp_path), places=Places(running=2, waiting=0, each=1))
+    client, service = client_of(app), app.state.service
+    asked = (await ask(client, DEVICES))[-1]
+    talk = asked["conversation"]
+    service.places.take("local")
+    assert (await client.post("/api/ask", json={"question": DEVICES, "conversation": talk})).status_code == 429
+    service.places.leave("local")
+    assert (await client.get(f"/api/conversations/{talk}")).json()["waiting"]["waiting"] == asked["waiting"]
+    second = asyncio.create_task(ask(client, DEVICES, talk))
+    await until(lambda: held.n == 1)
+    assert json.loads((tmp_path / f"{talk}.json").read_text(encoding="utf-8"))["waiting"] is None
+    held.go.set()
+    events = await second
+    assert events[-1]["event"] == "turn" and {"GN.md", "TR.md"} <= {s["doc_id"] for s in events[-1]["turn"]["sources"]}
+    late = await client.post(f"/api/conversations/{talk}/choice", json={"waiting": asked["waiting"], "skip": True})
+    assert late.status_code == 409
+    assert (await ask(client, DEVICES, talk))[-1]["event"] == "choose", "the next one is asked back again"
+
+
+async def test_a_choice_says_where_its_text_is(tmp_path: Path) -> None:
+    """The path, the headings above the hit without the title, and the text without signs of Markdown."""
+    from llama_index.core.schema import Document
+
+    def text(name: str) -> str:
+        return f"# {name} 설명서\n\n## 1. 안전\n\n장갑을 낀다.\n\n## 2. 경보\n\n### 2.1 배기\n\n**E-117** 알람이 뜨면 {name} 밸브를 점검한다.\n\n| 번호 | 뜻 |\n|---|---|\n| E-9 | 끝 |\n"
+    documents = [Document(text=text(name), id_=f"manuals/{name}.md", metadata={"title": f"{name} 설명서"}) for name in ("GN", "TR")]
+    index_documents([*documents, Document(text="E-117 알람은 밤에도 확인한다.", id_="night.txt")], tmp_path / "i", show_progress=False)
+    app = create_app(tmp_path / "i", model(), models={"grade": None}, ask_user=True)
+    options = {o["doc_id"]: o for o in (await ask(client_of(app), DEVICES))[-1]["options"]}
+    assert {i: o["section"] for i, o in options.items() if i != "night.txt"} == dict.fromkeys(("manuals/GN.md", "manuals/TR.md"), "2. 경보 > 2.1 배기")
+    assert options["manuals/GN.md"]["snippet"].startswith("E-117 알람이 뜨면 GN 밸브를 점검한다.")
+    assert all(o["section"] == "" and not set(o["snippet"]) & set("*#|") for o in options.values() if o["doc_id"] == "night.txt")
 
 
 async def test_a_question_waits_over_a_restart(world: Path, tmp_path: Path) -> None:
