@@ -36,10 +36,12 @@ def kept_talks(
         return Talks(None if given == "none" else given)
     try:
         talks = Talks(Path(index) / "serve-conversations")
-        talks.lock = WriteLock(Path(index) / "serve.lock", say("the conversations in {place!r}", place=index), wait=0)
+        talks.lock = WriteLock(Path(index) / "serve.lock", "the folder of conversations", wait=0)
         return talks
     except (LockedError, OSError) as error:
-        print_text(say("warning: conversations are not kept: {reason}", reason=one_row(error)), err=True)
+        is_locked = isinstance(error, LockedError)
+        reason = say("another service of this index keeps its own") if is_locked else error.strerror
+        print_text(say("warning: conversations are not kept: {reason}", reason=reason), err=True)
         return Talks()
 
 # %% ../../nbs/87_serve/08_commands.ipynb #07e4c4c5
