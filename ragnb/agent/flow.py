@@ -26,7 +26,7 @@ __all__ = ['MODEL_STEPS', 'StateEvent', 'Begin', 'Routing', 'Planning', 'Searchi
 from ..machinery.arguments import checked
 from ..machinery.markup import counted
 from ..machinery.messages import for_question, in_both, say
-from ..documents.span import InputError
+from ..documents.span import InputError, try_address
 from ..models.limits import model_calls, ModelCall
 from ..models.llm import error_event, resolve_llm, shorten
 from ..models.threads import in_thread
@@ -213,6 +213,18 @@ class AgentParts:
         answer = self.library.reader.read(question, found)
         return noted(answer, LibraryRetriever(self.library), self.library.store, self.library.catalogue)
 
+    def with_sections(self, options: Sequence[FoundChunk]) -> list[FoundChunk]:
+        "Add the headings above the hit to each option."
+        outlines, out = self.library.store.get_outlines(o.doc_id for o in options).found, []
+        for option in options:
+            outline, address = outlines.get(option.doc_id), try_address(option.id)
+            spans = outline.levels.get(address.level, ()) if outline and address else ()
+            at = spans[address.index].start if spans and address.index < len(spans) else -1
+            above = [name for name, span in outline.sections if span.start <= at < span.end] if outline else []
+            section = above[-1].removeprefix(option.title).removeprefix(" > ") if above else ""
+            out.append(option.model_copy(update={"section": section}))
+        return out
+
     def shown(self, state: AgentState) -> Answer:
         "What the model that answers is shown: what was read, within its window."
         prompt = for_question(self.prompt, state.question)
@@ -394,6 +406,8 @@ class AgentFlow(Workflow):
         why = await in_thread(_why_not_ask, state, self.parts.library)
         state.record("ask", *(why or ("waiting", say("{n} documents", n=len(state.options)))))
         state.status = "running" if why else "waiting"
+        if not why:
+            state.options = await in_thread(self.parts.with_sections, state.options)
         return _next(ctx, state, Expanding if why else Finished)
 
     @step

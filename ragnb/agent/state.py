@@ -23,6 +23,7 @@ from ..documents.span import InputError
 from ..models.limits import ModelCall, step_costs, StepCost
 from ..models.llm import shorten
 from ..retrieval.scoring import Signs
+from ..context.blocks import text_blocks
 from ..context.conversation import Conversation
 
 # %% ../../nbs/85_agent/03_state.ipynb #32a130f3
@@ -47,14 +48,18 @@ class FoundChunk(BaseModel, frozen=True):
     doc_type: str = ""
     equipment: str = ""
     collection: str = ""         # '' for a single index
-    snippet: str = ""            # For the person who chooses
+    section: str = ""            # Headings above it, outermost first; only of an option
+    snippet: str = ""            # For the person who chooses, without signs of Markdown
 
     @classmethod
     def of(cls, hit: NodeWithScore, share: float | None = None) -> FoundChunk:
         "What is kept of a hit."
         told = {f: str(hit.node.metadata.get(f) or "") for f in ("title", "doc_type", "equipment", "collection")}
+        text = hit.node.get_content()
+        cells = [cell for block in text_blocks(text) for row in block.rows for cell in row]
+        plain = " ".join("".join(text[p.start:p.end] for p in cell) for cell in cells)
         return cls(id=hit.node_id, doc_id=hit.node.ref_doc_id or hit.node_id, score=hit.score or 0.0,
-                   share=share, snippet=shorten(hit.node.get_content(), 160), **told)
+                   share=share, snippet=shorten(plain, 160), **told)
 
 # %% ../../nbs/85_agent/03_state.ipynb #0b25d6a6
 class WholeText(BaseModel):

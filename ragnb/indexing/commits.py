@@ -46,7 +46,8 @@ from ragnb.indexing.writing import (
 
 # %% ../../nbs/70_indexing/03_commits.ipynb #d155b19a
 LOCK: str = "writer.lock"  # In the index folder; locked by the process that writes
-_OWN = re.compile(r"(index|vectors)\.db(-wal|-shm|-journal)?|(writer|contexts\.jsonl)\.lock(\.json)?")
+_OWN = re.compile(r"(index|vectors)\.db(-wal|-shm|-journal)?|(writer|serve|contexts\.jsonl)\.lock(\.json)?"
+                  "|serve-conversations")
 _LEFT = re.compile(r"\.ragnb-[0-9a-f]+\.tmp(-wal|-shm|-journal)?|(index|writer|skipped|patterns)\.tmp")
 _OLDER = re.compile(r"(chroma|embedding|bm25|multiscale)-\d+|((references|generation)-\d+|manifest|pending)\.json"
                     r"|index\.sum|vectors\.f32|(skipped|patterns|writer)\.json|contexts\.lock")

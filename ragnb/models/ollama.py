@@ -177,10 +177,10 @@ class _Server:
         told = f"{reply}, says the Ollama server at {self.url}"
         return ConnectionError(told) if error.status_code < 0 else ResponseError(told, error.status_code)
 
-    def facts(self) -> ModelFacts:
-        "Return the server's data about the model; `ResponseError` for a missing model."
+    def facts(self, model: str = "") -> ModelFacts:
+        "Return the server's data about the model, or another one; `ResponseError` for a missing model."
         try:
-            shown = waited(self.client.show(self.model))
+            shown = waited(self.client.show(model or self.model))
         except Exception as error:     # some imitations lack this; the call will show
             if _is_nonsense(error):
                 return ModelFacts()
@@ -419,6 +419,22 @@ class Ollama(HidesKeys, KnownArguments, StockOllama):
                 self._stalled = (time.monotonic() + self._server.limits["seconds"], str(error))
                 raise
         return self._facts
+
+    def chat_models(self) -> list[str]:
+        "List the models of the server that write text; one of which the server says nothing is listed."
+        names = []
+        with until(time.monotonic() + 5), self._server.telling():
+            for entry in waited(self._server.client.list()).models:
+                name = self.model if entry.model and _full_name(entry.model) == _full_name(self.model) else entry.model
+                able = self._server.facts(name).capabilities if name else ("embedding",)
+                if not able or "completion" in able:
+                    names.append(name)
+        return names
+
+    def with_model(self, model: str) -> Ollama:
+        "Return another model of the same server, with the same settings."
+        given = {name: getattr(self, name) for name in self.model_fields_set - {"model", "base_url", "headers"}}
+        return type(self)(model, self.base_url, headers=self._server.headers, **given)
 
     def get_context_window(self) -> int:
         "Return the tokens of the largest window that the model may have."

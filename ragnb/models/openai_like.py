@@ -5,6 +5,7 @@
 # %% ../../nbs/10_models/12_openai_like.ipynb #8d628f2e
 from __future__ import annotations
 
+import re
 import time
 import types
 from collections.abc import AsyncIterator, Iterator, Sequence
@@ -28,6 +29,16 @@ from ragnb.models.limits import (
 from .replies import MOST_BYTES, openai_clients, until
 
 # %% ../../nbs/10_models/12_openai_like.ipynb #ff51ef49
+_KINDS = "capabilities", "type", "task", "mode"    # Fields in which servers say what a listed model is for
+_WRITES = re.compile("completion|chat|generat|llm")
+
+
+def _only_embeds(facts: dict[str, Any]) -> bool:
+    "Check whether a server lists a model as an embedding and as nothing else."
+    told = " ".join(str(facts.get(name, "")) for name in _KINDS).lower()
+    return "embed" in told and not _WRITES.search(told)
+
+
 class OpenAILimits(BaseModel):
     """What a chat model of a server with OpenAI's protocol adds to LlamaIndex's class, its other base.
 
@@ -81,6 +92,18 @@ class OpenAILimits(BaseModel):
         if not self._window:
             raise InputError(f"the window of the model {self.model!r} is not known: give num_ctx")
         return self._window
+
+    def chat_models(self) -> list[str]:
+        "List the models of the server, without those that it lists as embeddings."
+        with until(time.monotonic() + min(self.timeout, 5)):
+            entries = self._get_client().models.list().data
+        return [entry.id for entry in entries if not _only_embeds(entry.model_extra or {})]
+
+    def with_model(self, model: str) -> OpenAILimits:
+        "Return another model of the same server, with the same settings."
+        other = self.model_copy(update={"model": model})
+        other._window, other._rate, other._takes_schema = None, 1.0, True
+        return other
 
     @property
     def prompt_room(self) -> int:

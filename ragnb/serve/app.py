@@ -106,15 +106,22 @@ def _add_questions(app: FastAPI, service: Service, who: Any) -> None:
     async def ask(body: AskBody, visitor: Visitor = who) -> Any:
         "Ask a question; `where` narrows what may be read."
         await service.settle(body.conversation)
-        asked = service.ask(visitor, body.question, body.conversation, body.where)
+        llm = await service.model(body.model)
+        asked = service.ask(visitor, body.question, body.conversation, body.where, llm)
         return _stream(service, asked, _event_texts(service, asked))
 
     @app.post("/api/conversations/{conversation}/choice", responses=_EVENTS, response_model=None, tags=["questions"])
     async def choose(conversation: str, body: ChoiceBody, visitor: Visitor = who) -> Any:
         "Answer the event `choose`: documents or devices among the options, a text to search for besides, or skip."
         await service.settle(conversation)
-        asked = service.resume(visitor, conversation, body)
+        llm = await service.model(body.model)
+        asked = service.resume(visitor, conversation, body, llm)
         return _stream(service, asked, _event_texts(service, asked))
+
+    @app.get("/api/models", tags=["questions"])
+    async def models(visitor: Visitor = who) -> list[str]:
+        "Names that a question may send as `model`, the one of the service first; none without a model server."
+        return await service.model_names()
 
 
 def _add_openai(app: FastAPI, service: Service, who: Any) -> None:

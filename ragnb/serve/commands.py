@@ -5,19 +5,44 @@
 # %% ../../nbs/87_serve/08_commands.ipynb #b66a484f
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TYPE_CHECKING
 
 from typer import Option
 
+from ..machinery.atomic import LockedError, WriteLock
 from ..machinery.messages import say
 from ..machinery.registry import register
 from ..documents.span import InputError
 from ..cli import count_option, one_row, open_indexes, print_text, problem_line, retrieval_arguments
 from ..agent.commands import agent_settings, AgentOptions
 
+if TYPE_CHECKING:
+    from ragnb.serve.talks import Talks
+
 # %% auto #0
-__all__ = ['ServeOptions']
+__all__ = ['kept_talks', 'ServeOptions']
+
+# %% ../../nbs/87_serve/08_commands.ipynb #8c0c1e02
+def kept_talks(
+    given: str | None,   # Of `--conversations`: a folder, or none
+    index: str,          # A folder, or an address on a cluster
+) -> Talks:
+    "Open the conversations: those of the given folder, or those in the index folder."
+    from ragnb.indexing.folder_index import on_cluster
+    from ragnb.serve.talks import Talks
+    if given is not None or on_cluster(index):
+        return Talks(None if given == "none" else given)
+    try:
+        talks = Talks(Path(index) / "serve-conversations")
+        talks.lock = WriteLock(Path(index) / "serve.lock", "the folder of conversations", wait=0)
+        return talks
+    except (LockedError, OSError) as error:
+        is_locked = isinstance(error, LockedError)
+        reason = say("another service of this index keeps its own") if is_locked else error.strerror
+        print_text(say("warning: conversations are not kept: {reason}", reason=reason), err=True)
+        return Talks()
 
 # %% ../../nbs/87_serve/08_commands.ipynb #07e4c4c5
 class ServeOptions(AgentOptions):
@@ -30,10 +55,10 @@ class ServeOptions(AgentOptions):
                                                                         "its name behind a proxy. Repeatable.")] = None
     tokens: Annotated[str | None, Option(metavar="FILE", help='To give others access: JSON of [{"name": …, "token": …, '
         '"where": …}]; where is a filter as for --where, or a list of filters; null: everything.')] = None
-    conversations: Annotated[str | None, Option(metavar="DIR", help="Keep conversations there (default: as long as the "
-        "service runs).")] = None
-    documents: Annotated[str | None, Option(metavar="DIR", help="The folder that was indexed, for pictures of the "
-        "pages of PDFs.")] = None
+    conversations: Annotated[str | None, Option(metavar="DIR", help="Keep conversations there (default: in the folder "
+        "of the index); none: as long as the service runs.")] = None
+    documents: Annotated[str | None, Option(metavar="DIR", help="Folder of the files, for pictures of the pages of "
+        "PDFs (default: the folder that was indexed); none: no pictures.")] = None
     running: Annotated[int, count_option("Questions answered at once.", most=10_000)] = 4
     waiting: Annotated[int, count_option("Questions that may wait.", most=10_000)] = 64
     each: Annotated[int | None, count_option("Questions of one token at the same time (default: 8).",
@@ -47,23 +72,29 @@ def _serve(args: ServeOptions) -> None:
     from ragnb.agent.library import Library
     from ragnb.serve.access import Access, Places, read_tokens, shut_out
     from ragnb.serve.app import check_binding, create_app, serve_app
-    from ragnb.serve.talks import Talks
     access = Access(read_tokens(args.tokens) if args.tokens else None, args.where)
     check_binding(args.host, access)
-    if args.documents is not None and not Path(args.documents).is_dir():
+    if args.documents not in (None, "none") and not Path(args.documents).is_dir():
         raise InputError(f"--documents must be a folder, got {args.documents!r}")
     each = 8 if args.each is None and access.needs_token else args.each
-    talks, places, agent = Talks(args.conversations), Places(args.running, args.waiting, each), agent_settings(args)
+    places, agent, indexes = Places(args.running, args.waiting, each), agent_settings(args), open_indexes(args)
+    library = Library.open(indexes, **retrieval_arguments(args, agent["llm"]) | {"where": None})
+    talks = kept_talks(args.conversations, args.index)
     for problem in talks.problems:
         print_text(one_row(say("skipped {text}", text=problem_line(problem))), err=True)
-    library = Library.open(open_indexes(args), **retrieval_arguments(args, agent["llm"]) | {"where": None})
     for name in shut_out(library, access):
         print_text(say("warning: the filter of {name!r} leaves no document: `ragnb ls` lists the keys", name=name),
             err=True)
-    app = create_app(library, access=access, talks=talks, documents=args.documents, places=places,
+    documents = indexes if args.documents is None else None if args.documents == "none" else args.documents
+    app = create_app(library, access=access, talks=talks, documents=documents, places=places,
                      hosts=[args.host, *(args.allow_host or ())], **agent)
+    if talks.folder is None:
+        kept = say("Conversations: in memory, as long as the service runs")
+    else:
+        kept = say("Conversations: {folder}  (--conversations none keeps none; `{command}` deletes them)",
+                   folder=str(talks.folder), command=f"rm -r {shlex.quote(str(talks.folder))}")
 
     def ready(address: str) -> None:
         print_text(say("{address}  (Ctrl+C ends it)", address=address),
-                   say("API: {address}", address=f"{address}openapi.json"), sep="\n", flush=True)
+                   say("API: {address}", address=f"{address}openapi.json"), kept, sep="\n", flush=True)
     serve_app(app, args.host, args.port, ready)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -14,16 +15,17 @@ from pathlib import Path
 from typing import Any
 
 # %% auto #0
-__all__ = ['OpenQuestion', 'Service', 'waiting_view', 'Reading']
+__all__ = ['OpenQuestion', 'indexed_folder', 'Service', 'waiting_view', 'Reading']
 
 # %% ../../nbs/87_serve/05_service.ipynb #b1cd73cf
 from ..documents.span import InputError, Span
-from ..models.llm import resolve_llm
+from ..models.llm import resolve_llm, shorten
 from ..models.threads import in_thread
 from ..storage.filtered import explain_nothing
 from ..storage.filters import all_of, Filter, resolve_where, Where
 from ..expansion.fetch import read_spans
 from ..context.display import DisplayDoc
+from ..indexing.folder_index import Index
 from ..agent.flow import Agent, AnswerPart, Finished, StepEvent
 from ..agent.library import Library
 from ..agent.state import AgentState, Choice
@@ -41,7 +43,22 @@ class OpenQuestion:
     state: AgentState
     choice: Choice | None = None
     where: Filter | None = None      # Asked for with the question; narrows that of the visitor
+    llm: Any = None                  # Asked for with the question; None for the service's
+    closes_choice: bool = False      # It came instead of a choice, and asks for none
     is_kept: bool = True             # False: the client keeps its conversation, and nobody is asked to choose
+
+# %% ../../nbs/87_serve/05_service.ipynb #5b0c1e02
+def indexed_folder(
+    index: Index,
+    doc_id: str,       # Its id in this index
+) -> Path | None:      # None if the file does not exist any more
+    "Find the folder that a document's id begins at, from the place that was indexed."
+    entry = index.manifest.documents.get(doc_id)
+    place = Path(entry["root"]) if entry else Path()
+    if not place.is_absolute():    # the name of a batch
+        return None
+    files = ((folder, (folder / doc_id).resolve()) for folder in (place, *place.parents))
+    return next((folder for folder, file in files if file.is_relative_to(place) and file.is_file()), None)
 
 # %% ../../nbs/87_serve/05_service.ipynb #3ebdc5d3
 class Service:
@@ -56,31 +73,56 @@ class Service:
         access: Access | None = None,             # Everybody, without a token, when None
         talks: Talks | None = None,               # In memory when None
         places: Places | None = None,
-        documents: str | Path | None = None,      # Folder of the PDFs, for pictures of pages; no pictures when None
+        documents: str | Path | Mapping[str, Index] | None = None,  # Folder of the PDFs, for pictures of pages, or the
+                                                  # indexes by collection, which know it; no pictures when None
         **settings: Any,                          # Of `Agent`: routes, ask_user, max_attempts, step_timeout, …
     ) -> None:
         self.library, self.llm, self.settings = library, resolve_llm(llm), settings
         self.models = {name: resolve_llm(model) for name, model in (models or {}).items()}
         self.access, self.talks, self.places = access or Access(), talks or Talks(), places or Places()
-        self.documents = None if documents is None else Path(documents)
+        self.documents = Path(documents) if isinstance(documents, str) else documents
         self._drawing = Places(running=1, waiting=64)   # PDFium draws one page at a time
         self._agents: dict[str, Agent] = {}
         self._busy: dict[str, asyncio.Event] = {}       # Conversation -> set when its question has ended
+        self._others: dict[str, Any] = {}               # Other models of the server, by name
+        self._listed: tuple[float, list[str]] = (0.0, [])   # Time until which the names count, and these
         self.agent(self.access.local)                   # Bad settings are found now
 
-    def agent(self, visitor: Visitor, where: Filter | None = None, asks: bool = True) -> Agent:
+    def agent(self, visitor: Visitor, where: Filter | None = None, asks: bool = True, llm: Any = None) -> Agent:
         "The agent of a visitor, narrowed further by a filter; its library holds only what may be read."
-        settings = self.settings if asks else self.settings | {"ask_user": False}
+        settings, llm = self.settings if asks else self.settings | {"ask_user": False}, llm or self.llm
         if where is not None:   # as many as there are questions: not kept
-            return Agent(narrowed(self.library, all_of(visitor.where, where)), self.llm, self.models, **settings)
-        key = repr((visitor.where, settings.get("ask_user", False)))
+            return Agent(narrowed(self.library, all_of(visitor.where, where)), llm, self.models, **settings)
+        key = repr((visitor.where, settings.get("ask_user", False), getattr(llm, "model", "")))
         if key not in self._agents:
             own = narrowed(self.library, visitor.where)
-            self._agents[key] = Agent(own, self.llm, self.models, **settings)
+            self._agents[key] = Agent(own, llm, self.models, **settings)
         return self._agents[key]
 
-    def _begin(self, visitor: Visitor, talk: Talk, state: AgentState, choice: Choice | None = None,
-               where: Where = None, is_kept: bool = True) -> OpenQuestion:
+    async def model_names(self) -> list[str]:
+        "Names of the models that can be asked: the service's, and the others of its server; none without a server."
+        if not hasattr(type(self.llm), "chat_models"):
+            return []
+        if time.monotonic() > self._listed[0]:
+            names, seconds = [], 5
+            with suppress(Exception):      # the server is down, or does not list its models
+                names, seconds = await in_thread(self.llm.chat_models), 30
+            self._listed = time.monotonic() + seconds, list(dict.fromkeys([self.llm.model, *names]))
+        return self._listed[1]
+
+    async def model(
+        self,
+        name: str | None,    # As a client sent it
+    ) -> Any:                # None for the service's; `HttpRefusal` 422 for one that is not listed
+        "Find the model that a question asks for."
+        if name is None or name == getattr(self.llm, "model", None):
+            return None
+        if name not in await self.model_names():
+            raise HttpRefusal(422, f"there is no model {shorten(name, 60)!r} here: /api/models lists them")
+        return self._others.setdefault(name, self.llm.with_model(name))
+
+    def _begin(self, visitor: Visitor, talk: Talk, state: AgentState, *, where: Where, is_kept: bool = True,
+               **asked: Any) -> OpenQuestion:
         "Take a place; one question of a conversation at a time."
         wanted = resolve_where(where)
         if talk.id in self._busy:
@@ -89,13 +131,16 @@ class Service:
         if is_kept:
             self.talks.hold(talk)                       # A question that is stopped can be followed by another
         self._busy[talk.id] = asyncio.Event()
-        return OpenQuestion(visitor, talk, state, choice, wanted, is_kept)
+        return OpenQuestion(visitor, talk, state, where=wanted, is_kept=is_kept, **asked)
 
-    def ask(self, visitor: Visitor, question: str, talk_id: str | None = None, where: Where = None) -> OpenQuestion:
+    def ask(self, visitor: Visitor, question: str, talk_id: str | None = None, where: Where = None,
+            llm: Any = None) -> OpenQuestion:
         "Begin with a question, in a conversation or a new one; `where` narrows. `end` must be called."
         talk = Talk(owner=visitor.key) if talk_id is None else self.talks.get(visitor, talk_id)
         state = AgentState.ask(question, talk.conversation, self.agent(visitor).max_attempts)
-        return self._begin(visitor, talk, state, where=where)
+        asked = self._begin(visitor, talk, state, where=where, llm=llm, closes_choice=talk.waiting is not None)
+        talk.waiting = None
+        return asked
 
     def ask_once(self, visitor: Visitor, question: str, earlier: Sequence[str] = (),
                  where: Where = None) -> OpenQuestion:
@@ -104,13 +149,22 @@ class Service:
         state.earlier = list(earlier[-5:])
         return self._begin(visitor, Talk(owner=visitor.key), state, where=where, is_kept=False)
 
-    def resume(self, visitor: Visitor, talk_id: str, body: ChoiceBody) -> OpenQuestion:
+    def resume(self, visitor: Visitor, talk_id: str, body: ChoiceBody, llm: Any = None) -> OpenQuestion:
         "Go on with a question that waits; `end` must be called."
         talk = self.talks.get(visitor, talk_id)
         if talk.waiting is None or talk.waiting.id != body.waiting:
             raise HttpRefusal(409, "nothing waits for this choice any more")
         choice = Choice(documents=tuple(body.documents), devices=tuple(body.devices), text=body.text, skip=body.skip)
-        return self._begin(visitor, talk, talk.waiting.state.model_copy(deep=True), choice, body.where)
+        return self._begin(visitor, talk, talk.waiting.state.model_copy(deep=True), choice=choice, where=body.where,
+                           llm=llm)
+
+    def home(self, doc_id: str) -> tuple[Path | None, str]:
+        "The folder that a document was read from, None without pictures, and the document's path below it."
+        name, _, rest = doc_id.partition("/") if self.library.collections else ("", "", doc_id)
+        if not isinstance(self.documents, Mapping):
+            return self.documents, rest
+        index = self.documents.get(name)
+        return None if index is None else indexed_folder(index, rest), rest
 
     async def settle(self, talk_id: str | None) -> None:
         "Wait up to a second for the question before: its reader knows of its end a moment earlier than the service."
@@ -127,7 +181,10 @@ class Service:
         "Run a question: begin, step, part, and last turn, choose or error."
         yield {"event": "begin", "conversation": asked.talk.id}
         try:
-            agent = await in_thread(self.agent, asked.visitor, asked.where, asked.is_kept)
+            if asked.closes_choice:
+                await in_thread(self.talks.save, asked.talk)
+            asks = asked.is_kept and not asked.closes_choice
+            agent = await in_thread(self.agent, asked.visitor, asked.where, asks, asked.llm)
             async with self.places.turns:
                 async for event in agent.stream(asked.state, asked.choice):
                     if isinstance(event, StepEvent):
@@ -172,7 +229,7 @@ class Service:
 # %% ../../nbs/87_serve/05_service.ipynb #21b44595
 def waiting_view(kept: WaitingTurn) -> dict[str, Any]:
     "The question that waits, and between which documents is to be chosen."
-    shown = {"doc_id", "title", "doc_type", "equipment", "collection", "snippet"}
+    shown = {"doc_id", "title", "doc_type", "equipment", "collection", "section", "snippet"}
     return {"waiting": kept.id, "question": kept.state.question,
             "options": [o.model_dump(include=shown) for o in kept.state.options],
             "events": [e.model_dump() for e in kept.state.events]}
@@ -189,7 +246,7 @@ class Reading:
         "The documents that a turn showed, from the stored plan."
         talk = self.service.talks.get(self.visitor, talk_id)
         shown = talk.conversation.display(self.store, talk.index(number))
-        return [document_view(d, self.service.documents is not None) for d in shown]
+        return [document_view(d, self.service.home(d.doc_id)[0] is not None) for d in shown]
 
     def trace(self, talk_id: str, number: int, doc_id: str | None, source: int | None) -> str:
         "The trace of a turn as a page, or a part of it."
@@ -230,9 +287,8 @@ class Reading:
 
     async def picture(self, doc_id: str, page: int, width: int) -> bytes:
         "A page of a PDF as PNG, if it may be read whole."
-        root, inner = self.service.documents, doc_id.partition("/")[2] if self.agent.library.collections else doc_id
-
         def draw() -> bytes:
+            root, inner = self.service.home(doc_id)
             if root is None or not doc_id.lower().endswith(".pdf") or not may_draw(self.store, doc_id, page):
                 raise HttpRefusal(404, "there is no such picture")
             return DisplayDoc(inner, (), 1, None).image(page, root, width)

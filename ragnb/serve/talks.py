@@ -98,6 +98,7 @@ class Talks:
         check_counts(1, most=most)
         self.folder, self.most = None if folder is None else Path(folder), most
         self.problems: list[str] = []
+        self.lock: Any = None    # Of the folder, as long as these are in use
         self._talks: dict[str, Talk] = {}
         if self.folder is not None:
             self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)

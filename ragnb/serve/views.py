@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from typing import Any, Literal, Union
+from typing import Annotated, Any, Literal, Union
 
 from pydantic import ConfigDict, Field, model_validator
 
@@ -44,11 +44,15 @@ class Sent(WholeText):
 Where = Union[str, dict[str, Any], list[Union[str, dict[str, Any]]], None]   # See `resolve_where`
 
 
+_Model = Annotated[str | None, Field(max_length=200, description="one of `/api/models`; the service's when left out")]
+
+
 class AskBody(Sent):
     "A question."
     question: str = Field(min_length=1, max_length=10_000)
     conversation: str | None = Field(default=None, max_length=60, description="to go on with; a new one when left out")
     where: Where = Field(default=None, description="narrows what may be read, for this question: `doc_type=manual`")
+    model: _Model = None
 
 
 class ChoiceBody(Sent):
@@ -59,6 +63,7 @@ class ChoiceBody(Sent):
     text: str = Field(default="", max_length=10_000, description="to search for besides")
     skip: bool = False
     where: Where = Field(default=None, description="the filter of the question, which is not kept while it waits")
+    model: _Model = None
 
 
 class SearchBody(Sent):

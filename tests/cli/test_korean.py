@@ -30,7 +30,7 @@ MISTAKES = ["ask", "aks", "ask 연차 --polcy x", "ask 연차 --policy foo", "as
             "eval docs made.jsonl --strategy retrieve=", "eval docs made.jsonl --strategy peer:foo", "eval docs made.jsonl --budgets x",
             "eval --compare a b", "eval docs --qrels x", "tune none", "tune empty", "tune docs none.jsonl", "decide docs --peers foo",
             "questions none", "questions docs --kinds foo", "remove none", "chat --routes none.json", "chat --step x", "chat --step foo=none",
-            "serve --host 0.0.0.0", "serve --tokens docs/broken.jsonl", "serve --documents none", "mcp --index none", "demo --data empty",
+            "serve --host 0.0.0.0", "serve --tokens docs/broken.jsonl", "serve --documents nowhere", "mcp --index none", "demo --data empty",
             "ask 연차 --where docctype=1", "ask 연차 --over nothing", "ask 연차 --llm ollama:x --base-url http://127.0.0.1:9",
             "records note.txt --out out", "index docs --split paras:100"]
 

@@ -232,6 +232,75 @@ def test_a_text_instead_of_a_choice_and_skip(show: Callable[..., Screen]) -> Non
     assert screen.answered().locator(".answer").inner_text() == "밸브를 점검합니다 [1]."
 
 
+@pytest.mark.parametrize("viewport", [DESK, PHONE])
+def test_the_model_is_chosen_from_those_of_the_server(show: Callable[..., Screen], viewport: dict[str, int]) -> None:
+    """The choice outlives a reload; without a model nothing is shown, and of a server that is down the default."""
+    from ollama_server import OllamaServer
+    from ragnb import resolve_llm
+
+    steps = {"grade": None, "route": None, "plan": None, "judge": None}
+    with OllamaServer(models=("small", "hf.co/somebody/a-very-long-name-of-a-model-GGUF:Q4_K_M", "qwen3:8b", "bge-m3")) as server:
+        screen = show(resolve_llm("ollama:small", server.url, retries=0), {"viewport": viewport}, models=steps)
+        select = screen.page.get_by_label("모델", exact=True)
+        screen.page.wait_for_selector("#model", state="visible")
+        assert select.locator("option").all_inner_texts() == ["small", *server.models[1:3]] and select.input_value() == "small"
+        screen.fits()
+        select.select_option("qwen3:8b")
+        screen.ask(QUESTION)
+        screen.answered()
+        screen.keep(f"model-{viewport['width']}")
+        screen.page.reload()
+        screen.answered()
+        screen.page.wait_for_selector("#model", state="visible")
+        assert select.input_value() == "qwen3:8b"
+        screen.ask(QUESTION)
+        screen.answered(2)
+        assert [b["model"] for b in server.asked("/api/chat")] == ["qwen3:8b"] * 2
+        select.select_option(server.models[1])
+        screen.fits()
+    down = show(resolve_llm("ollama:small", "http://127.0.0.1:9", retries=0))
+    down.page.wait_for_selector("#model", state="visible")
+    assert down.page.locator("#model option").all_inner_texts() == ["small"]
+    bare = show()
+    bare.page.wait_for_load_state("networkidle")
+    assert bare.page.locator("#model").is_hidden()
+
+
+@pytest.mark.parametrize("viewport", [DESK, PHONE])
+def test_several_choices_are_open_and_a_second_question_closes_its_own(show: Callable[..., Screen], viewport: dict[str, int]) -> None:
+    """Two conversations of one tab wait, also seen from a second tab; a new question closes the choice of its conversation only."""
+    screen = show(model("밸브를 점검합니다 [1]."), {"viewport": viewport}, ask_user=True)
+    page = screen.page
+    for n in (1, 2):
+        page.get_by_role("button", name="새 대화").click()
+        screen.ask(DEVICES + "!" * n)
+        page.wait_for_selector(".choose")
+        page.wait_for_function("n => document.querySelectorAll('#talks .waits').length === n", arg=n)
+    label = page.locator(".choose label", has_text="GN-300").inner_text()
+    assert "GN.md" in label and "E-117 알람은" in label and "#" not in label
+    screen.fits()
+    screen.keep(f"choice-{viewport['width']}")
+    other = screen.context.new_page()
+    other.goto(page.url)
+    other.wait_for_selector(".choose")
+    screen.ask(DEVICES)
+    turn = screen.answered()
+    assert {"GN.md", "TR.md"} <= set(re.findall(r"\w+\.md", " ".join(turn.locator(".sources").all_text_contents()))) and not page.locator(".choose").count()
+    assert "닫혔습니다" in page.locator(".turn .notice").first.inner_text()
+    screen.keep(f"choice-closed-{viewport['width']}")
+    page.wait_for_function("() => document.querySelectorAll('#talks .waits').length === 1")
+    screen.complaints.clear()
+    other.get_by_role("button", name="모든 문서에서 답하기").click()      # of the conversation that went on meanwhile
+    other.wait_for_selector(".turn [role=alert]")
+    assert "답을 받지 못했습니다" in other.locator(".turn [role=alert]").first.inner_text()
+    if not page.locator("#past").is_visible():
+        page.get_by_role("button", name="지난 대화").click()
+    page.locator("#talks .open", has=page.locator(".waits")).click()
+    page.wait_for_selector(".choose")
+    page.get_by_role("button", name="모든 문서에서 답하기").click()
+    assert screen.answered().locator(".answer").inner_text() == "밸브를 점검합니다 [1]."
+
+
 def test_earlier_conversations(show: Callable[..., Screen]) -> None:
     screen = show(model())
     page = screen.page

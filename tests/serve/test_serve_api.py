@@ -2,15 +2,19 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import io
 import json
 import re
+import shutil
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from serve_world import (app_of, ask, build, choose, client_of, DEVICES, Held, HOSTILE, library_of, model, NO, QUESTION,
+from serve_world import (app_of, ask, build, choose, client_of, DEVICES, draw_pdf, Held, HOSTILE, library_of, model, NO, QUESTION,
                          read_events, SECRET, TEXTS, TOKENS, until)
 
 from ragnb import index_documents, InputError, resolve_llm
@@ -116,7 +120,7 @@ async def test_a_person_chooses_documents(world: Path) -> None:
     client = client_of(app_of(world, model("축을 점검합니다 [1]."), ask_user=True))
     asked = (await ask(client, DEVICES))[-1]
     assert asked["event"] == "choose" and {"GN.md", "TR.md"} <= {o["doc_id"] for o in asked["options"]}
-    assert all(set(o) == {"doc_id", "title", "doc_type", "equipment", "collection", "snippet"} for o in asked["options"])
+    assert all(set(o) == {"doc_id", "title", "doc_type", "equipment", "collection", "section", "snippet"} for o in asked["options"])
     kept = (await client.get(f"/api/conversations/{asked['conversation']}")).json()
     assert kept["waiting"]["waiting"] == asked["waiting"] and kept["turns"] == []
     turn = (await choose(client, asked, documents=["TR.md"]))[-1]["turn"]
@@ -134,6 +138,43 @@ async def test_free_text_and_an_unknown_choice(world: Path) -> None:
     unknown = await choose(client, asked, documents=["nowhere.md"])
     assert unknown[-1]["event"] == "choose" and unknown[-1]["waiting"] != asked["waiting"]
     assert (await choose(client, unknown[-1], documents=["GN.md"]))[-1]["turn"]["status"] == "answered"
+
+
+async def test_a_second_question_closes_the_choice_and_searches_all(world: Path, tmp_path: Path) -> None:
+    """Also on disk, before it has an answer; a choice that comes late is refused, and a refused question closes nothing."""
+    held = Held("밸브를 점검합니다 [1].")
+    app = app_of(world, model(held), ask_user=True, talks=Talks(tmp_path), places=Places(running=2, waiting=0, each=1))
+    client, service = client_of(app), app.state.service
+    asked = (await ask(client, DEVICES))[-1]
+    talk = asked["conversation"]
+    service.places.take("local")
+    assert (await client.post("/api/ask", json={"question": DEVICES, "conversation": talk})).status_code == 429
+    service.places.leave("local")
+    assert (await client.get(f"/api/conversations/{talk}")).json()["waiting"]["waiting"] == asked["waiting"]
+    second = asyncio.create_task(ask(client, DEVICES, talk))
+    await until(lambda: held.n == 1)
+    assert json.loads((tmp_path / f"{talk}.json").read_text(encoding="utf-8"))["waiting"] is None
+    held.go.set()
+    events = await second
+    assert events[-1]["event"] == "turn" and {"GN.md", "TR.md"} <= {s["doc_id"] for s in events[-1]["turn"]["sources"]}
+    late = await client.post(f"/api/conversations/{talk}/choice", json={"waiting": asked["waiting"], "skip": True})
+    assert late.status_code == 409
+    assert (await ask(client, DEVICES, talk))[-1]["event"] == "choose", "the next one is asked back again"
+
+
+async def test_a_choice_says_where_its_text_is(tmp_path: Path) -> None:
+    """The path, the headings above the hit without the title, and the text without signs of Markdown."""
+    from llama_index.core.schema import Document
+
+    def text(name: str) -> str:
+        return f"# {name} 설명서\n\n## 1. 안전\n\n장갑을 낀다.\n\n## 2. 경보\n\n### 2.1 배기\n\n**E-117** 알람이 뜨면 {name} 밸브를 점검한다.\n\n| 번호 | 뜻 |\n|---|---|\n| E-9 | 끝 |\n"
+    documents = [Document(text=text(name), id_=f"manuals/{name}.md", metadata={"title": f"{name} 설명서"}) for name in ("GN", "TR")]
+    index_documents([*documents, Document(text="E-117 알람은 밤에도 확인한다.", id_="night.txt")], tmp_path / "i", show_progress=False)
+    app = create_app(tmp_path / "i", model(), models={"grade": None}, ask_user=True)
+    options = {o["doc_id"]: o for o in (await ask(client_of(app), DEVICES))[-1]["options"]}
+    assert {i: o["section"] for i, o in options.items() if i != "night.txt"} == dict.fromkeys(("manuals/GN.md", "manuals/TR.md"), "2. 경보 > 2.1 배기")
+    assert options["manuals/GN.md"]["snippet"].startswith("E-117 알람이 뜨면 GN 밸브를 점검한다.")
+    assert all(o["section"] == "" and not set(o["snippet"]) & set("*#|") for o in options.values() if o["doc_id"] == "night.txt")
 
 
 async def test_a_question_waits_over_a_restart(world: Path, tmp_path: Path) -> None:
@@ -478,6 +519,111 @@ async def test_several_collections_keep_their_filter(world: Path, tmp_path: Path
     assert turn["sources"][0]["doc_id"].partition("/")[0] in ("north", "south")
 
 
+# --- the command's defaults
+@pytest.fixture
+def served(world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., tuple[Any, str]]]:
+    """Index the PDFs of the world from their folder, and start the command; the application in place of listening, and what was printed."""
+    from ragnb.cli import main
+    from ragnb.indexing.update import update_index
+    apps: list[Any] = []
+    monkeypatch.setattr("ragnb.serve.app.serve_app", lambda app, host, port, ready: (apps.append(app), ready("http://here/")))
+    shutil.copytree(world / "corpus", tmp_path / "corpus")
+    update_index(tmp_path / "corpus", tmp_path / "index", show_progress=False)
+
+    def start(*options: str, index: str = "index") -> tuple[Any, str]:
+        out = io.StringIO()
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(out):
+            assert main(["serve", "--index", str(tmp_path / index), *options]) == 0, out.getvalue()
+        return apps[-1], out.getvalue()
+    yield start
+    for app in apps:
+        if app.state.service.talks.lock:
+            app.state.service.talks.lock.release()
+
+
+def test_conversations_are_kept_in_the_index_folder(served: Callable[..., tuple[Any, str]], tmp_path: Path) -> None:
+    """A second service over the index keeps its own in memory; after a restart the owner finds them, and no one else."""
+    folder = tmp_path / "index/serve-conversations"
+    first, told = served("--tokens", tokens_file(tmp_path))
+    assert f"{folder}  (--conversations none keeps none; `rm -r {folder}` deletes them)" in told
+    talk = asyncio.run(ask(client_of(first, "clerk"), "How often is the valve inspected?"))[0]["conversation"]
+    (path,) = folder.iterdir()
+    if sys.platform != "win32":
+        assert (folder.stat().st_mode & 0o777, path.stat().st_mode & 0o777) == (0o700, 0o600)
+    second, told = served()
+    assert second.state.service.talks.folder is None and "in memory" in told and "another service of this index" in told
+    first.state.service.talks.lock.release()
+    again, _ = served("--tokens", tokens_file(tmp_path))
+    statuses = [asyncio.run(client_of(again, name).get(f"/api/conversations/{talk}")).status_code for name in ("clerk", "chief", "other", "")]
+    assert statuses == [200, 404, 404, 401]
+    off, told = served("--conversations", "none")
+    assert off.state.service.talks.folder is None and "in memory" in told and "warning" not in told
+
+
+def test_a_dropped_index_leaves_no_conversations(served: Callable[..., tuple[Any, str]], tmp_path: Path) -> None:
+    """Also a folder with conversations and without an index can be indexed into."""
+    from ragnb.cli import main
+    from ragnb.indexing.update import update_index
+    app, _ = served()
+    asyncio.run(ask(client_of(app), "How often is the valve inspected?"))
+    app.state.service.talks.lock.release()
+    (tmp_path / "index/index.db").rename(tmp_path / "aside.db")
+    update_index(tmp_path / "corpus", tmp_path / "index", show_progress=False)
+    assert list((tmp_path / "index/serve-conversations").glob("*.json"))
+    assert main(["drop", "--index", str(tmp_path / "index"), "--yes"]) == 0
+    assert not (tmp_path / "index").exists()
+
+
+def test_an_index_is_served_where_the_folder_cannot_be_made(served: Callable[..., tuple[Any, str]], tmp_path: Path) -> None:
+    (tmp_path / "index/serve-conversations").write_text("a file has its name", encoding="utf-8")
+    app, told = served()
+    assert app.state.service.talks.folder is None and "conversations are not kept: File exists" in told
+
+
+async def drawn(app: Any, doc_id: str, name: str = "") -> int:
+    """The status of a picture of the first page."""
+    return (await client_of(app, name).get("/api/picture", params={"doc_id": doc_id, "page": 1, "width": 120})).status_code
+
+
+async def test_pictures_come_from_the_folder_that_was_indexed(served: Callable[..., tuple[Any, str]], tmp_path: Path) -> None:
+    """Without it there are none, nor with `none`; a token's filter holds; a folder is not searched for other files."""
+    app, _ = served("--tokens", tokens_file(tmp_path), "--conversations", "none")
+    draw_pdf(tmp_path / "corpus/later.pdf", ["Not indexed."])
+    asked = [("valve.pdf", "clerk"), ("board.pdf", "clerk"), ("board.pdf", "chief"), ("later.pdf", "chief"), ("corpus/valve.pdf", "chief"), ("../corpus/valve.pdf", "chief")]
+    assert [await drawn(app, *pair) for pair in asked] == [200, 404, 200, 404, 404, 404]
+    assert await drawn(served("--documents", "none", "--conversations", "none")[0], "valve.pdf") == 404
+    events = await ask(client_of(app, "chief"), "How often is the valve inspected?")
+    path = f"/api/conversations/{events[0]['conversation']}/turns/1/documents"
+    pages = [p for d in (await client_of(app, "chief").get(path)).json() for p in d["pages"]]
+    assert pages and all(p["picture"] for p in pages)
+    (tmp_path / "corpus").rename(tmp_path / "moved")
+    assert await drawn(app, "valve.pdf", "chief") == 404
+    assert not any(p["picture"] for d in (await client_of(app, "chief").get(path)).json() for p in d["pages"])
+    assert await drawn(served("--documents", str(tmp_path / "moved"), "--conversations", "none")[0], "valve.pdf") == 200
+
+
+async def test_pictures_of_several_collections(served: Callable[..., tuple[Any, str]], tmp_path: Path) -> None:
+    """Each knows its folder; conversations are kept in the folder of the collections."""
+    from ragnb.indexing.update import update_index
+    for name in ("north", "south"):
+        draw_pdf(tmp_path / f"{name}.pdf", [f"The {name} valve is inspected."])
+        (tmp_path / "all" / name).mkdir(parents=True)
+        (tmp_path / f"{name}.pdf").rename(tmp_path / "all" / name / "valve.pdf")
+        update_index(tmp_path / "all" / name, tmp_path / "both" / name, base=tmp_path / "all", show_progress=False)
+    app, told = served(index="both")
+    assert str(tmp_path / "both/serve-conversations") in told
+    ids = "north/north/valve.pdf", "south/south/valve.pdf", "north/south/valve.pdf", "north/valve.pdf", "west/north/valve.pdf"
+    assert [await drawn(app, doc_id) for doc_id in ids] == [200, 200, 404, 404, 404]
+
+
+def tokens_file(folder: Path) -> str:
+    """Tokens of a clerk who may not read `board.pdf`, and of two who may; its path."""
+    wheres = {"clerk": "doc_id!=board.pdf", "chief": None, "other": None}
+    rows = [{"name": name, "token": TOKENS[name], "where": where} for name, where in wheres.items()]
+    (folder / "tokens.json").write_text(json.dumps(rows), encoding="utf-8")
+    return str(folder / "tokens.json")
+
+
 @pytest.mark.heavy
 def test_the_command_listens_answers_and_ends(world: Path, tmp_path: Path) -> None:
     """The whole way: a process, a port, a question as a stream, an interrupted reader, the end by a signal."""
@@ -541,3 +687,50 @@ async def test_over_ollama_and_after_it_has_gone(world: Path) -> None:
         assert "".join(e["text"] for e in told[0] if e["event"] == "part") == told[0][-1]["turn"]["answer"]
     turn = (await ask(client))[-1]["turn"]
     assert turn["status"] == "passages" and turn["trouble"] and turn["sources"]
+
+
+async def test_a_question_names_a_model_of_the_server(world: Path) -> None:
+    """Ollama says which models only embed; a name it does not list is refused before the question begins."""
+    from ollama_server import OllamaServer
+
+    steps = {"grade": None, "route": None, "plan": None, "judge": None}
+    with OllamaServer(models=("small", "qwen3:8b", "bge-m3")) as server:
+        app = app_of(world, resolve_llm("ollama:small", server.url, retries=0, num_ctx=8192), models=steps)
+        client = client_of(app)
+        assert (await client.get("/api/models")).json() == ["small", "qwen3:8b"]
+        for given, asked in ((None, "small"), ("small", "small"), ("qwen3:8b", "qwen3:8b")):
+            reply = await client.post("/api/ask", json={"question": QUESTION, "model": given}, timeout=60)
+            assert read_events(reply.text)[-1]["turn"]["written"]
+            assert [(b["model"], b["options"]["num_ctx"]) for b in server.asked("/api/chat")[-1:]] == [(asked, 8192)]
+        before = len(server.asked("/api/chat"))
+        for wrong in ("bge-m3", "other", "x" * 200):
+            refused = await client.post("/api/ask", json={"question": QUESTION, "model": wrong})
+            assert refused.status_code == 422 and refused.json()["detail"].startswith(f"there is no model '{wrong[:50]}")
+            assert len(refused.json()["detail"]) < 130
+        assert (await client.post("/api/ask", json={"question": QUESTION, "model": "x" * 201})).status_code == 422
+        assert len(server.asked("/api/chat")) == before and app.state.service.places.taken.total() == 0
+        client = client_of(app_of(world, resolve_llm("ollama:small", server.url), models=steps, ask_user=True))
+        waits = (await ask(client, DEVICES))[-1]
+        assert (await choose(client, waits, documents=["GN.md"], model="qwen3:8b"))[-1]["turn"]["written"]
+        assert server.asked("/api/chat")[-1]["model"] == "qwen3:8b"
+    described = (await client.get("/openapi.json")).json()["components"]["schemas"]
+    assert all("model" in described[name]["properties"] for name in ("AskBody", "ChoiceBody"))
+
+
+async def test_models_of_a_server_that_is_down_and_without_one(world: Path) -> None:
+    gone = client_of(app_of(world, resolve_llm("ollama:small", "http://127.0.0.1:9", retries=0)))
+    assert (await gone.get("/api/models")).json() == ["small"]
+    for llm in (None, model()):
+        client = client_of(app_of(world, llm))
+        assert (await client.get("/api/models")).json() == []
+        assert (await client.post("/api/ask", json={"question": QUESTION, "model": "small"})).status_code == 422
+
+
+async def test_models_of_a_server_with_openais_protocol(world: Path) -> None:
+    from openai_server import OpenAIServer
+
+    with OpenAIServer() as server:
+        client = client_of(app_of(world, resolve_llm("openai-like:first", server.url), models={"grade": None, "route": None, "plan": None, "judge": None}))
+        assert (await client.get("/api/models")).json() == ["first", "chat"]
+        reply = await client.post("/api/ask", json={"question": QUESTION, "model": "chat"}, timeout=60)
+        assert read_events(reply.text)[-1]["turn"]["answer"] == server.said
