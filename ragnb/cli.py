@@ -811,6 +811,8 @@ class SourceOptions(IndexOptions, EmbeddingOptions, ModelOptions, WaitOptions, S
         "chunks:200/20@cl100k_base (default: that of the index, units for a new one).")] = None
     contexts: Annotated[str | None, Option(metavar="MODEL", help="ollama:MODEL or openai-like:MODEL writes a context "
         "for each chunk; the index folder caches what it wrote.")] = None
+    workers: Annotated[int | None, count_option("Contexts that the model is asked for at a time (default: 4); 1 if "
+        "the server answers one call at a time and others time out.", 1)] = None
     include: Annotated[list[str] | None, Option(metavar="PATTERN", help="Also read files like this as text, '*.log' "
         "or 'src/**/*.py'. Patterns work as in .gitignore. A file .ragnbignore in PATH can contain them, with ! "
         "before those to read. Repeatable. none: no such files (default: as when PATH was last indexed).")] = None
@@ -837,7 +839,8 @@ def _index(args: SourceOptions) -> None:
                 "contexts": resolve_model(args.contexts, args), "base_url": embedding_url(args),
                 **{name: () if of == ["none"] else of for name, of in (("include", args.include),
                                                                        ("exclude", args.exclude))},
-                "embed_options": embedding_options(args), "show_progress": shows_bars(args.quiet)}
+                "embed_options": embedding_options(args), "workers": args.workers,
+                "show_progress": shows_bars(args.quiet)}
     print_stage(say("read {place} and index each collection" if args.all else "read {place}", place=args.path),
         args.quiet)
     if args.all:

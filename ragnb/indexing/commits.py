@@ -289,8 +289,9 @@ def open_or_create(
     contexts: str | Any | None = None,          # The model that writes contexts, see `resolve_llm`
     base_url: str | None = None,                # Server of the embedding, and of a contexts model given by name
     embed_options: Mapping[str, Any] | None = None,  # See `resolve_embedding`
+    workers: int | None = None,                 # Contexts that are asked for at a time; None: 4
     wait: float = 10,                           # Seconds to wait for another writer, >= 0; then `LockedError`
 ) -> FileWriter | Any:                          # It locks the folder until `release`
     "Open the index of a folder for writing, or start a new one."
-    asked = partial(Asked.of, embed, parser, contexts, base_url, embed_options)
+    asked = partial(Asked.of, embed, parser, contexts, base_url, embed_options, workers)
     return open_for_writing(folder, force, wait, asked)

@@ -271,6 +271,7 @@ class Asked(NamedTuple):
     llm: Any = None                                     # Model that writes contexts
     base_url: str | None = None                         # Current address of the embedding's server
     embed_options: Mapping[str, Any] | None = None      # See `resolve_embedding`
+    workers: int | None = None                          # Contexts that are asked for at a time
 
     @classmethod
     def of(
@@ -280,9 +281,16 @@ class Asked(NamedTuple):
         contexts: str | Any | None = None,     # The model, or its name, see `resolve_llm`
         base_url: str | None = None,
         embed_options: Mapping[str, Any] | None = None,
+        workers: int | None = None,
     ) -> Asked:
         "Look up the model that writes contexts."
-        return cls(embed, parser, resolve_llm(contexts, base_url), base_url, embed_options)
+        return cls(embed, parser, resolve_llm(contexts, base_url), base_url, embed_options, workers)
+
+    def working(self, parser: SpanNodeParser) -> SpanNodeParser:
+        "Return a splitter that asks for as many contexts at a time."
+        if self.workers is not None and hasattr(parser, "workers"):
+            parser.workers = self.workers
+        return parser
 
     def options(self, kind: object) -> dict[str, Any]:
         "Return the options of an embedding of a kind."

@@ -506,7 +506,7 @@ def _patterns(folder: str | Path, root: str, report: IndexReport, force: bool,
 def update_index(path: str | Path, folder: str | Path = ".ragnb", *, embed: str | Any | None = None,
                  parser: str | NodeParser | None = None, force: bool = False, base: str | Path | None = None,
                  contexts: str | Any | None = None, base_url: str | None = None,
-                 embed_options: Mapping[str, Any] | None = None,
+                 embed_options: Mapping[str, Any] | None = None, workers: int | None = None,
                  include: Sequence[str] | None = None, exclude: Sequence[str] | None = None,
                  show_progress: bool = True, wait: float = 10) -> tuple[Index, IndexReport]:
     """Create or update an index of a path.
@@ -533,6 +533,8 @@ def update_index(path: str | Path, folder: str | Path = ".ragnb", *, embed: str 
         index `OLLAMA_HOST`, else `http://localhost:11434`.
     embed_options : mapping, optional
         Options of the embedding, see `resolve_embedding`: `{"query_prefix": "query: ", "num_workers": 2}`.
+    workers : int, optional
+        Contexts that the model is asked for at a time, 4 by default; 1 for a server that answers one call at a time.
     include, exclude : sequence of str, optional
         Patterns of `.gitignore`: files of any kind to read as text, and files to leave out. They apply after those of
         a `.ragnbignore` in the folder. By default those of the last update of this path; `()` for none. An index on a
@@ -565,7 +567,7 @@ def update_index(path: str | Path, folder: str | Path = ".ragnb", *, embed: str 
     if not documents:
         raise InputError(f"nothing could be read from {str(path)!r}: {'; '.join(map(str, report.problems[:3]))}")
     writer = open_or_create(folder, embed, parser, force=force, contexts=contexts,
-                            base_url=base_url, embed_options=embed_options, wait=wait)
+                            base_url=base_url, embed_options=embed_options, wait=wait, workers=workers)
     asked = Patterns(patterns, [name for name, of in given.items() if of is not None])
     IndexUpdate(writer, documents, root, report, asked).run(show_progress)
     return writer.index, report
@@ -586,7 +588,7 @@ def _storable(document: Document) -> Document:
 def index_documents(documents: Iterable[Document], folder: str | Path = ".ragnb", *, name: str = "documents",
                     embed: str | Any | None = None, parser: str | NodeParser | None = None, force: bool = False,
                     contexts: str | Any | None = None, base_url: str | None = None,
-                    embed_options: Mapping[str, Any] | None = None,
+                    embed_options: Mapping[str, Any] | None = None, workers: int | None = None,
                     show_progress: bool = True, wait: float = 10) -> tuple[Index, IndexReport]:
     """Create or update an index of documents.
 
@@ -598,7 +600,7 @@ def index_documents(documents: Iterable[Document], folder: str | Path = ".ragnb"
         The index.
     name : str, default "documents"
         Name of this batch. Earlier documents of the same name that are not given now leave the index.
-    embed, parser, force, contexts, base_url, embed_options, show_progress, wait
+    embed, parser, force, contexts, base_url, embed_options, workers, show_progress, wait
         As in `update_index`.
 
     Returns
@@ -629,6 +631,6 @@ def index_documents(documents: Iterable[Document], folder: str | Path = ".ragnb"
     if len({d.id_ for d in documents}) < len(documents):
         raise DuplicateIdError("two documents have the same id")
     writer = open_or_create(folder, embed, parser, force=force, contexts=contexts,
-                            base_url=base_url, embed_options=embed_options, wait=wait)
+                            base_url=base_url, embed_options=embed_options, wait=wait, workers=workers)
     IndexUpdate(writer, documents, name, report).run(show_progress)
     return writer.index, report

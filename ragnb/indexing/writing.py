@@ -59,7 +59,7 @@ def open_parser(
     if llm is not None and known["model"].removesuffix(":latest") != model_name(llm):
         written = f"written by {known['model']}, not {model_name(llm)}"
         raise IndexMismatchError(f"the contexts of the index were {written}: {way_out}")
-    return made
+    return asked.working(made)
 
 # %% ../../nbs/70_indexing/03_writing.ipynb #b2c0de09
 def made_anew(
@@ -71,7 +71,7 @@ def made_anew(
     if asked.llm is not None:
         made = with_contexts(made, asked.llm, folder / CONTEXTS)
     wanted = "ngram" if asked.embed is None else asked.embed
-    return made, resolve_embedding(wanted, asked.base_url, **asked.options("ngram"))
+    return asked.working(made), resolve_embedding(wanted, asked.base_url, **asked.options("ngram"))
 
 # %% ../../nbs/70_indexing/03_writing.ipynb #b2c0de12
 def write_state(

@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
 
 import pytest
@@ -189,3 +190,23 @@ def test_mistakes_name_the_option(run, docs, tmp_path, server):
     code, out, err = run("index", docs, *where)
     assert code == 0 and "1 changed" in out and "no model was given" in err and server.asked() == 0
     assert run("index", docs, "--contexts", "ollama:chat", *where)[0] == 0 and all(contexts(tmp_path / "i").values())
+
+
+@pytest.mark.parametrize(("options", "right"), [((), (2, 3, 4)), (("--workers", "2"), (2,)), (("--workers", "1"), (1,))])
+def test_workers_are_the_calls_at_a_time(server, run, docs, tmp_path, options, right):
+    """Each call waits a moment for another one to come beside it."""
+    running, highest, lock, beside = [0], [0], threading.Lock(), threading.Event()
+
+    def called() -> None:
+        with lock:
+            running[0] += 1
+            highest[0] = max(highest[0], running[0])
+            if running[0] > 1:
+                beside.set()
+        beside.wait(0.3)
+        with lock:
+            running[0] -= 1
+    server.at_request = dict.fromkeys(range(1, 100), called)
+    code, _, err = run("index", str(docs), "--index", str(tmp_path / "i"), "--contexts", "ollama:chat", *options)
+    assert code == 0, err
+    assert highest[0] in right
