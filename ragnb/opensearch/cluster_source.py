@@ -847,7 +847,7 @@ class _ClusterWords(_ClusterFinds):
         units = self.read(np.stack([allowed, allowed + 1], axis=1), whole=False)
         rows = units.rows_of(allowed)
         titles = [d.title for d in self.rows.numbered(np.unique(units.doc[rows]).tolist()).values()]
-        return [*titles, *self._texts("n", np.unique(units.part[rows]), _NAME)]
+        return [*titles, *self._texts("n", np.unique(units.part_key[rows]), _NAME)]
 
     def words_like(self, word: str, allowed: Any = None) -> Iterable[str]:
         with self.rows.snapshot() as view:
@@ -878,7 +878,7 @@ class _ClusterWords(_ClusterFinds):
             for kind, key, text in view.notes[name]:
                 found[kind] += [] if wanted.isdisjoint(text.split(" ")) else [key]
         titles = np.intersect1d(np.array(found["d"], np.int64) >> SHIFT, units.doc)
-        return np.array(found["u"], np.int64), titles.tolist(), np.intersect1d(found["n"], units.part).tolist()
+        return np.array(found["u"], np.int64), titles.tolist(), np.intersect1d(found["n"], units.part_key).tolist()
 
     def in_a_row(self, words: Sequence[str], allowed: np.ndarray | None = None) -> bool:
         if allowed is None or isinstance(allowed, Passing):

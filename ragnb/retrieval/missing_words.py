@@ -586,7 +586,7 @@ def common_words(
         if not (len(found) or titles or headings):
             found = rows[[n for n, text in enumerate(texts()) if _begins(word, text)]]
         near = steps_to(units, found, rows) <= _NEAR
-        near |= np.isin(units.doc[rows], titles) | np.isin(units.part[rows], headings)
+        near |= np.isin(units.doc[rows], titles) | np.isin(units.part_key[rows], headings)
         for key in keys[near].tolist():
             shared[key].append(word)
     return {key: Common(tuple(found), tuple(asked)) for key, found in shared.items()}

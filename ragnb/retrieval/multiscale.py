@@ -157,7 +157,7 @@ def with_headers(
 ) -> list[Piece]:                          # Each unit once, scores still falling
     "Put the header of each table right after the best of its rows."
     out: dict[int, Piece] = {}
-    headers = units.header[units.rows_of(np.array([p.key for p in pieces], np.int64))].tolist()
+    headers = units.header_key[units.rows_of(np.array([p.key for p in pieces], np.int64))].tolist()
     for rank, (piece, header) in enumerate(zip(pieces, headers), 1):
         out.setdefault(piece.key, piece)
         if header >= 0 and header not in out and header in units.row_by_key and (may is None or header in may):
@@ -272,8 +272,8 @@ def _strays(units: Units, texts: Mapping[int, str], taken: Mapping[int, Span], a
         if key in headings:
             stray = not below and after in units.row_by_key
         else:
-            before = units.row_by_key.get(key - 1, at) if key - 1 not in taken and units.header[at] < 0 else at
-            last = below and before < at and units.part[before] == units.part[at] != units.part[at + 1]
+            before = units.row_by_key.get(key - 1, at) if key - 1 not in taken and units.header_key[at] < 0 else at
+            last = below and before < at and units.part_key[before] == units.part_key[at] != units.part_key[at + 1]
             stray = last and rank[after] < rank[key]
         if stray:
             out.add(key)
@@ -301,12 +301,12 @@ _LINE = 800                                                        # Characters 
 def _lines(reader: UnitReader, keys: Sequence[int], budget: int) -> dict[int, tuple[int, ...]]:
     "Find the lines of the best unit and of units in tables: unit -> all units of its line; () if one cannot be read."
     units, may, out = reader.units, reader.may, dict[int, tuple[int, ...]]()
-    inside = [key for rank, key in enumerate(keys) if not rank or units.header[units.row_by_key[key]] >= 0]
+    inside = [key for rank, key in enumerate(keys) if not rank or units.header_key[units.row_by_key[key]] >= 0]
     outlines = reader.read_outlines(keys)    # of all: their passages need them too
     for key in inside:
         outline, own = outlines[units.ids[key >> SHIFT]], key & ((1 << SHIFT) - 1)
         line, spans = same_line(outline, "u", own), outline.levels["u"]
-        most = _LINE if units.header[units.row_by_key[key]] >= 0 else min(_LINE, budget // 2)
+        most = _LINE if units.header_key[units.row_by_key[key]] >= 0 else min(_LINE, budget // 2)
         if key not in out and len(line) > 1 and spans[line[-1]].end - spans[line[0]].start <= most:
             whole = tuple(key - own + i for i in line)
             there = [k in units.row_by_key and units.span(k) and (may is None or k in may) for k in whole]
@@ -320,7 +320,7 @@ def _half_rows(units: Units, found: Mapping[int, tuple[int, ...]], taken: Mappin
     best = found.get(first) or (first,)
     out = {key for key in taken.keys() & found.keys() if key not in best
            and not (found[key] and all(taken.get(k) == units.span(k) for k in found[key]))}
-    kept = {int(units.header[units.row_by_key[key]]) for key in taken if key not in out}
+    kept = {int(units.header_key[units.row_by_key[key]]) for key in taken if key not in out}
     return out | {key for key in taken if key in headers} - kept
 
 # %% ../../nbs/40_retrieval/07_multiscale.ipynb #b0a0eaa2
@@ -386,7 +386,7 @@ def _passage(reader: UnitReader, run: Sequence[int], taken: Mapping[int, Span], 
     outline, goes_on, end = reader.outlines[units.ids[last >> SHIFT]], last in opened, units.span(last).end
     if not goes_on and taken[last].end >= end and last + 1 in units.row_by_key:   # a sentence longer than a unit
         gap = outline.blanks.get(end, "" if units.span(last + 1).start == end else "\n")
-        is_row = units.header[units.row_by_key[last]] >= 0
+        is_row = units.header_key[units.row_by_key[last]] >= 0
         goes_on = "\n" not in gap and (is_row or not _CLOSED.search(nodes[-1].text))
     held = [(Span(n.start_char_idx, n.end_char_idx), n.text) for n in nodes]
     pages = tuple((n, s) for n, s in outline.pages if s.overlap(span))
@@ -745,7 +745,7 @@ def extended(
     places: Sequence[tuple[str, Span]],   # Read besides, with one unit more on both sides
 ) -> Units:
     "Read more units: those of places, and the headers of tables that were not read with the scored units."
-    headers = np.unique(units.header[units.rows_of(keys)])
+    headers = np.unique(units.header_key[units.rows_of(keys)])
     headers = headers[(headers >= 0) & (units.rows_of(headers) < 0)]
     ranges = [source.place(places)] if places else []
     low, high = np.concatenate([np.stack([headers, headers + 1], axis=1), *ranges]).T

@@ -390,7 +390,7 @@ def _scores(source: UnitSource, units: Units, keys: np.ndarray, terms: Sequence[
     if not len(rows):
         none, by_scale = np.zeros(0), np.zeros((len(scales), 0))
         return UnitScores(units, keys, none, by_scale, by_scale, none, none, none)
-    for name, of in (("title", units.doc[rows]), ("name", units.part[rows])):
+    for name, of in (("title", units.doc[rows]), ("name", units.part_key[rows])):
         texts = source.texts(name, np.unique(of[of >= 0]).tolist())
         fields[name] = field_scores(terms, texts, known.fields[name], known.numbers, of)
     found = occurrences(units, known.numbers, {**asked, **known.units_with})
@@ -422,7 +422,7 @@ def _scores(source: UnitSource, units: Units, keys: np.ndarray, terms: Sequence[
     signs = best_signs(weights, steps, total, own, np.concatenate([words, vectors]))
     words_of = {number: word for word, number in known.numbers.items()}
     headings = {part: [words_of.get(n, "") for n in tokens.tolist()] for part, tokens in texts.items()} if names else {}
-    above = [headings.get(part, ()) for part in units.part[rows].tolist()] if names else []
+    above = [headings.get(part, ()) for part in units.part_key[rows].tolist()] if names else []
     named = names_held(held, above, names, rows) if names else None
     return UnitScores(units, keys, total, words, vectors, title, name, raw, signs, named, later)
 

@@ -744,7 +744,7 @@ class SqliteUnits(WordSearch):
         rows = units.rows_of(allowed)
         tokens = np.split(units.tokens, np.cumsum(units.table["length"], dtype=np.int64)[:-1])
         held = dict(zip(*(x.tolist() for x in _texts_with([tokens[row] for row in rows.tolist()]))))
-        parts = units.part[rows]
+        parts = units.part_key[rows]
         shared = [*self.texts("title", np.unique(units.doc[rows]).tolist()).values(),
                   *self.texts("name", np.unique(parts[parts >= 0]).tolist()).values()]
         numbers = held.keys() | {n for words in shared for n in words.tolist()}

@@ -137,8 +137,8 @@ class Units:
         self.starts, self.ends = (self.table[name].astype(np.int64) for name in ("start", "end"))
         edges = np.concatenate([[0], np.flatnonzero(np.diff(self.keys) != 1) + 1, [len(self.keys)]])
         self.first, self.last = (np.repeat(some, np.diff(edges)) for some in (edges[:-1], edges[1:]))   # Of its run
-        self.part, self.header = (np.where(self.table[name] >= 0, (self.doc << SHIFT) + self.table[name], -1)
-                                  for name in ("part", "header"))    # Keys of its part, of its table's header; or -1
+        self.part_key, self.header_key = (np.where(self.table[name] >= 0, (self.doc << SHIFT) + self.table[name], -1)
+                                          for name in ("part", "header"))    # Or -1; `table` has numbers, not keys
         self._spans: dict[int, Span] = {}
 
     def __repr__(self) -> str:
@@ -370,7 +370,7 @@ class UnitSource(ABC):
         "Find the units that hold any of some words, and the titles and headings that do."
         numbers = set(self.counts(sorted(words)).numbers.values())
         holding = np.unique(np.concatenate([np.zeros(0, np.int64), *(self.holding([w]) for w in words)]))
-        fields = ("title", units.doc), ("name", units.part)    # -1: a unit without a heading
+        fields = ("title", units.doc), ("name", units.part_key)    # -1: a unit without a heading
         titles, headings = ([key for key, own in self.texts(field, np.unique(of[of >= 0]).tolist()).items()
                              if numbers & set(own.tolist())] for field, of in fields)
         return holding, titles, headings
@@ -390,7 +390,7 @@ class UnitSource(ABC):
         keys = np.sort(np.concatenate([np.zeros(0, np.int64), *every])) if allowed is None else allowed
         units = self.read(np.stack([keys, keys + 1], axis=1), whole=False)
         rows = units.rows_of(keys)
-        parts = units.part[rows]                     # -1 for a unit of no part
+        parts = units.part_key[rows]                     # -1 for a unit of no part
         shared = [self.texts("title", np.unique(units.doc[rows]).tolist()),
                   self.texts("name", np.unique(parts[parts >= 0]).tolist())]
         return any(numbers <= set(own.tolist()) for texts in shared for own in texts.values())

@@ -118,7 +118,7 @@ def read_all(place: Path) -> None:
         store.get_chunks([address for outline in outlines.values() for address in outline.addresses()])
         keys = units.held.keys
         table = units.read(np.stack([keys, keys + 1], axis=1))
-        units.texts("name", np.unique(table.part[table.part >= 0]).tolist())
+        units.texts("name", np.unique(table.part_key[table.part_key >= 0]).tolist())
         for word in units.vocabulary():
             units.holding([word])
 

@@ -87,7 +87,7 @@ def test_a_long_header_is_shortened_and_one_without_outer_pipes_is_a_table_again
 
 def header_of(units, key: int) -> int:
     """The key of the header above a unit, or -1."""
-    return int(units.header[units.rows_of(np.array([key]))[0]])
+    return int(units.header_key[units.rows_of(np.array([key]))[0]])
 
 
 def test_embedder_and_reader_see_the_header_above_the_row():
@@ -112,7 +112,7 @@ def test_headers_stay_right_when_documents_come_and_go(steps, gone):
     wanted = [n.metadata.get("header_unit", -1) for nodes in now.values() for n in nodes]
     units = every_unit(index)
     assert units.table["header"].tolist() == wanted
-    for row, header in enumerate(units.header.tolist()):
+    for row, header in enumerate(units.header_key.tolist()):
         assert header == (-1 if wanted[row] < 0 else units.key_of(f"{units.ids[units.doc[row]]}#u{wanted[row]}"))
 
 
