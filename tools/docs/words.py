@@ -102,7 +102,7 @@ def slim(
         place, text = item["location"], told(item["text"])
         terms = TERMS.get(place.removesuffix(".html"), "")
         in_reference = place.startswith("api/")
-        most = 160 if in_reference else len(text) + 2 if place.partition("#")[0] in WHOLE else MOST
+        most = 145 if in_reference else len(text) + 2 if place.partition("#")[0] in WHOLE else MOST
         shown = textwrap.shorten(text, most, placeholder=" …") if text else ""
         title = f"{terms} · {told(item['title'])}" if terms else told(item["title"])
         out.append((not terms, in_reference, {**item, "title": title, "text": shown}))
