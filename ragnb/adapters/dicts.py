@@ -17,7 +17,7 @@ __all__ = ['ExpandedHits', 'expand_dicts']
 # %% ../../nbs/83_adapters/04_dicts.ipynb #f0cdd927
 from .foreign import ForeignStore
 from .own_nodes import NodeStore
-from .raw_hits import FIELDS, like_hit, raw_hit, value_of
+from .raw_hits import FIELDS, like_hit, raw_hit, RawHit, value_of
 from ..documents.span import Address, id_key, InputError, LEVELS, Outline, Passage, SEARCHED, try_address
 from ..expansion.expander import Expander, ExpansionStats, warn_unknown
 from ..expansion.fetch import searched_level
@@ -46,21 +46,20 @@ def _neighbor(passage: Passage, chunk: str, outlines: Mapping[str, Outline], for
     return like_hit(values, like, more) | {"is_neighbor": True}
 
 # %% ../../nbs/83_adapters/04_dicts.ipynb #19b4bf83
-def _document_of(hit: Mapping[str, Any], store: ChunkReader) -> str:
+def _document_of(hit: Mapping[str, Any], raw: RawHit, store: ChunkReader) -> str:
     "The document of a hit; '' when it names none."
     if isinstance(store, NodeStore):
         return str(store.fields.value(hit, "doc_id") or "")
-    raw = raw_hit(hit)
     own = try_address(raw.id)
     return own.doc_id if own is not None and not raw.doc_id else raw.doc_id
 
 
-def _address_of(hit: Mapping[str, Any], store: ChunkReader, outlines: Mapping[str, Outline], level: str | None) -> str:
+def _address_of(hit: Mapping[str, Any], raw: RawHit, doc_id: str, store: ChunkReader, outlines: Mapping[str, Outline],
+                level: str | None) -> str:
     "The address of the chunk that a hit is; '' when it does not say."
-    raw = raw_hit(hit)
     if isinstance(store, NodeStore):
         return store.address_at(raw.id, hit) or ""
-    own, doc_id = try_address(raw.id), _document_of(hit, store)
+    own = try_address(raw.id)
     if own is not None and own.doc_id == doc_id:
         return raw.id
     if not doc_id or raw.index is None:
@@ -69,16 +68,16 @@ def _address_of(hit: Mapping[str, Any], store: ChunkReader, outlines: Mapping[st
     return str(Address(doc_id, letter, raw.index))
 
 # %% ../../nbs/83_adapters/04_dicts.ipynb #de439c79
-def _given(hits: Sequence[Mapping[str, Any]], store: ChunkReader, outlines: Mapping[str, Outline],
-           level: str | None) -> tuple[dict[str, list[Mapping[str, Any]]], list[NodeWithScore]]:
+def _given(hits: Sequence[Mapping[str, Any]], raws: Sequence[RawHit], doc_ids: Sequence[str], store: ChunkReader,
+           outlines: Mapping[str, Outline], level: str | None
+           ) -> tuple[dict[str, list[Mapping[str, Any]]], list[NodeWithScore]]:
     "The distinct hits by the chunk they are, or by a key that no chunk has; and a node for each key."
     given: dict[str, list[Mapping[str, Any]]] = {}
     nodes: dict[str, NodeWithScore] = {}
     seen: set[tuple[Any, str]] = set()
-    for n, hit in enumerate(hits):
-        raw = raw_hit(hit)
+    for n, (hit, raw, doc_id) in enumerate(zip(hits, raws, doc_ids)):
         unknown = f"hit {raw.id}" if raw.id else f"hit without id, number {n}"
-        key = _address_of(hit, store, outlines, level) or unknown
+        key = _address_of(hit, raw, doc_id, store, outlines, level) or unknown
         name = hit.get("_index"), raw.id or key
         if name in seen:
             continue
@@ -140,12 +139,13 @@ def expand_dicts(
     if level is not None and level not in LEVELS:
         raise InputError(f"level must be one of {''.join(LEVELS)}, got {level!r}")
     store = expander.store
-    doc_ids = [_document_of(hit, store) for hit in hits]
-    top = [(doc_id, raw_hit(hit)) for doc_id, hit in zip(doc_ids, hits[:expander.expand_top_k]) if doc_id]
+    raws = list(map(raw_hit, hits))
+    doc_ids = [_document_of(hit, raw, store) for hit, raw in zip(hits, raws)]
+    top = [(doc_id, raw) for doc_id, raw in zip(doc_ids, raws[:expander.expand_top_k]) if doc_id]
     seen = [Seen(Address(doc_id, SEARCHED[0], raw.index or 0), text=raw.text) for doc_id, raw in top]
     asked = list(dict.fromkeys([d for d in doc_ids if d] + wanted_documents(expander.policy, seen)))
     read = store.get_outlines(asked) if asked else Found({}, ())     # with those that the policy may want
-    given, nodes = _given(hits, store, read.found, level)
+    given, nodes = _given(hits, raws, doc_ids, store, read.found, level)
     expansion = expander.expand(nodes, question, read.found)
     expansion.stats.reads += bool(asked)
     expansion.stats.duplicates += len(hits) - sum(map(len, given.values()))

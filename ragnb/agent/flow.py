@@ -220,7 +220,7 @@ class AgentParts:
             outline, address = outlines.get(option.doc_id), try_address(option.id)
             spans = outline.levels.get(address.level, ()) if outline and address else ()
             at = spans[address.index].start if spans and address.index < len(spans) else -1
-            above = [name for name, span in outline.sections if span.start <= at < span.end] if outline else []
+            above = outline.headings_at(at) if outline else []
             section = above[-1].removeprefix(option.title).removeprefix(" > ") if above else ""
             out.append(option.model_copy(update={"section": section}))
         return out

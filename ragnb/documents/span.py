@@ -352,6 +352,10 @@ class Outline:
         last = bisect_left(self.pages, span.end, key=lambda page: page[1].start) if span else first
         return tuple(number for number, page in self.pages[first:last] if page)  # a page without text is on no span
 
+    def headings_at(self, at: int) -> list[str]:   # Outermost first; each with those above it, joined by " > "
+        "Find the headings that a character is under."
+        return [name for name, span in self.sections if span.start <= at < span.end]
+
     def addresses(self) -> list[str]:
         "The ids of all chunks of all levels."
         return [str(Address(self.doc_id, level, i)) for level, spans in self.levels.items() for i in range(len(spans))]

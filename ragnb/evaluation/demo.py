@@ -108,7 +108,7 @@ def fixed_size(
 def _title(passage: Passage, outlines: Mapping[str, Outline]) -> str:
     "The document and the heading that the best hit is under."
     at, title = _alone(passage, outlines).span.start, str(passage.metadata.get("title") or passage.doc_id)
-    over = [name for name, span in outlines[passage.doc_id].sections if span.start <= at < span.end]
+    over = outlines[passage.doc_id].headings_at(at)
     heading = over[-1] if over else ""
     return heading if heading.startswith(title) else " > ".join(filter(None, (title, heading)))
 

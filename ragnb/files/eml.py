@@ -21,7 +21,7 @@ from ..machinery.registry import register
 from ..documents.readers import most_text
 from ..documents.span import InputError
 from .grid import Block, on_one_line, Paragraph, to_markdown
-from .html import html_blocks, KOREAN_CHARSETS
+from .html import html_blocks, KOREAN_CHARSETS, LARGE
 
 # %% ../../nbs/88_files/12_eml.ipynb #e3110007
 def part_text(
@@ -39,7 +39,6 @@ def part_text(
 MOST_PARTS: int = 5_000              # Of a message, with those of messages inside it
 MOST_HEADER: int = 32_000            # Characters of the headers that are read as text
 MOST_PART_HEADER: int = 4_000        # Characters of all other headers
-_LARGE = 30_000                      # Characters of a picture in the text; the logo of a signature has fewer
 _HEADERS = ("Subject", "From", "To", "Cc", "Date")
 
 
@@ -118,7 +117,7 @@ def read_eml(
         lost.append(f"headers that are too long were cut: {', '.join(limited.cut)[:300]}")
     sizes = [len(part.get_payload()) for part in message.walk() if part.get_content_maintype() == "image"
              and part.get_content_disposition() != "attachment" and isinstance(part.get_payload(), str)]
-    n_pictures = sum(size >= _LARGE for size in sizes)
+    n_pictures = sum(size >= LARGE for size in sizes)
     if n_pictures:
         lost.append(f"pictures were not read: {n_pictures:,}")
     names = list(_attachments(message))

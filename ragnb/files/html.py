@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 # %% auto #0
-__all__ = ['KOREAN_CHARSETS', 'MOST_CELLS', 'DEEPEST', 'MOST_ATTRIBUTES', 'page_text', 'menus', 'Page', 'html_blocks',
+__all__ = ['KOREAN_CHARSETS', 'MOST_CELLS', 'DEEPEST', 'MOST_ATTRIBUTES', 'LARGE', 'page_text', 'menus', 'Page', 'html_blocks',
            'read_html']
 
 # %% ../../nbs/88_files/03_html.ipynb #b2f8c149
@@ -359,13 +359,13 @@ def _depth(root: Any) -> int:
     return deepest
 
 
-_LARGE = 30_000   # Characters of a picture that is stored in the page; icons have fewer
+LARGE: int = 30_000   # Characters of a picture that is stored in a page or a mail; icons and logos have fewer
 
 
 def _is_large(element: Any) -> bool:
     "True for a picture that is stored in the page, and large enough to contain text."
     source = element.get("src") or ""
-    return source.startswith("data:image/") and len(source) >= _LARGE
+    return source.startswith("data:image/") and len(source) >= LARGE
 
 
 def _read_body(body: Any, most: int, notes: list[str], lost: list[str]) -> list[Block]:

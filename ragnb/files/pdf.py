@@ -8,9 +8,10 @@ from __future__ import annotations
 import ctypes
 import re
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from statistics import median
@@ -35,6 +36,14 @@ from .pdf_text import Glyphs, Joiner, Line, line_text, name_fonts, OpenParagraph
 from .pdf_text import text_lines, whole_textpage
 
 # %% ../../nbs/88_files/23_pdf.ipynb #1a201360
+def _wide_text(raw: Any, read: Callable[..., int]) -> str:
+    "The text that a function of PDFium writes into a buffer, after it has told the size."
+    size = read(None, 0)
+    buffer = ctypes.create_string_buffer(max(2, size))
+    read(ctypes.cast(buffer, ctypes.POINTER(raw.FPDF_WCHAR)), size)
+    return buffer.raw[:max(0, size - 2)].decode("utf-16-le", "ignore")
+
+
 def _field_value(raw: Any, form: Any, widget: Any) -> str:
     "The value of a form field as text; '' for an empty one."
     kind = raw.FPDFAnnot_GetFormFieldType(form, widget)
@@ -42,20 +51,14 @@ def _field_value(raw: Any, form: Any, widget: Any) -> str:
         return "☑" if raw.FPDFAnnot_IsChecked(form, widget) else "☐"
     if kind not in (raw.FPDF_FORMFIELD_TEXTFIELD, raw.FPDF_FORMFIELD_COMBOBOX, raw.FPDF_FORMFIELD_LISTBOX):
         return ""
-    size = raw.FPDFAnnot_GetFormFieldValue(form, widget, None, 0)
-    buffer = ctypes.create_string_buffer(max(2, size))
-    raw.FPDFAnnot_GetFormFieldValue(form, widget, ctypes.cast(buffer, ctypes.POINTER(raw.FPDF_WCHAR)), size)
-    return on_one_line(buffer.raw[:max(0, size - 2)].decode("utf-16-le", "ignore"))
+    return on_one_line(_wide_text(raw, partial(raw.FPDFAnnot_GetFormFieldValue, form, widget)))
 
 
 def _contents(raw: Any, note: Any) -> list[str]:
     "The lines of a note on a page; none for a hidden note."
     if raw.FPDFAnnot_GetFlags(note) & (raw.FPDF_ANNOT_FLAG_HIDDEN | raw.FPDF_ANNOT_FLAG_NOVIEW):
         return []
-    size = raw.FPDFAnnot_GetStringValue(note, b"Contents", None, 0)
-    buffer = ctypes.create_string_buffer(max(2, size))
-    raw.FPDFAnnot_GetStringValue(note, b"Contents", ctypes.cast(buffer, ctypes.POINTER(raw.FPDF_WCHAR)), size)
-    text = buffer.raw[:max(0, size - 2)].decode("utf-16-le", "ignore")
+    text = _wide_text(raw, partial(raw.FPDFAnnot_GetStringValue, note, b"Contents"))
     return [*filter(None, map(on_one_line, text.splitlines()))]
 
 

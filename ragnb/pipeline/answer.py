@@ -206,7 +206,7 @@ class Answer:
         for ref in answer_refs(self.context, length, mark, quotes):
             outline = self.expansion.outlines.get(ref.doc_id)
             at = ref.quote.start if ref.quote else ref.start
-            above = [name for name, span in outline.sections if span.start <= at < span.end] if outline else []
+            above = outline.headings_at(at) if outline else []
             use = "named" if ref.number in named else "guessed" if ref.number in guessed else ""
             out.append(ref.as_dict() | {"section": above[-1] if above else "", "use": use})
         return out

@@ -142,7 +142,7 @@ def reason_lines(
     for p in passages:
         outline = outlines.get(p.doc_id)
         at = (_span_of(p.best_hit[0], outline) or p.span).start
-        over = [name for name, span in outline.sections if span.start <= at < span.end] if outline else []
+        over = outline.headings_at(at) if outline else []
         texts += [p.text, " ".join([str(p.metadata.get("title") or ""), *over])]
     lines, words = [], shared_words(question, texts)
     for own, names in zip(words[::2], words[1::2]):

@@ -119,7 +119,9 @@ class Service:
             return None
         if name not in await self.model_names():
             raise HttpRefusal(422, f"there is no model {shorten(name, 60)!r} here: /api/models lists them")
-        return self._others.setdefault(name, self.llm.with_model(name))
+        if name not in self._others:
+            self._others[name] = self.llm.with_model(name)
+        return self._others[name]
 
     def _begin(self, visitor: Visitor, talk: Talk, state: AgentState, *, where: Where, is_kept: bool = True,
                **asked: Any) -> OpenQuestion:
