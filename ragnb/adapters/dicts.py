@@ -54,12 +54,12 @@ def _document_of(hit: Mapping[str, Any], raw: RawHit, store: ChunkReader) -> str
     return own.doc_id if own is not None and not raw.doc_id else raw.doc_id
 
 
-def _address_of(hit: Mapping[str, Any], raw: RawHit, doc_id: str, store: ChunkReader, outlines: Mapping[str, Outline],
+def _address_of(hit: Mapping[str, Any], raw: RawHit, store: ChunkReader, outlines: Mapping[str, Outline],
                 level: str | None) -> str:
     "The address of the chunk that a hit is; '' when it does not say."
     if isinstance(store, NodeStore):
         return store.address_at(raw.id, hit) or ""
-    own = try_address(raw.id)
+    own, doc_id = try_address(raw.id), _document_of(hit, raw, store)
     if own is not None and own.doc_id == doc_id:
         return raw.id
     if not doc_id or raw.index is None:
@@ -68,16 +68,16 @@ def _address_of(hit: Mapping[str, Any], raw: RawHit, doc_id: str, store: ChunkRe
     return str(Address(doc_id, letter, raw.index))
 
 # %% ../../nbs/83_adapters/04_dicts.ipynb #de439c79
-def _given(hits: Sequence[Mapping[str, Any]], raws: Sequence[RawHit], doc_ids: Sequence[str], store: ChunkReader,
+def _given(hits: Sequence[Mapping[str, Any]], raws: Sequence[RawHit], store: ChunkReader,
            outlines: Mapping[str, Outline], level: str | None
            ) -> tuple[dict[str, list[Mapping[str, Any]]], list[NodeWithScore]]:
     "The distinct hits by the chunk they are, or by a key that no chunk has; and a node for each key."
     given: dict[str, list[Mapping[str, Any]]] = {}
     nodes: dict[str, NodeWithScore] = {}
     seen: set[tuple[Any, str]] = set()
-    for n, (hit, raw, doc_id) in enumerate(zip(hits, raws, doc_ids)):
+    for n, (hit, raw) in enumerate(zip(hits, raws)):
         unknown = f"hit {raw.id}" if raw.id else f"hit without id, number {n}"
-        key = _address_of(hit, raw, doc_id, store, outlines, level) or unknown
+        key = _address_of(hit, raw, store, outlines, level) or unknown
         name = hit.get("_index"), raw.id or key
         if name in seen:
             continue
@@ -145,7 +145,7 @@ def expand_dicts(
     seen = [Seen(Address(doc_id, SEARCHED[0], raw.index or 0), text=raw.text) for doc_id, raw in top]
     asked = list(dict.fromkeys([d for d in doc_ids if d] + wanted_documents(expander.policy, seen)))
     read = store.get_outlines(asked) if asked else Found({}, ())     # with those that the policy may want
-    given, nodes = _given(hits, raws, doc_ids, store, read.found, level)
+    given, nodes = _given(hits, raws, store, read.found, level)
     expansion = expander.expand(nodes, question, read.found)
     expansion.stats.reads += bool(asked)
     expansion.stats.duplicates += len(hits) - sum(map(len, given.values()))
