@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Union
 
@@ -191,7 +191,12 @@ def _header_goes_on(rows: list[Row], number: int) -> bool:
         n_new = len(set(_cells_of(row)) - set(above))
         return has_groups or not _has_number(row) and 2 * n_new <= len(row)
     is_labels = _lone(row) is None and not _has_number(row)
-    return has_groups and is_labels and any(map(_has_number, rows[number + 1:]))
+    if not (has_groups and is_labels):
+        return False
+    has_values = any(map(_has_number, rows[number + 1:]))
+    alone = [at for at, cell in enumerate(above) if at and cell and above.count(cell) == 1 and row[at]]
+    is_pair = bool(above[0] and row[0]) and above.count(above[0]) == 1 and len(_cells_of(above)) == 2
+    return has_values and not alone and not (is_pair and not any(map(_has_number, rows[number + 1:number + 2])))
 
 def _n_header(rows: list[Row]) -> int:
     "Count the rows of labels at the top."
@@ -424,6 +429,38 @@ def inline(
             parts.append(block.text)
     return on_one_line(" ".join(parts))
 
+# %% ../../nbs/88_files/01_grid.ipynb #a1c0de02
+def _is_text(cell: Cell) -> bool:
+    "True for a cell of several paragraphs, or of a long one."
+    return len(cell.blocks) > 2 or len(inline(cell.blocks)) > LONG_CELL
+
+
+def _divided(cells: Sequence[Cell]) -> Iterator[Sequence[Cell]]:
+    "Divide a table at texts that are as wide as the table, with their titles: a frame around a report is no table."
+    full = [cell for cell in cells if cell.text or cell.blocks]
+    left = min((cell.column for cell in full), default=0)
+    right = max((cell.column + cell.colspan for cell in full), default=0)
+    wide = [cell for cell in full if cell.column == left and cell.column + cell.colspan == right]
+    cells_of: dict[int, list[Cell]] = {}
+    for cell in full:
+        cells_of.setdefault(cell.row, []).append(cell)
+    counts = {row: len(found) for row, found in cells_of.items()}
+    alone = {cell.row: cell for cell in wide if counts[cell.row] == 1 and right - left > 1}
+    rows = sorted(counts)
+    part: list[Cell] = []
+    for number, row in enumerate(rows):
+        around = [counts[rows[at]] for at in (number - 1, number + 1) if 0 <= at < len(rows)]
+        is_own = row in alone and _is_text(alone[row]) and not (len(around) == 2 and around[0] == around[1] > 2)
+        if is_own:
+            title = cells_of[part[-1].row] if part else []
+            n_title = len(title) if len(title) == 1 and title[0].column == left else 0
+            yield part[:len(part) - n_title]
+            yield from ([cell] for cell in (*title[:n_title], alone[row]))
+            part = []
+        else:
+            part += cells_of[row]
+    yield part
+
 # %% ../../nbs/88_files/01_grid.ipynb #1dec9168
 def read_cells(
     cells: Sequence[Cell],     # Of one table, or of a sheet with several; each with its place, and with text or blocks
@@ -437,6 +474,12 @@ def read_cells(
     if _is_layout(cells):
         ordered = sorted(cells, key=lambda cell: (cell.row, cell.column))
         return above + [block for cell in ordered for block in cell.blocks]
+    parts = [*filter(None, _divided(cells))]
+    if len(parts) > 1:
+        heads = [n_header, *[0] * len(parts)]
+        return above + [block for part, n in zip(parts, heads)
+                        for block in (part[0].blocks if len(part) == 1 and part[0].blocks else
+                                      read_cells(part, n, most=most, is_sheet=is_sheet))]
     n_letters = sum(len(cell.text) for cell in cells)
     if n_letters > 2 * most:       # before each cell takes memory: a file may store one long text for all of them
         raise InputError(f"a table has {len(cells):,} cells, and more characters than {most:,}")

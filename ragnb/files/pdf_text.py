@@ -269,8 +269,8 @@ def _with_missing(glyphs: Glyphs, missing: dict[int, str]) -> Glyphs:
 _TURN = math.pi / 2
 
 
-def _fonts(page: _TextPage, places: np.ndarray, boxes: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    "Quarter turns (-1 for slanted text), sizes of the font, and whether it is mirrored, for each character."
+def _fonts(page: _TextPage, places: np.ndarray, boxes: np.ndarray) -> tuple[np.ndarray, ...]:
+    "Quarter turns (-1 for slanted text), sizes of the font, if it is mirrored, and the base line, for each character."
     levels = boxes[:, 1::2]
     begins = np.append(True, (levels[1:] != levels[:-1]).any(axis=1))[:len(boxes)]
     first = places[begins].tolist()
@@ -283,7 +283,22 @@ def _fonts(page: _TextPage, places: np.ndarray, boxes: np.ndarray) -> tuple[np.n
     sizes = page.values("FPDFText_GetFontSize", ctypes.c_double, first) * np.sqrt(np.abs(area))
     source = np.maximum.accumulate(np.where(done, np.arange(len(first)), 0))[np.cumsum(begins) - 1]
     turns = np.where(is_slanted, -1, -quarters.astype(int) % 4)
-    return turns[source], sizes[source], (area < 0)[source]
+    return turns[source], sizes[source], (area < 0)[source], matrices[source, 5]
+
+
+def _with_heights(edges: Sequence[np.ndarray], sizes: np.ndarray, base: np.ndarray, is_level: np.ndarray) -> None:
+    "Give letters the height of their font where it has none: PDFium gives each the box of its drawing then."
+    low, high = edges[2:]
+    shares = (high - low) / np.maximum(sizes, 0.1)
+    is_tight = is_level & (shares < 0.75) & (low > base - 0.5 * sizes) & (high < base + sizes)
+    found, group = np.unique(np.round(sizes, 1), return_inverse=True)
+    highest = np.zeros(len(found))
+    np.maximum.at(highest, group, np.where(is_tight, shares, 0))
+    lowest = np.ones(len(found))
+    np.minimum.at(lowest, group, np.where(is_tight, shares, 1))
+    letters = is_tight & (highest > 0.5)[group] & (lowest < 0.6)[group]
+    low[letters] = np.minimum(low, base - 0.2 * sizes)[letters]
+    high[letters] = np.maximum(high, base + 0.7 * sizes)[letters]
 
 
 def _turned(
@@ -321,8 +336,9 @@ def page_glyphs(
     is_seen = has_box & (bounds[0] < across) & (across < bounds[2]) & (bounds[1] < up) & (up < bounds[3])
     places = places[is_seen]
     boxes = boxes[is_seen]
-    turns, sizes, mirrored = _fonts(page, places, boxes)
+    turns, sizes, mirrored, base = _fonts(page, places, boxes)
     edges = _turned(boxes, np.maximum(turns, 0), mirrored)
+    _with_heights(edges, sizes, base, (turns == 0) & ~mirrored)
     is_kept = (turns >= 0) & (edges[1] - edges[0] >= 0.01) & (edges[3] - edges[2] >= 0.5)
     places = places[is_kept]
     blank, ends = _blanks(page, np.flatnonzero(kinds == _BLANK), places)
@@ -401,13 +417,15 @@ def _printed_once(glyphs: Glyphs) -> Glyphs:
     if not _are_near(glyphs, again, again - 1).any():
         return glyphs
     boxes = np.stack([glyphs.x0, glyphs.x1, glyphs.y0, glyphs.y1], axis=1)
+    width = glyphs.x1 - glyphs.x0
     kept = np.ones(len(glyphs), bool)
     n_twice = 0
     before = -1
     for at in again.tolist():
         if kept[at - 1]:
             before = at - 1
-        is_ligature = glyphs.code[at] == ord("f") and n_twice < 2 and (boxes[at] == boxes[before]).all()    # ﬀ
+        is_wide = glyphs.code[at] == ord("f") or glyphs.code[at] == ord("t") and width[at] > 0.5 * glyphs.size[at]
+        is_ligature = is_wide and n_twice < 2 and (boxes[at] == boxes[before]).all()    # ﬀ, tt
         if not is_ligature and _are_near(glyphs, at, before):
             kept[at] = False
             n_twice += 1
@@ -463,12 +481,17 @@ def _runs(glyphs: Glyphs) -> list[_Run]:
 
 # %% ../../nbs/88_files/20_pdf_text.ipynb #94f9c925
 def _is_in_gap(glyphs: Glyphs, run: _Run, other: _Run) -> bool:
-    "True for a mark that is drawn into a gap between the letters of another run, as a box before a word is."
-    if any(map(str.isalnum, run.text)):
-        return False
+    "True for a run in the gaps between the letters of another, as a box before a word, or digits in another font."
     letters = slice(other.start, other.end)
-    overlap = np.minimum(glyphs.x1[letters], run.x1) - np.maximum(glyphs.x0[letters], run.x0)
-    return bool(overlap.max() < 0.2 * (run.x1 - run.x0))
+    if not any(map(str.isalnum, run.text)):
+        overlap = np.minimum(glyphs.x1[letters], run.x1) - np.maximum(glyphs.x0[letters], run.x0)
+        return bool(overlap.max() < 0.2 * (run.x1 - run.x0))
+    if abs(run.middle - other.middle) > 0.15 * other.height or not 0.8 < run.height / other.height < 1.25:
+        return False
+    x0 = glyphs.x0[run.start:run.end, None]
+    x1 = glyphs.x1[run.start:run.end, None]
+    overlap = np.minimum(glyphs.x1[letters], x1) - np.maximum(glyphs.x0[letters], x0)
+    return bool((overlap < 0.2 * (x1 - x0)).all())
 
 
 class _Row:
@@ -703,7 +726,11 @@ class _Lines:
         height = self.height
         jumps = (gaps > 0.55 * height) & (np.abs(glyphs.order - glyphs.order[before]) > 3)   # between narrow columns
         is_far = (gaps > 1.05 * height) | jumps | self._is_barred(gaps, before)
-        of_file = (glyphs.blank == 2) & (gaps > -0.3 * height)
+        order = np.argsort(glyphs.order, kind="stable")
+        drawn_before = np.full(len(order), -1)
+        drawn_before[order[1:]] = order[:-1]
+        is_next = (drawn_before == before) | (gaps > 0.1 * height)      # no blank where digits are drawn over it
+        of_file = (glyphs.blank == 2) & (gaps > -0.3 * height) & is_next
         guessed = (glyphs.blank == 1) & (gaps > 0.06 * height)
         has_blank = (gaps > 0.17 * height) | (of_file | guessed) & (spacing == 0)
         begins = np.where(from_right, np.append(True, np.diff(self.strip) != 0), is_far)
@@ -924,6 +951,16 @@ def _is_same_block(line: Line, before: Line, leading: float, text: str) -> bool:
     return 0 < gap < min(2.05 * height, 1.4 * (leading or height * 2))
 
 
+_MARK_APART = re.compile(r"[\w.()]{1,8}[.)]|[^\w\s]")
+
+
+def _below_mark(before: Line, line: Line) -> Segment | None:
+    "The text that a line may go on from: all of the line before, or what is after the mark of an item."
+    if len(before) == 2 and _MARK_APART.fullmatch(before[0].text) and abs(before[1].x0 - line[0].x0) < before[1].height:
+        return before[1]
+    return before[0] if len(before) == 1 else None
+
+
 def paragraphs(
     lines: Sequence[Line],     # Of one column
     right: float,              # Its right edge
@@ -946,10 +983,11 @@ def paragraphs(
             leading = 0.0
         elif before:
             leading = before[0].y - line[0].y
-        if items and len(line) == len(before) == 1 and _goes_on(line[0], before[0], items[-1], left, right):
-            letter = before[0].height
-            room = right - before[0].x1 > 1.6 * letter
-            items[-1] = joiner.join(items[-1], text, before[0].blank, room)
+        last = _below_mark(before, line) if len(line) == 1 else None
+        if items and last and _goes_on(line[0], last, items[-1], left, right):
+            letter = last.height
+            room = right - last.x1 > 1.6 * letter
+            items[-1] = joiner.join(items[-1], text, last.blank, room)
         else:
             items.append(text)
         before = line

@@ -40,6 +40,10 @@ def test_spans_push_the_cells_beside_and_below_them():
     ((["지점", "매출", "비용"], ["", "억원", "만원"], ["강남", "3", "9"]), ("지점", "매출 억원", "비용 만원")),
     ((["결혼^2x1", "본인", "5일"], ["자녀", "2일"]), ("결혼", "본인", "5일")),
     ((["국내^3x1", "부장", "항공"], ["과장", "철도"], ["사원", "버스"]), ("국내", "부장", "항공")),
+    ((["과제명", "건강 앱^1x3"], ["기관", "맑은물", "멘토", "유라온"], ["교수", "남도현", "소속", "공대"], ["인원", "3명^1x3"]),
+     ("과제명", "건강 앱", "건강 앱", "건강 앱")),                                     # a form
+    ((["기본^1x2", "추가"], ["무료", "2+1", "자율"], ["1과목", "0%", "5%"]), ("기본", "기본", "추가")),   # a row of values
+    ((["연도", "2024^1x2"], ["주체", "건수", "비율"], ["부서", "1", "2"]), ("연도 주체", "2024 건수", "2024 비율")),
 ])
 def test_rows_of_labels_become_one_header(rows, header):
     assert grids(*rows)[0].header == header
@@ -215,3 +219,26 @@ def test_a_form_with_wide_values_has_each_text_once_and_its_first_row_alone_as_t
     (found,) = grids(first, *FORM)
     assert found.rows[0] == (("이름", "새 창고", "", "", "") if is_form else ("이름", "새 창고", "새 창고", "새 창고", "새 창고"))
     assert found.header == tuple(first)
+
+
+TEXTS = [Paragraph("1. 상담이 늘었다."), Paragraph("2. 절반은 전화다."), Paragraph("3. 앞으로 더 돕는다.")]
+
+
+def with_blocks(*rows: list[str]) -> list[Cell]:
+    """Cells as readers of documents make them; one without a text has several paragraphs."""
+    table = cells(*rows)
+    for cell in table:
+        cell.blocks = [Paragraph(cell.text)] if cell.text else TEXTS
+        cell.text = ""
+    return table
+
+
+def test_a_text_as_wide_as_the_table_ends_it():
+    table = with_blocks(["담당", "유라온"], ["쪽수", "7쪽"], ["주요 내용^1x2"], ["^1x2"])
+    assert read_cells(table, is_sheet=False) == [Grid(("담당", "유라온"), (("쪽수", "7쪽"),)), Paragraph("주요 내용"), *TEXTS]
+
+
+def test_a_remark_within_a_table_of_data_leaves_its_rows_below_the_header():
+    table = with_blocks(["부서", "인원", "예산"], ["총무", "8", "90"], ["^1x3"], ["영업", "9", "80"])
+    grid, = read_cells(table, is_sheet=False)
+    assert grid.header == ("부서", "인원", "예산") and len(grid.rows) == 3

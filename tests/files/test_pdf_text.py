@@ -13,6 +13,7 @@ from drawn_pdf import column, drawn
 from hypothesis import given, settings, strategies as st
 
 from ragnb import read_documents
+from ragnb.files import pdf_text
 from ragnb.files.pdf import read_pdf
 from ragnb.files.pdf_text import Glyphs, Joiner, line_text, text_lines, whole_textpage
 
@@ -277,3 +278,41 @@ def test_cells_of_hebrew_stand_apart(runs: tuple, bars: list, expected: list[str
     line, = text_lines(placed(*runs), bars)
     assert [segment.text for segment in line] == expected
     assert line_text(line) == "  ".join(expected[::-1])
+
+
+def test_digits_of_another_font_stand_in_the_gaps_they_are_drawn_into():
+    "A program writes the Korean letters of a line with blanks for the digits, and then the digits over the blanks."
+    glyphs = placed((50, "법"), (56, "제"), (74, "조"), (80, "의"), (62, "33"))
+    glyphs.blank[2] = 2                     # the blanks below the digits
+    glyphs.order[2:] += 2
+    line, = text_lines(glyphs)
+    assert [segment.text for segment in line] == ["법제33조의"]
+
+
+def test_text_over_other_letters_is_a_separate_line():
+    glyphs = placed((50, "가나다라마바"), (60, "73"))
+    assert [line_text(line) for line in text_lines(glyphs)] == ["가나다라마바", "73"]
+
+
+@pytest.mark.parametrize(("highest", "grown"), [(8.0, True), (10.8, False)])
+def test_letters_in_a_font_without_a_height_have_the_height_of_its_size(highest: float, grown: bool):
+    "PDFium gives the letters of such a font the boxes of their drawings, so that their lines would seem far apart."
+    low = np.array([700.0, 700.0, 697.0])
+    high = np.array([705.0, 700 + highest, 705.0]) if grown else low + highest
+    edges = [np.zeros(3), np.ones(3), low, high]
+    pdf_text._with_heights(edges, np.full(3, 12.0), np.full(3, 700.0), np.ones(3, bool))
+    assert (edges[3] - edges[2]).round(1).tolist() == ([10.8, 10.8, 11.4] if grown else [10.8] * 3)
+
+
+def test_two_letters_t_in_one_glyph_are_both_read():
+    glyphs = placed((50, "Plaquet"), (86, "t"), (97, "es"))
+    glyphs.x1[6:8] = 97
+    line, = text_lines(glyphs)
+    assert line_text(line) == "Plaquettes"
+
+
+@pytest.mark.parametrize("mark", ["a.", "(2)", "0.1.2.", "-"])
+def test_the_text_of_an_item_goes_on_below_its_beginning(tmp_path: Path, mark: str):
+    parts = ["The members of the board meet once a month in the", "main hall and keep a list of what they decide on."]
+    texts = [(50, 700, mark, 10), (100, 700, parts[0], 10), (100, 688, parts[1], 10), (50, 676, mark, 10), (100, 676, "Others may listen.", 10)]
+    assert text_of(drawn(tmp_path / "a.pdf", texts)).splitlines()[0] == f"{mark}  {parts[0]} {parts[1]}"
