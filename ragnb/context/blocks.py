@@ -73,6 +73,9 @@ def text_blocks(
         else:
             if not out or not out[-1].is_table:
                 out.append(ShownBlock([], True))
-            out[-1].rows.extend([cells] if cells else [])
+            if cells:
+                out[-1].rows.append(cells)
+            elif out[-1].rows:       # the line below a header
+                out[-1].rows[-1] = [[piece._replace(is_bold=True) for piece in cell] for cell in out[-1].rows[-1]]
         start = end
     return [block for block in out if block.rows and block.rows[0]]

@@ -33,6 +33,13 @@ def test_a_table_in_a_text_and_a_part_of_a_table() -> None:
     assert [len(row) for row in text_blocks(cut)[0].rows] == [2, 2]
 
 
+def test_a_row_is_bold_only_above_the_line_of_a_header() -> None:
+    bold = [[p.is_bold for cell in row for p in cell] for row in text_blocks("| 못 | 300원 |\n| 망치 | 9,000원 |\n끝\n| 물건 | 값 |\n|---|---|\n| 못 | 1원 |")[0].rows]
+    assert bold == [[False, False], [False, False]]
+    table = text_blocks("| 물건 | 값 |\n|---|---|\n| 못 | 1원 |")[0]
+    assert [[p.is_bold for cell in row for p in cell] for row in table.rows] == [[True, True], [False, False]]
+
+
 def test_a_mark_of_another_kind_stays() -> None:
     for text in ("2 ** 3 ** 4", "a || b", "#해시태그", "**열린 강조", "---", "| 하나만"):
         assert "".join(sum((c for b in shown(text, text_blocks(text)) for c in b), [])) == text

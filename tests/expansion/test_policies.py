@@ -15,7 +15,7 @@ from ragnb.documents.span import Address, InputError, MissingChunkError, Outline
 from ragnb.expansion.expander import Expander, ExpandPostprocessor, merge_by_document
 from ragnb.expansion.fetch import fetch_chunks, fetch_doc_chunks, fetch_doc_pages, fetch_pages
 from ragnb.expansion.policies import (adaptive, auto_merge, by_doc_type, llm_window, pages, read_windows,
-                                      resolve_policy, section, whole_document, with_citations)
+                                      resolve_policy, section, sentence_window, whole_document, with_citations)
 from ragnb.expansion.policy import neighbors, Place, policy_name
 from ragnb.expansion.segments import best_runs, best_segments, word_relevance
 from ragnb.retrieval.sqlite_store import SqliteStore
@@ -213,6 +213,22 @@ def test_children_of_two_overlapping_parents_belong_to_the_last():
     assert policy(outline, at(3)) == Span(30, 70) and policy(outline, at(2)) == Span(0, 40)
     with pytest.raises(InputError, match="needs level 'p'"):
         policy(even(), at(3))
+
+
+SENTENCES = Outline("d", 100, {"c": [Span(0, 25), Span(25, 45), Span(45, 75), Span(75, 100)], "s": [Span(10 * n, 10 * n + 10) for n in range(1, 9)]})
+
+
+@pytest.mark.parametrize("window, i, expected", [
+    (0, 0, Span(0, 30)), (1, 0, Span(0, 40)), (0, 1, Span(20, 50)), (1, 1, Span(10, 60)), (2, 2, Span(20, 90)), (9, 1, Span(10, 90)),
+    (1, 3, Span(60, 100))])    # beyond the first and the last sentence, the hit alone
+def test_sentences_around_a_hit(window, i, expected):
+    assert sentence_window(window)(SENTENCES, at(i)) == expected
+
+
+def test_a_hit_without_a_sentence_stands_alone():
+    assert sentence_window(3)(Outline("d", 100, {"c": [Span(0, 5)], "s": [Span(10, 20)]}), at(0)) == Span(0, 5)
+    with pytest.raises(InputError, match="needs level 's'"):
+        sentence_window()(even(), at(3))
 
 
 BOOK = even(10, 10, sections=[

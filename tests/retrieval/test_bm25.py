@@ -16,6 +16,7 @@ from ragnb.retrieval.missing_words import index_words
 from ragnb.retrieval.scoring import B, K1
 from ragnb.retrieval.sqlite_store import SqliteStore
 from ragnb.retrieval.sqlite_units import SqliteUnits
+from ragnb.storage.filtered import filtered_store
 
 TOKENS = st.lists(st.sampled_from("가나다라마바사"), max_size=12)  # few words: many are in more than half of the texts
 CORPUS = st.lists(TOKENS, max_size=12)
@@ -67,6 +68,21 @@ def test_an_index_scores_its_words_like_rank_bm25(documents: dict, terms: list[s
     assert {h.node_id: h.score for h in hits} == pytest.approx(wanted)
     best = [h.score for h in store.search_words(terms, 3)]
     assert best == pytest.approx(sorted(wanted.values(), reverse=True)[:3])
+
+
+@settings(max_examples=30, deadline=None)
+@given(world, question, st.integers(1, 4))
+def test_words_behind_a_filter_are_those_of_the_allowed_chunks(documents: dict, terms: list[str], top_k: int) -> None:
+    """A filter neither hides a chunk that it allows nor lets another one take its place among the best."""
+    nodes, outlines = written(documents)
+    for n, node in enumerate(nodes):
+        node.metadata["half"] = n % 2
+    store = SqliteStore(SqliteUnits(tokenizer=tokens))
+    store.put(nodes, outlines)
+    every, allowed = store.search_words(terms, len(nodes) + 1), {n.node_id for n in nodes[::2]}
+    hits = filtered_store(store, {"half": 0}).search_words(terms, top_k)
+    assert [h.score for h in hits] == [h.score for h in every if h.node_id in allowed][:top_k]
+    assert {h.node_id for h in hits} <= allowed
 
 
 def test_a_retriever_shows_how_many_nodes_it_has() -> None:
