@@ -32,7 +32,7 @@ from .records import statute_records
 from ragnb.laws.rulings import (
     INTERPRETATION_PARTS, interpretation_records, NamedPart, named_parts, RULING_PARTS, ruling_records
 )
-from .statutes import EFFECTIVE_KEYS, parse_statute
+from .statutes import EFFECTIVE_KEYS, parse_statutes
 from ..machinery.halves import read_text
 from ..machinery.registry import register
 
@@ -104,8 +104,8 @@ class StatuteKind(Kind):
         return [note] if missing else []
 
     def names(self, document: BaseNode) -> Iterator[tuple[str, str, Span]]:
-        statute = parse_statute(document.get_content())
-        for article in statute.articles:
+        acts = parse_statutes(document.get_content())
+        for statute, article in ((act, article) for act in acts for article in act.articles):
             is_one = not article.deleted and article.number == article.last and not article.effective
             if statute.name and article.part == "본칙" and is_one:
                 yield "cite", f"{statute.name} {level_word('article', article.number)}", article.span

@@ -19,7 +19,7 @@ from ..documents.records import cut_lines, merge_short, Record
 from ..documents.span import covering, InputError, Span
 from ..documents.text import trim_span
 from .citations import level_word
-from .statutes import Article, Block, Clause, parse_statute, Statute
+from .statutes import Article, Block, Clause, parse_statutes, Statute
 
 # %% auto #0
 __all__ = ['record_base', 'statute_records']
@@ -216,16 +216,17 @@ def statute_records(
         raise InputError(f"min_size must be >= 0 and < max_size, got min_size={min_size}, max_size={max_size}")
     form, ruler = reading_form(text), form_ruler(text, ruler)
     text = form.text
-    statute = parse_statute(text)
+    first, *others = parse_statutes(text)
     if date and not iso_date(date):
         raise InputError(f"date must be a date such as 2024-02-09, got {date!r}")
-    own = {"name": statute.name or name, "ministry": statute.ministry or ministry}
-    statute = replace(statute, effective=statute.effective or iso_date(date), **own)
+    own = {"name": first.name or name, "ministry": first.ministry or ministry}
+    first = replace(first, effective=first.effective or iso_date(date), **own)
     shared = {"law_id": law_id.removeprefix("LAW_")} | ({"domain": domain} if domain else {})
     ruler = ruler or TextRuler(text)
-    drafts = _merged(_drafts(statute), min_size, max_size, ruler)
-    base, out = record_base("LAW", law_id), []
-    wholes = [_whole_record(draft, statute, base) for draft in drafts]
+    base, out, drafts, wholes = record_base("LAW", law_id), [], [], []
+    for statute in (first, *others):
+        drafts += (merged := _merged(_drafts(statute), min_size, max_size, ruler))
+        wholes += [_whole_record(draft, statute, base) for draft in merged]
     for draft, whole, place in zip(drafts, wholes, _unique(whole.id for whole in wholes)):
         whole = replace(whole, id=f"{base}_{place}")
         for record in _draft_records(text, draft, whole, min_size, max_size, ruler):

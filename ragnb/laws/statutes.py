@@ -24,7 +24,8 @@ from ..documents.span import Span
 from ..documents.text import trim_span
 
 # %% auto #0
-__all__ = ['SUBITEM_LETTERS', 'EFFECTIVE_KEYS', 'Clause', 'parse_clauses', 'Article', 'Block', 'Statute', 'parse_statute']
+__all__ = ['SUBITEM_LETTERS', 'EFFECTIVE_KEYS', 'Clause', 'parse_clauses', 'Article', 'Block', 'Statute', 'parse_statutes',
+           'parse_statute']
 
 # %% ../../nbs/84_laws/01_statutes.ipynb #4237ba99
 @dataclass(frozen=True)
@@ -239,6 +240,31 @@ def _is_appendix(text: str, m: re.Match[str]) -> bool:
     unfinished = title[-1] in "다.,을를은는에의와과및" or continues_line(text, m.start())
     return not unfinished and stands_apart(text, m.start())
 
+# %% ../../nbs/84_laws/01_statutes.ipynb #7e20b6f1
+_FIRST = re.compile(LINE_START + LINE_LEAD + rf"(?:{OPENING}[ \t]*)?제[ \t]?1[ \t]?조[ \t]?(?:{CLOSING}[ \t]?)?"
+                    r"[(（\[【](?P<title>[^\r\n)）]{2,40})")
+_ACT = re.compile(r"「?(?!관한|대한|위한)[가-힣][가-힣A-Za-z\dㆍ·, ]{0,60}"
+                  r"(?:법|률|령|규칙|규정|조례|정관|회칙|세칙|지침|규약|내규)」?(?: ?[(（\[].{0,80})?")
+_CHAPTER = re.compile(r"제[ \t]?1[ \t]?[편장절]")
+_BEFORE = re.compile(r"제[ \t]?\d|부[ \t]?칙")   # How a line of the statute before begins
+_LINES = 5   # Between the name of a statute and its first article: dates, the ministry, a chapter
+
+def _title_above(
+    text: str,
+    at: int,              # Where the line of its first article begins
+    plain: bool = True,   # Also a line of a name alone, not only a heading or a name in 「」
+) -> int | None:          # Offset of the line; None if none of the few lines above is a name
+    "Find the line that names the statute which begins here."
+    words = 0
+    for line in reversed(text[max(0, at - 500):at].splitlines(keepends=True)[at > 500:]):
+        at, shown = at - len(line), line.strip(" \t\r\n#*")
+        if _ACT.fullmatch(shown) and (plain or line.lstrip()[:1] in ("#", "「")):
+            return at
+        words += bool(shown)
+        if words > _LINES or shown.endswith("다.") or _BEFORE.match(shown) and not _CHAPTER.match(shown):
+            return None
+    return None
+
 # %% ../../nbs/84_laws/01_statutes.ipynb #bf20e7d9
 class _Part(NamedTuple):
     "본칙, one 부칙 or one 별표."
@@ -249,15 +275,21 @@ class _Part(NamedTuple):
 
 # %% ../../nbs/84_laws/01_statutes.ipynb #e87602a1
 def _parts(text: str, top: int = 0) -> list[_Part]:
-    "Cut a statute, whose table of contents ends at `top`, into 본칙, 부칙 and 별표."
+    "Cut statutes, the first with a table of contents that ends at `top`, into 본칙, 부칙 and 별표."
     marks = [(visible_start(m), "부칙", m) for m in _SUPPLEMENT.finditer(text, top) if _is_supplement(text, m)]
     marks += [(visible_start(m), "별표", m) for m in _APPENDIX.finditer(text, top) if _is_appendix(text, m)]
+    ended = min((start for start, _, _ in marks), default=len(text))
+    acts = [(_title_above(text, visible_start(m), plain=m["title"].strip().startswith("목")), "본칙", m)
+            for m in _FIRST.finditer(text, ended)]
+    marks += [(start, kind, m) for start, kind, m in acts if start is not None and start > ended]
     marks.sort(key=lambda mark: mark[0])
     edges = [*(start for start, _, _ in marks), len(text)]
     out = [_Part("본칙", top, edges[0], "")]
     nth = 0
     for (start, kind, m), end in zip(marks, edges[1:]):
-        if kind == "별표":
+        if kind == "본칙":
+            key, nth = "", 0
+        elif kind == "별표":
             key = ("T" if m["kind"][-1] == "표" else "F") + number_label(number_key(m["n"] or "0", m["m"]))
         else:
             nth += 1
@@ -281,8 +313,10 @@ def _header_fields(header: str) -> dict[str, str]:
     number, date = _LAW_NO.search(header), _IN_FORCE.search(header)
     body = header[header.find("\n---", 4) + 4 if front else 0:]
     first = next((line.strip() for line in body.splitlines() if line.strip(" =-\t\r")), "")
+    named = None if _ACT.fullmatch(first.strip("#* ")) else _title_above(body, len(body))
+    first = first if named is None else body[named:].split("\n", 1)[0].strip()      # not the cover of a book of statutes
     name = re.sub(r"^[#\s*]+|\*+$", "", front.get("법령명") or front.get("제목") or first)
-    name = re.sub(r"(?<!\s)\s*(?:[(\[]\s*약칭|\[\s*시행).*$", "", name).strip("[]【】 ")
+    name = re.sub(r"(?<!\s)\s*(?:[(\[]\s*약칭|\[\s*시행).*$", "", name).strip("[]【】「」 ")
     name = name if 0 < len(name) <= 80 and not name.startswith("제1") else ""
     lines = (m for m in _OFFICE_LINE.finditer(header) if m[1] != name)
     office = _OFFICE.search(header) or next(lines, None)
@@ -309,8 +343,8 @@ def _article(text: str, heading: ArticleHeading, end: int, path: tuple[str, ...]
     )
 
 # %% ../../nbs/84_laws/01_statutes.ipynb #d20de21c
-def _blocks(text: str, part: _Part) -> Iterator[Block]:
-    "Header, headings and articles of 본칙; a 부칙 with its articles; or a 별표."
+def _blocks(text: str, part: _Part, begin: int = 0) -> Iterator[Block]:
+    "Header, headings and articles of 본칙, whose statute begins at `begin`; a 부칙 with its articles; or a 별표."
     is_main = part.kind == "본칙"
     articles = [] if part.kind == "별표" else article_headings(text, part.start, part.end, spaced=is_main)
     marks = [(heading.start, heading) for heading in articles]
@@ -318,7 +352,7 @@ def _blocks(text: str, part: _Part) -> Iterator[Block]:
         marks += [(visible_start(m), m) for m in chapter_headings(text, part.end, articles, part.start)]
         marks.sort(key=lambda mark: mark[0])
     ends = [*(start for start, _ in marks), part.end]
-    head = trim_span(text, 0 if is_main else part.start, ends[0])
+    head = trim_span(text, begin if is_main else part.start, ends[0])
     first, path = head.of(text).split("\n", 1)[0], []
     if not is_main:
         path = [(0, re.sub(r"^[#\s*]+", "", first).strip(" *\r"))]
@@ -335,14 +369,25 @@ def _blocks(text: str, part: _Part) -> Iterator[Block]:
 
 # %% ../../nbs/84_laws/01_statutes.ipynb #0c260702
 @lru_cache(maxsize=1)   # a document that is split is asked about again
-def parse_statute(
-    text: str,   # The whole document
-) -> Statute:    # Its blocks hold every character that is not white space
-    "Read a statute: header, chapters, articles, 부칙 and 별표."
+def parse_statutes(
+    text: str,                  # The whole document
+) -> tuple[Statute, ...]:       # One or more; their blocks hold every character that is not white space
+    "Read the statutes of a document: a further one begins at its name above 제1조(목적), after a 부칙 or 별표."
     form = reading_form(text)
     text = form.text
     contents = find_contents(text)
-    parts = _parts(text, contents[1] if contents else 0)
-    blocks = [block for part in parts for block in _blocks(text, part)]
-    header = blocks[0].span.of(text) if blocks and blocks[0].kind == "header" else ""
-    return form.back(Statute(**_header_fields(header), blocks=tuple(b for b in blocks if b.span)))
+    blocks: list[list[Block]] = []
+    for part in _parts(text, contents[1] if contents else 0):
+        if part.kind == "본칙":
+            blocks.append([])
+        blocks[-1] += _blocks(text, part, part.start if len(blocks) > 1 else 0)
+    headers = [own[0].span.of(text) if own and own[0].kind == "header" else "" for own in blocks]
+    return tuple(form.back(Statute(**_header_fields(header), blocks=tuple(b for b in own if b.span)))
+                 for header, own in zip(headers, blocks))
+
+
+def parse_statute(
+    text: str,   # The whole document
+) -> Statute:    # The first one
+    "Read a statute: header, chapters, articles, 부칙 and 별표."
+    return parse_statutes(text)[0]

@@ -50,7 +50,7 @@ def test_a_statute_is_parsed_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     parsed: Counter[int] = Counter()
     real = statutes._parts
     monkeypatch.setattr(statutes, "_parts", lambda text, *top: parsed.update([len(text)]) or real(text, *top))
-    statutes.parse_statute.cache_clear()
+    statutes.parse_statutes.cache_clear()
     texts = {f"{n}.md": act(f"{name} 제{n}호", 4 + n) for n, name in enumerate(NAMES)}
     update(write(tmp_path / "s", texts), tmp_path / "i")
     assert sorted(parsed.values()) == [1, 1, 1]

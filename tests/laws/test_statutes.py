@@ -18,7 +18,7 @@ from ragnb.laws.kinds import text_of
 from ragnb.laws.provisions import look_up_question, look_up_title
 from ragnb.laws.records import statute_records
 from ragnb.documents.span import InputError, Span
-from ragnb.laws.statutes import parse_clauses, parse_statute
+from ragnb.laws.statutes import parse_clauses, parse_statute, parse_statutes
 from ragnb.documents.text import trim_span
 
 def test_lost_newlines() -> None:
@@ -354,3 +354,29 @@ def test_articles_as_rows_are_not_older_than_each_other() -> None:
             for n, date in ((1, "2020-01-01"), (2, "2024-01-01"))]
     catalogue = StatuteCatalogue.from_documents(rows)
     assert [catalogue.edition(row.id_) for row in rows] == ["", ""]
+
+
+BOOK = ("발간등록번호 11-1\n\n## 「가온법」\n제1편 총칙\n제1조(법원) 정한다.\n제2조(정의) 뜻이다.\n\n부칙 <제7호,2030. 8. 20.>\n제1조(시행일) 시행한다."
+        "\n제2조(다른 법률의 개정) 「물결법」 일부를 다음과 같이 개정한다.\n\n## 「가온법 시행령」\n\n[시행 2031. 3. 1.] [대통령령 제9호]\n\n제1조(목적) 목적이다.\n"
+        "제2조(방법) 방법이다.\n부칙 <제9호>\n이 영은 공포한 날부터 시행한다.\n\n물결 관리규정\n제1장 총칙\n제1조(목적) 목적이다.\n제2조(휴가) 쉰다.\n")
+
+
+def test_statutes_of_one_file() -> None:
+    acts = parse_statutes(BOOK)
+    assert [act.name for act in acts] == ["가온법", "가온법 시행령", "물결 관리규정"]
+    assert [act.effective for act in acts] == ["", "2031-03-01", ""]
+    assert [[(a.part, a.number) for a in act.articles] for act in acts] == [
+        [("본칙", "1"), ("본칙", "2"), ("부칙", "1"), ("부칙", "2")], [("본칙", "1"), ("본칙", "2")], [("본칙", "1"), ("본칙", "2")]]
+    assert "".join("".join(b.span.of(BOOK).split()) for act in acts for b in act.blocks) == "".join(BOOK.split())
+    records = statute_records(BOOK, "1", min_size=0)
+    rest = next(r for r in records if r.title == "물결 관리규정 제2조 (휴가)")
+    assert (rest.metadata["law_name"], rest.metadata["part"], "가온법" in rest.prefix) == ("물결 관리규정", "본칙", False)
+    assert len({r.id for r in records}) == len(records)
+
+
+@pytest.mark.parametrize("above", ["이 규칙은 공포한 날부터 시행한다.\n", "제3조 생략\n", "다음 각 호와 같다\n", "물결법\n이 영은 공포한 날부터 시행한다.\n"])
+def test_an_article_without_a_name_above_stays_in_its_part(above: str) -> None:
+    text = f"가온법\n제1조(목적) 목적이다.\n제2조(정의) 뜻이다.\n부칙 <제7호>\n시행한다.\n{above}제1조(목적) 목적이다.\n제2조(방법) 방법이다.\n"
+    assert len(parse_statutes(text)) == 1
+    unnamed = text.replace("제1조(목적) 목적이다.\n제2조(방법)", "물결법\n제1조(시행일) 시행한다.\n제2조(방법)")
+    assert len(parse_statutes(unnamed)) == 1      # only 제1조(목적), or a name that is a heading, begins a statute
