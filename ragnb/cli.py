@@ -1140,8 +1140,7 @@ def answer_facts(answer: Answer, error: Exception | None = None) -> dict[str, An
         spans = [[s.start, s.end] for s in mark.spans]
         marks.append({"number": mark.number, "id": mark.passage and mark.passage.id, "spans": spans})
     return {"question": answer.question, "searched": answer.searched, "answer": answer.text,
-        "generated": answer.generated,
-            "unfinished": answer.unfinished,
+            "generated": answer.generated, "model": answer.model, "unfinished": answer.unfinished,
             "sources": answer.sources(), "sentences": sentence_facts(answer),
             "passages": passages, "citations": marks,
             "context": answer.context.text, "dropped": list(answer.context.dropped), "note": answer.context.note,

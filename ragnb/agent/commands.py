@@ -90,7 +90,7 @@ def _chat(args: ChatOptions) -> None:
         elif args.history:    # cleared
             history.save(args.history)
         if args.json and chat.last is not None:
-            names = ("question", "answer", "status", "verdict", "judge", "note", "route", "citations", "calls")
+            names = ("question", "answer", "model", "status", "verdict", "judge", "note", "route", "citations", "calls")
             facts = {name: getattr(chat.last, name) for name in names}
             print_json(facts | {"steps": [str(event) for event in chat.last.events]}, None)
     read = input if sys.stdin.isatty() and not args.json else lambda prompt: input()

@@ -36,7 +36,7 @@ from ..retrieval.hybrid import Hits
 from ..retrieval.rerank import LLMReranker
 from ..context.conversation import Conversation
 from ..context.sources import document_refs
-from ..pipeline.answer import Answer, with_text
+from ..pipeline.answer import Answer, model_name, with_text
 from ..pipeline.chance import absent_notes, chance_of, likeliest
 from ..pipeline.pipeline import for_window, noted
 from .library import Library, LibraryRetriever
@@ -279,7 +279,7 @@ class AgentParts:
         "Write the answer; False when there is none of a model."
         read, llm, error = await in_thread(self.shown, state), self.models["answer"], None
         state.answer, state.citations, state.judge, state.verdict = read.text, [], {}, ""
-        state.unfinished, call = False, ModelCall()
+        state.unfinished, state.model, call = False, "", ModelCall()
         if llm is None:
             state.record("answer", "rule", "no model: the passages")
             return False
@@ -295,14 +295,15 @@ class AgentParts:
             kind = error.kind if error else "refused" if said else "empty"
             state.record("answer", kind, error.detail if error else said)
             return False
-        state.answer, state.unfinished = said, call.by_length
+        state.answer, state.model, state.unfinished = said, model_name(llm), call.by_length
         for n, passage, spans in replace(read, text=said, generated=True).source_marks:
             doc_id, spans = passage.doc_id if passage else None, [[s.start, s.end] for s in spans]
             state.citations.append({"number": n, "doc_id": doc_id, "spans": spans})
         cited = {c["number"] for c in state.citations}
         refs = await in_thread(document_refs, read.context)
         state.refs = [ref for n, ref in enumerate(refs) if n < _SHOWN or cited & set(ref["numbers"])]
-        state.record("answer", "not_found" if is_not_found(said) else "done", say("{n} characters", n=len(said)))
+        told = say("{n} characters by {model}", n=len(said), model=state.model)
+        state.record("answer", "not_found" if is_not_found(said) else "done", told)
         return True
 
     async def give_up(self, state: AgentState, status: str, step_name: str, detail: str) -> None:
@@ -535,7 +536,7 @@ class Agent:
         written = state.status in ("answered", "unsure")
         if not written:
             return answer
-        return with_text(answer, state.answer, self.flow.parts.prompt, state.unfinished)
+        return with_text(answer, state.answer, self.flow.parts.prompt, state.unfinished, state.model)
 
     def remember(self, history: Conversation, state: AgentState) -> None:
         "Add a turn, a finished state, to a conversation, with what was shown."

@@ -106,6 +106,7 @@ class AgentState(WholeText):
     feedback: str = ""                                             # What a person wrote
     confirmed: bool = False                                        # A person has been asked
     answer: str = ""
+    model: str = ""                                                # The one that wrote the answer
     unfinished: bool = False                                       # The answer ended by length
     note: str = ""                                                 # What to know of what was read, as `Answer.note`
     refs: list[dict[str, Any]] = Field(default_factory=list)       # First five and cited sources, see `document_refs`

@@ -232,6 +232,7 @@ class _Embedder:
 
     def __init__(self, index: Index, report: IndexReport) -> None:
         self.index, self.report = index, report
+        self.characters = 0    # Of the documents to embed
 
     @cached_property
     def cache(self) -> VectorCache:
@@ -245,11 +246,12 @@ class _Embedder:
         full = 1  # an embedding in this process needs no full batch
         if not isinstance(model, LocalEmbedding):
             full = getattr(model, "embed_batch_size", 1) * (getattr(model, "num_workers", 1) or 1)
-        begun, ready, step = 0, 0, full * max(1, 512 // full)
+        begun, read, ready, step = 0, 0, 0, full * max(1, 512 // full)
         for batch in chain(batches, [None]):
             if batch is not None:
                 new = self._new(batch, renew)
                 todo, begun = [*todo, *new], begun + len(new)
+                read += sum(outline.n_characters for _, outline in batch)
                 waiting.append((batch, begun, new))
             n = len(todo) if batch is None else len(todo) // full * full
             for at in range(0, n, step):
@@ -258,7 +260,10 @@ class _Embedder:
                 except (OSError, InputError) as error:      # vectors that came before it are in the file
                     texts = [n.get_content(MetadataMode.EMBED) for n in part]
                     kept = ready + at + len(cache.get(texts) if cache else ())
-                    told = f"{kept:,} vectors are kept for the next run"
+                    told = f"{kept:,} of {begun:,} vectors are kept for the next run"
+                    if batch is not None and read < self.characters:    # documents that are not split yet
+                        all_of_them = round(begun * self.characters / max(1, read))
+                        told = f"{kept:,} of about {all_of_them:,} vectors are kept for the next run"
                     raise (type(error)(f"{told}; {error}") if kept else error) from error
                 for node in part:
                     vars(node)["embedding"] = array("f", node.embedding)   # an eighth of the list that a node makes
@@ -433,14 +438,16 @@ class IndexUpdate:
     def _write(self, todo: Sequence[Document], show_progress: bool) -> None:
         "Write documents and their citations, then renew vectors of an older embedding."
         from tqdm.auto import tqdm
-        manifest, new = self.index.manifest, {d.id_ for d in todo}
+        manifest, new = self.index.manifest, {d.id_: len(d.text) for d in todo}
         stale = [i for i, e in manifest.documents.items()
                  if i not in new and e["hash"] and e["embedding"] != manifest.embedding_folder]
-        total = sum(len(d.text) for d in todo) + sum(manifest.documents[i]["characters"] for i in stale)
+        left = sum(manifest.documents[i]["characters"] for i in stale)
+        total = sum(new.values()) + left
         silent = not (show_progress and total)
         with tqdm(total=total, desc="index: split, embed, store", unit="char", unit_scale=True, disable=silent) as bar:
             if todo:
                 self.uncited, catalogue = todo[-1].id_, self.index.catalogue
+                self.embedder.characters = sum(new.values())
                 state = catalogue.unsettled()
                 given = {d.id_: d for d in todo}
                 batches = _batches(_split(self.index.parser, todo, catalogue, self.read, self.report.problems))
@@ -448,7 +455,7 @@ class IndexUpdate:
                     manifest.documents[outline.doc_id] = _entry(self.index, self.root, given[outline.doc_id])
                     self.report.characters += outline.n_characters
                 self._cite(state)
-            store = self.index.store       # texts of an older embedding are there
+            store, self.embedder.characters = self.index.store, left   # texts of an older embedding are there
             found = (o for i in stale for o in store.get_outlines([i]).found.values())
             stored = ((list(store.get_chunks(o.addresses()).found.values()), o) for o in found)
             for outline in self._in_turn(_batches(stored), len(stale), bar, True):

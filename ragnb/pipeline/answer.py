@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 # %% auto #0
 __all__ = ['STRONG', 'UNFINISHED', 'best_sentence', 'with_focus', 'Answer', 'strong_offsets', 'numbered_passages',
-           'sentence_facts', 'with_section', 'listed_sources', 'ModelError', 'model_error', 'with_text',
+           'sentence_facts', 'with_section', 'listed_sources', 'ModelError', 'model_name', 'model_error', 'with_text',
            'answer_response', 'written', 'awritten', 'AnswerStream']
 
 # %% ../../nbs/80_pipeline/02_answer.ipynb #3a9de00b
@@ -131,6 +131,8 @@ class Answer:
         Calls, seconds and tokens of each step that asked a model.
     searched : str
         The question with the topic of the conversation, if it has no topic; "" if the question was searched.
+    model : str
+        The name of the model that wrote `text`; "" without one.
     """
     question: str
     text: str
@@ -142,6 +144,7 @@ class Answer:
     unfinished: bool = False
     costs: tuple[StepCost, ...] = field(default=(), compare=False)
     searched: str = ""
+    model: str = ""
 
     def __post_init__(self) -> None:
         check_fields(self)
@@ -235,10 +238,10 @@ class Answer:
     @property
     def _facts(self) -> list[str]:
         "Return how much was read, and whether a model wrote the text."
-        found = self.passages
+        found, writer = self.passages, f"written by {short(self.model, 60) or 'a model'}"
         return [f"{counted(len(found), 'passage')} of {counted(len({p.doc_id for p in found}), 'document')}",
                 f"{self.context.size:,} {self.context.tokenizer}",
-                "written by a model" if self.generated else "no model", *filter(None, [self.note])]
+                writer if self.generated else "no model", *filter(None, [self.note])]
 
     def __repr__(self) -> str:
         return f"Answer({short(self.question)!r}, {', '.join(self._facts)})\n  {short(self.text, 160)}"
@@ -334,8 +337,9 @@ class ModelError(RagnbError, ConnectionError):
         self.answer = answer
 
 
-def _name(llm: object) -> str:
-    return getattr(llm, "model", None) or type(llm).__name__
+def model_name(llm: object) -> str:
+    "Return the name under which a model is known to its server, or its class."
+    return str(getattr(llm, "model", None) or type(llm).__name__)
 
 
 def model_error(
@@ -346,7 +350,7 @@ def model_error(
     "Build the error with the model's name and the reason."
     where = f" at {llm.api_base}" if getattr(llm, "api_base", None) else ""  # Ollama's errors include the address
     told = reason if isinstance(reason, str) else f"{type(reason).__name__}: {shorten(str(reason), 300)}"
-    return ModelError(f"the model {_name(llm)!r}{where} did not answer ({told})", answer)
+    return ModelError(f"the model {model_name(llm)!r}{where} did not answer ({told})", answer)
 
 # %% ../../nbs/80_pipeline/02_answer.ipynb #090dacf3
 UNFINISHED: str = ("the answer is not complete: it ended at the most that the model may write (answer_tokens), or at "
@@ -358,6 +362,7 @@ def with_text(
     text: str,           # As the model wrote it, without thoughts
     prompt: str,         # With {context_str} and {query_str}
     by_length: bool,     # The text ended at the most that the model may write
+    model: str,          # Its name
 ) -> Answer:             # With notes about its text
     "Add a model's text to an answer, and note what is wrong with it."
     notes = answer_notes(text, answer.context, answer.question, prompt, bool(absent_notes(answer.chance)))
@@ -365,7 +370,7 @@ def with_text(
         notes.append(Note("length", translated(UNFINISHED)))
     replaced = "absent" if any(note.kind == "unsupported" for note in notes) else ""     # that note says both
     context = replace(answer.context, notes=(*(n for n in answer.context.notes if n.kind != replaced), *notes))
-    return replace(answer, text=text, generated=True, unfinished=by_length, context=context)
+    return replace(answer, text=text, generated=True, model=model, unfinished=by_length, context=context)
 
 
 def _answered(llm: object, said: str, answer: Answer, call: ModelCall, prompt: str) -> Answer:
@@ -375,8 +380,8 @@ def _answered(llm: object, said: str, answer: Answer, call: ModelCall, prompt: s
     answer = replace(answer, costs=(*answer.costs, *step_costs([call])))
     if not text:
         what = "it only thought (think=False or --no-think turns that off)" if said.strip() else "its text is empty"
-        raise ModelError(f"the model {_name(llm)!r} did not answer: {what}", answer)
-    return with_text(answer, said if text == said.strip() else text, prompt, call.by_length)
+        raise ModelError(f"the model {model_name(llm)!r} did not answer: {what}", answer)
+    return with_text(answer, said if text == said.strip() else text, prompt, call.by_length, model_name(llm))
 
 # %% ../../nbs/80_pipeline/02_answer.ipynb #a1c048c0
 def answer_response(

@@ -53,7 +53,8 @@ from ragnb.context.builders import (
 )
 from ..indexing.folder_index import asked_skipped, Index, read_folders, TABLES
 from ragnb.pipeline.answer import (
-    Answer, answer_response, AnswerStream, awritten, model_error, numbered_passages, STRONG, with_focus, written
+    Answer, answer_response, AnswerStream, awritten, model_error, model_name, numbered_passages, STRONG, with_focus,
+    written
 )
 from .chance import absent_notes, BETTER_BY, chance_of, LOW_CHANCE
 from .specs import refuse_unused, resolve_parts
@@ -434,7 +435,7 @@ def _part_facts(pipeline: Pipeline) -> dict[str, str]:
              "context": f"{type(b).__name__}, {room}"}
     parts |= {name: type(part).__name__ for name, part in optional.items() if part is not None}
     llm = pipeline.llm
-    return parts | {"model": "none" if llm is None else str(getattr(llm, "model", None) or type(llm).__name__)}
+    return parts | {"model": "none" if llm is None else model_name(llm)}
 
 
 _EDITIONS = 50   # Documents, best first, of which a question may choose editions

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -117,11 +118,23 @@ def test_an_update_that_is_interrupted_loses_nothing_either(tmp_path, server, ca
     n = len(server.asked("/api/embed"))
     server.on_request = lambda path, body: server.faults.append("cut") if len(server.asked("/api/embed")) == n + 3 and path == "/api/embed" else None
     assert main(command(docs, tmp_path / "i", server, *small)) == 3
-    assert "32 vectors are kept for the next run; " in capsys.readouterr().err
+    kept = re.search(r"32 of (\d+) vectors are kept for the next run; ", capsys.readouterr().err)
     assert len(Index.open(tmp_path / "i").doc_ids) == 6, "readers see the index as it was"
     server.on_request, server.faults = None, []
     finished(docs, tmp_path / "i", server, *small)
-    assert paid_twice(server) == 0
+    new = [i for i in Index.open(tmp_path / "i").store.matching() if i.startswith("new.md#")]
+    assert paid_twice(server) == 0 and kept and int(kept[1]) == len(new)
+
+
+def test_how_many_are_kept_of_all_is_estimated_before_all_documents_are_split(tmp_path, server, capsys):
+    """'16 vectors are kept' did not say how much was left."""
+    docs, small = corpus(tmp_path / "docs", 40, 30), ("--embed-option", "embed_batch_size=16")
+    server.on_request = lambda path, body: server.faults.append("cut") if len(server.asked("/api/embed")) == 3 and path == "/api/embed" else None
+    assert main(command(docs, tmp_path / "i", server, *small)) == 3
+    kept, about = map(int, re.search(r"(\d+) of about ([\d,]+) vectors are kept", capsys.readouterr().err.replace(",", "")).groups())
+    server.on_request, server.faults = None, []
+    n = finished(docs, tmp_path / "i", server, *small)
+    assert 0 < kept < 64 and abs(about - n) < n / 10, (kept, about, n)
 
 
 def test_a_chunk_too_long_is_named(tmp_path, server, capsys):
