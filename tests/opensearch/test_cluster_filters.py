@@ -52,7 +52,7 @@ def large(place):
     """An index of 20 documents, and 10,000 more that are copies of the first one with another name in it."""
     with pytest.MonkeyPatch.context() as patch:
         rows, write = [], ClusterStore.write_rows
-        patch.setattr(ClusterStore, "write_rows", lambda self, some: rows.extend(kept := list(map(dict, some))) or write(self, kept))
+        patch.setattr(ClusterStore, "write_rows", lambda self, some, held=None: rows.extend(kept := list(map(dict, some))) or write(self, kept, held))
         documents = [Document(text=f"rule {name} sets the leave within nine days", id_=f"doc-{name}", metadata={"kind": kind, "year": 1999})
                      for name, kind in [("xzzzzz", "a"), *((f"x{'hjlrv'[n % 5]}{'hjlrv'[n // 5]}", "b") for n in range(20))]]
         index, _ = index_documents(documents, f"{place}/filters-large", embed=NgramEmbedding(dims=16), force=True, show_progress=False)
