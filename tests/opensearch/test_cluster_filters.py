@@ -109,6 +109,29 @@ def test_what_a_visitor_and_a_question_ask_for_is_one_filter(large, sent):
         assert f"doc-{NAMES[0]}#u0" in behind.matching() and f"doc-{NAMES[10]}#u0" not in behind.matching()
 
 
+async def test_a_service_with_tokens_lists_and_finds_what_a_visitor_may_read(large, place, tmp_path):
+    """A visitor who may read 10,001 documents, more than one search returns, and one who may read 20."""
+    pytest.importorskip("ragnb.serve")
+    from serve_world import client_of, TOKENS
+
+    from ragnb.serve.access import Access, read_tokens
+    from ragnb.serve.app import create_app
+    rows = [{"name": name, "token": TOKENS[name], "where": where} for name, where in (("clerk", "kind=a"), ("chief", "kind=b"))]
+    (tmp_path / "tokens.json").write_text(json.dumps(rows), encoding="utf-8")
+    app = create_app(f"{place}/filters-large", access=Access(read_tokens(tmp_path / "tokens.json")))
+    clerk, chief = client_of(app, "clerk"), client_of(app, "chief")
+    assert (await client_of(app).post("/api/search", json={"query": "leave"})).status_code == 401
+    assert (await clerk.get("/api/about")).json()["documents"] == N + 1
+    assert len((await chief.get("/api/documents")).json()) == 20
+
+    async def found(client, name, **more):
+        reply = await client.post("/api/search", json={"query": f"Which leave does rule {name} set?", **more}, timeout=120)
+        assert reply.status_code == 200, reply.text
+        return reply.text
+    await found(clerk, NAMES[3_219])
+    assert f"doc-{NAMES[3_219]}" in await found(clerk, NAMES[3_219]) and "doc-xhh" not in await found(clerk, "xhh")
+
+
 @pytest.fixture(scope="module")
 def read(place, tmp_path_factory):
     """An index of real documents, and their texts."""
