@@ -169,7 +169,7 @@ def bulk(args: argparse.Namespace) -> None:
             store, rows = store_of(args, size), []
             store.drop()
             write, store.deferred = store.write_rows, True
-            store.write_rows = lambda made, write=write, rows=rows: write(rows.append(r) or r for r in made)
+            store.write_rows = lambda made, held=None, write=write, rows=rows: write((rows.append(r) or r for r in made), held)
             start = time.perf_counter()
             for batch in batches:
                 store.put([n for nodes, _ in batch for n in nodes], [o for _, o in batch])

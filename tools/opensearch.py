@@ -28,13 +28,20 @@ VERSION = "3.3.2"
 ARTIFACTS = {  # Kind -> Maven coordinates
     "server": ["org.opensearch.distribution.integ-test-zip:opensearch:3.3.2:zip"],
     "knn": ["org.opensearch.plugin:opensearch-knn:3.3.2.0:zip"],
-    "painless": [  # a module of the full distribution that k-NN needs and the minimal one lacks
+    "lang-painless": [  # modules of the full distribution that the minimal one lacks; k-NN needs this one
         "org.opensearch.plugin:lang-painless:3.3.2:jar",
         "org.opensearch.plugin:opensearch-scripting-painless-spi:3.3.2:jar",
         "org.antlr:antlr4-runtime:4.13.1:jar", "org.ow2.asm:asm:9.7:jar", "org.ow2.asm:asm-analysis:9.7:jar",
         "org.ow2.asm:asm-commons:9.7:jar", "org.ow2.asm:asm-tree:9.7:jar", "org.ow2.asm:asm-util:9.7:jar",
     ],
+    "reindex": [  # with this one the server copies rows
+        "org.opensearch.plugin:reindex-client:3.3.2:jar", "org.opensearch.client:opensearch-rest-client:3.3.2:jar",
+        "org.opensearch:opensearch-ssl-config:3.3.2:jar", "org.apache.httpcomponents.core5:httpcore5:5.3.4:jar",
+        "org.apache.httpcomponents.client5:httpclient5:5.4.4:jar",
+    ],
 }
+PLUGINS = {"lang-painless": "org.opensearch.painless.PainlessModulePlugin",
+           "reindex": "org.opensearch.index.reindex.ReindexModulePlugin"}
 HERE = Path(__file__).resolve().parent.parent
 
 
@@ -100,16 +107,15 @@ def java_home(folder: Path) -> tuple[Path, bool]:
     return home, "jdk.incubator.vector" in run(home / "bin/java", "--list-modules")
 
 
-def painless_module(server: Path, fetched: Path) -> None:
-    "Put the scripting module where the full distribution has it."
-    module = server / "modules/lang-painless"
+def add_module(server: Path, fetched: Path, part: str) -> None:
+    "Put a module where the full distribution has it."
+    module = server / "modules" / part
     module.mkdir()
-    for _, name, version, _ in (c.split(":") for c in ARTIFACTS["painless"]):
+    for _, name, version, _ in (c.split(":") for c in ARTIFACTS[part]):
         shutil.copy(fetched / f"{name}-{version}.jar", module)
     told = (server / "modules/transport-netty4/plugin-descriptor.properties").read_text()
     kept = [line for line in told.splitlines() if line and not line.startswith("#")]
-    new = {"name": "lang-painless", "classname": "org.opensearch.painless.PainlessModulePlugin",
-           "description": "Painless scripts"}
+    new = {"name": part, "classname": PLUGINS[part], "description": "As in the full distribution"}
     lines = [f"{key}={new[key]}" if (key := line.split("=")[0]) in new else line for line in kept]
     (module / "plugin-descriptor.properties").write_text("\n".join(lines) + "\n")
 
@@ -118,7 +124,7 @@ def unpacked(folder: Path) -> tuple[Path, Path]:
     "The server's folder and its Java's, fetched and unpacked when they are not there."
     folder.mkdir(parents=True, exist_ok=True)
     home, _ = java_home(folder)
-    server = folder / f"opensearch-{VERSION}"
+    server = folder / f"opensearch-{VERSION}-reindex"
     if server.exists():
         return server, home
     making = Path(tempfile.mkdtemp(prefix="making-", dir=folder))
@@ -127,11 +133,12 @@ def unpacked(folder: Path) -> tuple[Path, Path]:
     print("fetching OpenSearch (90 MB, once)", file=sys.stderr)
     copy_artifacts(fetched)
     run("unzip", "-q", fetched / f"opensearch-{VERSION}.zip", "-d", making)
-    made = making / server.name
+    made = making / f"opensearch-{VERSION}"
     options = made / "config/jvm.options"       # a node that runs on a Java with it is told so when it starts
     lines = [x for x in options.read_text().splitlines() if "jdk.incubator.vector" not in x]
     options.write_text("\n".join(lines) + "\n")
-    painless_module(made, fetched)
+    for part in PLUGINS:
+        add_module(made, fetched, part)
     run(made / "bin/opensearch-plugin", "install", "-b", (fetched / f"opensearch-knn-{VERSION}.0.zip").as_uri(),
         env=os.environ | {"OPENSEARCH_JAVA_HOME": str(home)})
     with contextlib.suppress(OSError):  # another run was quicker

@@ -41,7 +41,7 @@ class ClusterPlace(NamedTuple):
     hosts: tuple[str, ...]      # http://host:port, without a user
     name: str                   # Name of the index; '' if the address has none
     options: dict[str, Any]     # Options of the client: credentials and TLS
-    wishes: dict[str, Any] = {}    # Options of a new index: exact, shards, replicas
+    wishes: dict[str, Any] = {}    # Options of a new index: exact, settings, shards, replicas
 
     def __str__(self) -> str:
         return f"{','.join(self.hosts)}/{self.name}".rstrip("/")
@@ -52,7 +52,7 @@ class ClusterPlace(NamedTuple):
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,199}")
 _CERTIFICATES = ("ca_certs", "client_cert", "client_key")
-_WISHES = ("exact", "shards", "replicas")
+_WISHES = ("exact", "settings", "shards", "replicas")
 
 
 def _login(user: str, password: str, region: str | None) -> dict[str, Any]:
@@ -83,6 +83,8 @@ def _read_query(query: str, user: str, password: str) -> tuple[dict[str, Any], d
             options |= {"verify_certs": sure, "ssl_show_warn": sure}
         elif name in _CERTIFICATES:
             options[name] = value
+        elif name == "settings":
+            wishes[name] = value
         elif name != "exact" and not value.isdigit():
             raise InputError(f"{name} must be a number, got {value!r}")
         else:

@@ -537,8 +537,9 @@ class ClusterRows(Searches):
     ) -> dict[int, ClusterDocument]:
         "Find documents by number."
         numbers = [int(n) for n in numbers]
-        if new := [n for n in numbers if n not in self.known]:
-            self.keep_documents(self.ask(rows_query("d", "doc", new, DOCUMENT))[0])
+        new = [n for n in numbers if n not in self.known]
+        for at in range(0, len(new), 10_000):
+            self.keep_documents(self.ask(rows_query("d", "doc", new[at:at + 10_000], DOCUMENT))[0])
         return {n: self.known[n] for n in numbers if n in self.known}
 
     def keep_documents(

@@ -14,6 +14,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
+from hashlib import blake2b
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,8 +23,8 @@ from llama_index.core.schema import NodeWithScore, TextNode
 
 # %% auto #0
 __all__ = ['FORMAT', 'ROWS', 'RESERVED', 'rows_body', 'DocumentWords', 'beside', 'written_outline', 'outline_of', 'DocumentRows',
-           'UnitsThatPass', 'ClusterChunks', 'own_rows', 'delete_indexes', 'reserve_numbers', 'Pending', 'ClusterStore',
-           'find_lost', 'replace_state', 'make_state', 'check_made']
+           'UnitsThatPass', 'ClusterChunks', 'own_rows', 'delete_indexes', 'reserve_numbers', 'Pending',
+           'read_settings', 'ClusterStore', 'find_lost', 'replace_state', 'make_state', 'check_made']
 
 # %% ../../nbs/89_opensearch/04_cluster_store.ipynb #c74f9189
 from ..machinery.atomic import LockedError
@@ -136,6 +138,13 @@ def outline_of(
     return outline_from_json(json.dumps(record | {"levels": levels, "blanks": blanks}))
 
 # %% ../../nbs/89_opensearch/04_cluster_store.ipynb #02bc05df
+def _vector_id(
+    codes: np.ndarray,     # Shape (dims,), int8
+) -> str:                  # 16 letters; equal vectors have the same
+    "Name a vector by its numbers."
+    return blake2b(codes.tobytes(), digest_size=8).hexdigest()
+
+
 def _written(node: TextNode) -> str:
     "Write a chunk without its vector."
     record = node.model_dump(mode="json", exclude={"embedding"}, exclude_defaults=True)
@@ -183,7 +192,9 @@ class DocumentRows:
                    "titled": titled, "named_in": named_in[parts[i]],
                    "unit": written[i], "beside": near[i],
                    "span": {"gte": node.start_char_idx, "lt": node.end_char_idx}, "node": _written(node)}
-            yield self._row("u", i, row | ({"vector": self.codes[i].tolist()} if self.codes[i].any() else {}))
+            if self.codes[i].any():
+                row["vector"], row["vector_id"] = self.codes[i].tolist(), _vector_id(self.codes[i])
+            yield self._row("u", i, row)
 
 # %% ../../nbs/89_opensearch/04_cluster_store.ipynb #1d8a2efb
 class UnitsThatPass(Passing):
@@ -441,6 +452,21 @@ class Pending:
             self.totals[name] = self.totals.get(name, 0) + sign * n
 
 # %% ../../nbs/89_opensearch/04_cluster_store.ipynb #6f101295
+# The server refuses to copy into the index that it reads, but takes a name in angle brackets, its form for dates
+_COPY = """
+    def to = params.rows[ctx._id], vector = ctx._source.vector;
+    ctx._index = params.index; ctx._id = to[0];
+    ctx._source.clear(); ctx._source.putAll(to[1]); ctx._source.vector = vector;
+"""
+
+
+def _row_id(
+    row: Mapping[str, Any],
+) -> str:
+    "Name a row on the server by its kind and place."
+    return f"{row['kind']}{row['pos']}"
+
+
 class _ClusterChanges(ClusterChunks):
     "Changes, and what makes them count."
     settings: Mapping[str, Any]
@@ -448,6 +474,7 @@ class _ClusterChanges(ClusterChunks):
     pending: Pending | None
     deferred: bool                   # Commit only when told
     check: Callable[[], None]        # Called before every write: may this process still write?
+    copies: bool                     # The server copies rows: it knows `_reindex`, and allows it
     tidy: str | None                 # Index of rows of which it is known that it is the only one
     lost: frozenset[str]             # Documents without some of their rows, see `find_lost`
 
@@ -498,10 +525,54 @@ class _ClusterChanges(ClusterChunks):
     def write_rows(
         self,
         rows: Iterable[Mapping[str, Any]],
+        held: Mapping[str, list[int]] | None = None,   # Name of a vector -> places of rows with it, from `vectors_of`
     ) -> None:
         "Write rows that do not count yet."
         index = self.pending.rows
-        self._send(({"index": {"_index": index, "_id": f"{r['kind']}{r['pos']}"}}, dict(r)) for r in rows)
+        sent = self._uncopied(rows, held) if held else rows
+        self._send(({"index": {"_index": index, "_id": _row_id(r)}}, dict(r)) for r in sent)
+
+    def vectors_of(
+        self,
+        numbers: Sequence[int],       # Of documents that are replaced
+    ) -> dict[str, list[int]]:        # Name of a vector -> places of the rows that have it
+        "Find the vectors that the server has of documents."
+        held: dict[str, list[int]] = {}
+        for at in range(0, len(numbers), 10_000):
+            units = {"term": {"kind": "u"}}, {"terms": {"doc": numbers[at:at + 10_000]}}
+            for row in self.rows.scan(self.pending.before.live(*units), ["pos", "vector_id"]):
+                held.setdefault(row.get("vector_id", ""), []).append(row["pos"])
+        return held
+
+    def _uncopied(self, rows: Iterable[Mapping[str, Any]], held: Mapping[str, list[int]]
+                  ) -> Iterator[Mapping[str, Any]]:
+        "Let the server copy the vectors that it has, and return the other rows."
+        lot: dict[str, Mapping[str, Any]] = {}     # Id of a row with the same vector -> row
+        for row in rows:
+            if places := held.get(row.get("vector_id")):
+                lot[f"u{places.pop()}"] = row
+            else:
+                yield row
+            if len(lot) == 500:
+                yield from () if self._copy(lot) else lot.values()
+                lot = {}
+        yield from () if not lot or self._copy(lot) else lot.values()
+
+    def _copy(self, lot: Mapping[str, Mapping[str, Any]]) -> bool:
+        "Make rows on the server with the vectors of others; False if it does not: all are sent then."
+        from opensearchpy import TransportError
+        index = self.pending.rows
+        new = {old: [_row_id(row), {k: v for k, v in row.items() if k != "vector"}] for old, row in lot.items()}
+        script = {"lang": "painless", "source": _COPY, "params": {"rows": new, "index": f"<{index}>"}}
+        source = {"index": index, "query": {"ids": {"values": [*new]}}}
+        self.check()
+        if self.copies:
+            with contextlib.suppress(TransportError):
+                body = {"source": source, "dest": {"index": self.rows.at}, "script": script}
+                done = self.rows.client.reindex(body=body)
+                return done["created"] + done["updated"] == len(lot)
+        self.copies = False
+        return False
 
     def commit(
         self,
@@ -560,7 +631,7 @@ class _ClusterChanges(ClusterChunks):
     def supersede(
         self,
         doc_ids: Iterable[str],   # Those that are not there are passed over
-    ) -> None:
+    ) -> list[int]:               # Their numbers
         "Let documents count no longer after the commit."
         change = self.begin()
         held = [] if change.fresh else [d.own.doc for d in self.rows.documents(doc_ids).values()]
@@ -570,6 +641,21 @@ class _ClusterChanges(ClusterChunks):
             rows = {"term": {"kind": "d"}}, {"terms": {"doc": numbers[at:at + 10_000]}}
             for row in self.rows.scan(change.before.live(*rows), ["counts"]):
                 change.add(json.loads(row["counts"]), -1)
+        return numbers
+
+# %% ../../nbs/89_opensearch/04_cluster_store.ipynb #5e77f11f
+def read_settings(
+    path: str | Path,      # JSON: {"settings": {…}, "vector": {…}}; either may be missing
+) -> dict[str, dict[str, Any]]:
+    "Read the settings of a new index, and parts of the mapping of its vectors."
+    try:
+        parts = json.loads(Path(path).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise InputError(f"the settings of an index cannot be read from {str(path)!r}") from error
+    is_known = isinstance(parts, dict) and set(parts) <= {"settings", "vector"}
+    if not is_known or not all(isinstance(part, dict) for part in parts.values()):
+        raise InputError(f"the settings of an index must be JSON with settings and vector, got {str(path)!r}")
+    return parts
 
 # %% ../../nbs/89_opensearch/04_cluster_store.ipynb #2d08bae7
 class ClusterStore(_ClusterChanges):
@@ -578,7 +664,8 @@ class ClusterStore(_ClusterChanges):
     Parameters
     ----------
     url : str, optional
-        `opensearch://host:9200/NAME`, see `cluster_place`; `?exact=yes&shards=3&replicas=0` as below.
+        `opensearch://host:9200/NAME`, see `cluster_place`; `?exact=yes&shards=3&replicas=0` as below, and
+        `?settings=FILE` with JSON: `{"settings": {…}, "vector": {…}}`.
     client : opensearchpy.OpenSearch, optional
         Instead of a url: a client of your own, with a name.
     name : str, optional
@@ -611,11 +698,14 @@ class ClusterStore(_ClusterChanges):
         rows = ClusterRows(open_client(place) if client is None else client, name, where)
         wishes = place.wishes if place is not None else {}
         super().__init__(ClusterUnits(rows, exact or wishes.get("exact", False), tokenizer))
+        parts = read_settings(wishes["settings"]) if "settings" in wishes else {}
         wished = {f"number_of_{n}": wishes[n] for n in ("shards", "replicas") if n in wishes}
-        self.settings, self.vector = {**wished, **(settings or {})}, dict(vector or {})
+        self.settings = {**parts.get("settings", {}), **wished, **(settings or {})}
+        self.vector = {**parts.get("vector", {}), **(vector or {})}
         self.pending: Pending | None = None
         self.deferred = False    
         self.lost: frozenset[str] = frozenset()
+        self.copies = True
         self.tidy: str | None = None
         self.check: Callable[[], None] = lambda: None
 
@@ -650,8 +740,8 @@ class ClusterStore(_ClusterChanges):
         words = self._words(outlines, found)
         with self._change() as change:
             self.prepare(vectors.shape[1])
-            self.supersede([o.doc_id for o in outlines])
-            self.write_rows(self._rows(change, outlines, words, found, by_id, to_codes(vectors)))
+            held = self.vectors_of(self.supersede([o.doc_id for o in outlines]))
+            self.write_rows(self._rows(change, outlines, words, found, by_id, to_codes(vectors)), held)
 
     def _rows(self, change: Pending, outlines: Sequence[Outline], words: Sequence[DocumentWords],
               found: Mapping[str, Sequence[TextNode]], nodes: Mapping[str, Mapping[str, TextNode]],

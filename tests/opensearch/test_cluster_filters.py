@@ -52,7 +52,7 @@ def large(place):
     """An index of 20 documents, and 10,000 more that are copies of the first one with another name in it."""
     with pytest.MonkeyPatch.context() as patch:
         rows, write = [], ClusterStore.write_rows
-        patch.setattr(ClusterStore, "write_rows", lambda self, some: rows.extend(kept := list(map(dict, some))) or write(self, kept))
+        patch.setattr(ClusterStore, "write_rows", lambda self, some, held=None: rows.extend(kept := list(map(dict, some))) or write(self, kept, held))
         documents = [Document(text=f"rule {name} sets the leave within nine days", id_=f"doc-{name}", metadata={"kind": kind, "year": 1999})
                      for name, kind in [("xzzzzz", "a"), *((f"x{'hjlrv'[n % 5]}{'hjlrv'[n // 5]}", "b") for n in range(20))]]
         index, _ = index_documents(documents, f"{place}/filters-large", embed=NgramEmbedding(dims=16), force=True, show_progress=False)
@@ -107,6 +107,29 @@ def test_what_a_visitor_and_a_question_ask_for_is_one_filter(large, sent):
     with behind.snapshot():
         assert list(behind.get_outlines([f"doc-{NAMES[0]}", f"doc-{NAMES[10]}", "doc-xhh"]).found) == [f"doc-{NAMES[0]}"] and len(sent) <= 4
         assert f"doc-{NAMES[0]}#u0" in behind.matching() and f"doc-{NAMES[10]}#u0" not in behind.matching()
+
+
+async def test_a_service_with_tokens_lists_and_finds_what_a_visitor_may_read(large, place, tmp_path):
+    """A visitor who may read 10,001 documents, more than one search returns, and one who may read 20."""
+    pytest.importorskip("ragnb.serve")
+    from serve_world import client_of, TOKENS
+
+    from ragnb.serve.access import Access, read_tokens
+    from ragnb.serve.app import create_app
+    rows = [{"name": name, "token": TOKENS[name], "where": where} for name, where in (("clerk", "kind=a"), ("chief", "kind=b"))]
+    (tmp_path / "tokens.json").write_text(json.dumps(rows), encoding="utf-8")
+    app = create_app(f"{place}/filters-large", access=Access(read_tokens(tmp_path / "tokens.json")))
+    clerk, chief = client_of(app, "clerk"), client_of(app, "chief")
+    assert (await client_of(app).post("/api/search", json={"query": "leave"})).status_code == 401
+    assert (await clerk.get("/api/about")).json()["documents"] == N + 1
+    assert len((await chief.get("/api/documents")).json()) == 20
+
+    async def found(client, name, **more):
+        reply = await client.post("/api/search", json={"query": f"Which leave does rule {name} set?", **more}, timeout=120)
+        assert reply.status_code == 200, reply.text
+        return reply.text
+    await found(clerk, NAMES[3_219])
+    assert f"doc-{NAMES[3_219]}" in await found(clerk, NAMES[3_219]) and "doc-xhh" not in await found(clerk, "xhh")
 
 
 @pytest.fixture(scope="module")

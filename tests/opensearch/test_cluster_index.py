@@ -108,8 +108,10 @@ def counted_requests(pipeline: Pipeline, questions: list[str]) -> None:
         assert rows.requests - before <= 3 + (2 if codes_in(question) else 1), question
 
 
-def test_a_changed_line_sends_its_document_with_a_byte_a_number_of_each_vector(place, tmp_path, monkeypatch):
-    """All rows of the document are sent again, in compressed requests; other documents and the embedding are not."""
+@pytest.mark.parametrize("copies, most", [(True, 600), (False, 2_100)])
+def test_a_changed_line_sends_the_rows_of_its_document_and_no_vector_that_the_server_has(place, tmp_path, monkeypatch, copies, most):
+    """A server that does not copy rows receives all of them, in compressed requests; other documents and the embedding are not sent."""
+    from opensearchpy import OpenSearch, TransportError
     from urllib3.connectionpool import HTTPConnectionPool
     sent, real = [], HTTPConnectionPool.urlopen
 
@@ -121,14 +123,27 @@ def test_a_changed_line_sends_its_document_with_a_byte_a_number_of_each_vector(p
              for i in range(1, 151)]
     for n in range(3):
         (tmp_path / f"rule{n}.md").write_text(f"# 규정 {n}\n\n" + "\n\n".join(lines[n:]))
-    update_index(tmp_path, place, show_progress=False)
+    first, _ = update_index(tmp_path, place, show_progress=False)
+    before = {tuple(v) for v in first.store.get_vectors([f"rule1.md#u{i}" for i in range(first.store.documents["rule1.md"].levels["u"])]).values()}
+
+    def refused(*args, **options):
+        raise TransportError(400, "no handler found", {})
+    if not copies:
+        monkeypatch.setattr(OpenSearch, "reindex", refused)
     file = tmp_path / "rule1.md"
     file.write_text(file.read_text().replace(lines[70], f"{lines[70]} 하나 더 적는다."))
     monkeypatch.setattr(HTTPConnectionPool, "urlopen", urlopen)
     index, report = update_index(tmp_path, place, show_progress=False)
     n_units = index.store.documents["rule1.md"].levels["u"]
     assert report.changed == 1 and index.store.units.dims == 1_024 and n_units > 250
-    assert sum(sent) < 2_100 * n_units      # 4,900 with eight decimals a number
+    assert sum(sent) < most * n_units      # 4,900 with eight decimals a number
+    assert index.store.copies is copies
+    after = index.store.get_vectors([f"rule1.md#u{i}" for i in range(n_units)])
+    assert len(after) == n_units and len({tuple(v) for v in after.values()} - before) <= 4
+    words = [f"u{i}" for i in range(n_units) if "하나 더" in index.store.get_chunks([f"rule1.md#u{i}"]).found[f"rule1.md#u{i}"].text]
+    assert len(words) == 1
+    nearest = index.store.search(after["rule1.md#u9"], 1)[0].node
+    assert after[nearest.node_id] == after["rule1.md#u9"]
 
 
 def test_a_question_to_a_small_index_is_three_requests_or_four(place, corpus):

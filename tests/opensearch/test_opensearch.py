@@ -301,7 +301,7 @@ def test_a_point_in_time_that_is_lost_is_opened_again_while_its_state_is_in_forc
     ("opensearch://ann:geheim@127.0.0.1:9", InputError, "opensearch://127.0.0.1:9/NAME"),
     ("opensearch://127.0.0.1:9/Docs", InputError, "opensearch://host:9200/NAME"),
     ("localhost:9200/docs", InputError, "opensearch://host:9200/NAME"),
-    ("opensearch://h/docs?cert=x", InputError, "takes ca_certs, client_cert, client_key, exact, shards, replicas, aws and verify, got 'cert'"),
+    ("opensearch://h/docs?cert=x", InputError, "takes ca_certs, client_cert, client_key, exact, settings, shards, replicas, aws and verify, got 'cert'"),
 ])
 def test_an_address_that_is_none(url, error, message):
     with pytest.raises(error, match=message):
