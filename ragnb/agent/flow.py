@@ -36,7 +36,7 @@ from ..retrieval.hybrid import Hits
 from ..retrieval.rerank import LLMReranker
 from ..context.conversation import Conversation
 from ..context.sources import document_refs
-from ..pipeline.answer import Answer, model_name, with_text
+from ..pipeline.answer import Answer, shown_model, with_text
 from ..pipeline.chance import absent_notes, chance_of, likeliest
 from ..pipeline.pipeline import for_window, noted
 from .library import Library, LibraryRetriever
@@ -295,7 +295,7 @@ class AgentParts:
             kind = error.kind if error else "refused" if said else "empty"
             state.record("answer", kind, error.detail if error else said)
             return False
-        state.answer, state.model, state.unfinished = said, model_name(llm), call.by_length
+        state.answer, state.model, state.unfinished = said, shown_model(llm), call.by_length
         for n, passage, spans in replace(read, text=said, generated=True).source_marks:
             doc_id, spans = passage.doc_id if passage else None, [[s.start, s.end] for s in spans]
             state.citations.append({"number": n, "doc_id": doc_id, "spans": spans})

@@ -314,7 +314,8 @@ def _header_fields(header: str) -> dict[str, str]:
     body = header[header.find("\n---", 4) + 4 if front else 0:]
     first = next((line.strip() for line in body.splitlines() if line.strip(" =-\t\r")), "")
     named = None if _ACT.fullmatch(first.strip("#* ")) else _title_above(body, len(body))
-    first = first if named is None else body[named:].split("\n", 1)[0].strip()      # not the cover of a book of statutes
+    if named is not None:      # not the cover of a book of statutes
+        first = body[named:].split("\n", 1)[0].strip()
     name = re.sub(r"^[#\s*]+|\*+$", "", front.get("법령명") or front.get("제목") or first)
     name = re.sub(r"(?<!\s)\s*(?:[(\[]\s*약칭|\[\s*시행).*$", "", name).strip("[]【】「」 ")
     name = name if 0 < len(name) <= 80 and not name.startswith("제1") else ""

@@ -24,7 +24,7 @@ from llama_index.core.schema import NodeWithScore, TextNode
 # %% auto #0
 __all__ = ['FORMAT', 'ROWS', 'RESERVED', 'rows_body', 'DocumentWords', 'beside', 'written_outline', 'outline_of', 'DocumentRows',
            'UnitsThatPass', 'ClusterChunks', 'own_rows', 'delete_indexes', 'reserve_numbers', 'Pending',
-           'read_settings', 'ClusterStore', 'find_lost', 'replace_state', 'make_state', 'check_made']
+           'read_index_settings', 'ClusterStore', 'find_lost', 'replace_state', 'make_state', 'check_made']
 
 # %% ../../nbs/89_opensearch/04_cluster_store.ipynb #c74f9189
 from ..machinery.atomic import LockedError
@@ -644,7 +644,7 @@ class _ClusterChanges(ClusterChunks):
         return numbers
 
 # %% ../../nbs/89_opensearch/04_cluster_store.ipynb #5e77f11f
-def read_settings(
+def read_index_settings(
     path: str | Path,      # JSON: {"settings": {…}, "vector": {…}}; either may be missing
 ) -> dict[str, dict[str, Any]]:
     "Read the settings of a new index, and parts of the mapping of its vectors."
@@ -698,7 +698,7 @@ class ClusterStore(_ClusterChanges):
         rows = ClusterRows(open_client(place) if client is None else client, name, where)
         wishes = place.wishes if place is not None else {}
         super().__init__(ClusterUnits(rows, exact or wishes.get("exact", False), tokenizer))
-        parts = read_settings(wishes["settings"]) if "settings" in wishes else {}
+        parts = read_index_settings(wishes["settings"]) if "settings" in wishes else {}
         wished = {f"number_of_{n}": wishes[n] for n in ("shards", "replicas") if n in wishes}
         self.settings = {**parts.get("settings", {}), **wished, **(settings or {})}
         self.vector = {**parts.get("vector", {}), **(vector or {})}

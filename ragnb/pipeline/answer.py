@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 # %% auto #0
 __all__ = ['STRONG', 'UNFINISHED', 'best_sentence', 'with_focus', 'Answer', 'strong_offsets', 'numbered_passages',
-           'sentence_facts', 'with_section', 'listed_sources', 'ModelError', 'model_name', 'model_error', 'with_text',
+           'sentence_facts', 'with_section', 'listed_sources', 'ModelError', 'shown_model', 'model_error', 'with_text',
            'answer_response', 'written', 'awritten', 'AnswerStream']
 
 # %% ../../nbs/80_pipeline/02_answer.ipynb #3a9de00b
@@ -337,7 +337,7 @@ class ModelError(RagnbError, ConnectionError):
         self.answer = answer
 
 
-def model_name(llm: object) -> str:
+def shown_model(llm: object) -> str:
     "Return the name under which a model is known to its server, or its class."
     return str(getattr(llm, "model", None) or type(llm).__name__)
 
@@ -350,7 +350,7 @@ def model_error(
     "Build the error with the model's name and the reason."
     where = f" at {llm.api_base}" if getattr(llm, "api_base", None) else ""  # Ollama's errors include the address
     told = reason if isinstance(reason, str) else f"{type(reason).__name__}: {shorten(str(reason), 300)}"
-    return ModelError(f"the model {model_name(llm)!r}{where} did not answer ({told})", answer)
+    return ModelError(f"the model {shown_model(llm)!r}{where} did not answer ({told})", answer)
 
 # %% ../../nbs/80_pipeline/02_answer.ipynb #090dacf3
 UNFINISHED: str = ("the answer is not complete: it ended at the most that the model may write (answer_tokens), or at "
@@ -380,8 +380,8 @@ def _answered(llm: object, said: str, answer: Answer, call: ModelCall, prompt: s
     answer = replace(answer, costs=(*answer.costs, *step_costs([call])))
     if not text:
         what = "it only thought (think=False or --no-think turns that off)" if said.strip() else "its text is empty"
-        raise ModelError(f"the model {model_name(llm)!r} did not answer: {what}", answer)
-    return with_text(answer, said if text == said.strip() else text, prompt, call.by_length, model_name(llm))
+        raise ModelError(f"the model {shown_model(llm)!r} did not answer: {what}", answer)
+    return with_text(answer, said if text == said.strip() else text, prompt, call.by_length, shown_model(llm))
 
 # %% ../../nbs/80_pipeline/02_answer.ipynb #a1c048c0
 def answer_response(

@@ -53,7 +53,7 @@ from ragnb.context.builders import (
 )
 from ..indexing.folder_index import asked_skipped, Index, read_folders, TABLES
 from ragnb.pipeline.answer import (
-    Answer, answer_response, AnswerStream, awritten, model_error, model_name, numbered_passages, STRONG, with_focus,
+    Answer, answer_response, AnswerStream, awritten, model_error, numbered_passages, shown_model, STRONG, with_focus,
     written
 )
 from .chance import absent_notes, BETTER_BY, chance_of, LOW_CHANCE
@@ -435,7 +435,7 @@ def _part_facts(pipeline: Pipeline) -> dict[str, str]:
              "context": f"{type(b).__name__}, {room}"}
     parts |= {name: type(part).__name__ for name, part in optional.items() if part is not None}
     llm = pipeline.llm
-    return parts | {"model": "none" if llm is None else model_name(llm)}
+    return parts | {"model": "none" if llm is None else shown_model(llm)}
 
 
 _EDITIONS = 50   # Documents, best first, of which a question may choose editions
@@ -619,7 +619,7 @@ class Pipeline(_Shown):
                 hits = found.hits
                 if step:
                     step.event(ReRankStartEvent, query=bundle.query_str, nodes=hits[:TRACED_NODES // 2],
-                               top_n=len(hits), model_name=type(self.reranker).__name__)
+                               top_n=len(hits), shown_model=type(self.reranker).__name__)
                 reranked = self.reranker.postprocess_nodes(hits, query_bundle=bundle)
                 if step:
                     step.event(ReRankEndEvent, nodes=reranked[:TRACED_NODES // 2])

@@ -115,7 +115,8 @@ def turn_view(
     notes = [note for note in answer.context.notes if note.kind not in ("length", *of_answer)]  # that is `unfinished`
     cited = [c for c in state.citations if c["doc_id"] is not None] if written else []
     return {"number": number, "question": state.question, "answer": state.answer, "status": state.status,
-            "written": written, "model": state.model if written else "", "trouble": trouble, "verdict": state.verdict if written else "",
+            "written": written, "model": state.model if written else "", "trouble": trouble,
+            "verdict": state.verdict if written else "",
             "unfinished": answer.unfinished, "note": "; ".join(note.text for note in notes),
             "remarks": remarks, "sentences": sentence_facts(answer), "chance": chance_facts(answer.chance),
             "events": [e.model_dump() for e in state.events],
