@@ -208,7 +208,7 @@ def _is_near(problem: Problem, text: str, pages: Collection[int], lacking: bool)
         return True
     if pictures["slides"]:
         return any(int(slide) in pages for slide in pictures["slides"].split(", "))
-    return any(line in text for line in re.findall("“([^”]+)”", pictures["lines"] or ""))
+    return any(line in text for line in re.findall("“([^”]{1,200})”", pictures["lines"] or ""))
 
 
 def _file_notes(question: str, passages: Sequence[Passage], store: ChunkReader, filtered: bool,
