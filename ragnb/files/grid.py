@@ -191,12 +191,12 @@ def _header_goes_on(rows: list[Row], number: int) -> bool:
         n_new = len(set(_cells_of(row)) - set(above))
         return has_groups or not _has_number(row) and 2 * n_new <= len(row)
     is_labels = _lone(row) is None and not _has_number(row)
-    if not (has_groups and is_labels):
+    if not (has_groups and is_labels and any(map(_has_number, rows[number + 1:]))):
         return False
-    has_values = any(map(_has_number, rows[number + 1:]))
-    alone = [at for at, cell in enumerate(above) if at and cell and above.count(cell) == 1 and row[at]]
+    if any(at and cell and above.count(cell) == 1 and row[at] for at, cell in enumerate(above)):
+        return False
     is_pair = bool(above[0] and row[0]) and above.count(above[0]) == 1 and len(_cells_of(above)) == 2
-    return has_values and not alone and not (is_pair and not any(map(_has_number, rows[number + 1:number + 2])))
+    return not is_pair or _has_number(rows[number + 1])
 
 def _n_header(rows: list[Row]) -> int:
     "Count the rows of labels at the top."
