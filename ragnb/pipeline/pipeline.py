@@ -619,7 +619,7 @@ class Pipeline(_Shown):
                 hits = found.hits
                 if step:
                     step.event(ReRankStartEvent, query=bundle.query_str, nodes=hits[:TRACED_NODES // 2],
-                               top_n=len(hits), shown_model=type(self.reranker).__name__)
+                               top_n=len(hits), model_name=type(self.reranker).__name__)
                 reranked = self.reranker.postprocess_nodes(hits, query_bundle=bundle)
                 if step:
                     step.event(ReRankEndEvent, nodes=reranked[:TRACED_NODES // 2])
