@@ -71,6 +71,7 @@ CASES: dict[str, Case] = {
     "pairs of words": Case({f"{SCORE}:PHRASE": 0.0}),
     "length norm of one unit": Case({f"{SCORE}:B": 0.0}),
     "title and heading": Case({f"{SCORE}:field_scores": zeros}),
+    "words of the title": Case({f"{SCORE}:with_title_words": lambda units, held, *_: held}),
     "lists of contents count a tenth": Case({f"{SCORE}:_ENTRY": 1.0}),
     "years of a question": Case({f"{SCORE}:named_years": lambda units, held, years: {year: held[year] for year in years}}),
     "rare names first": Case({f"{READING}:names_first": same_pieces}),

@@ -11,6 +11,7 @@ import math
 import statistics
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from typing import Any
 
 import numpy as np
@@ -152,8 +153,9 @@ class VectorRetriever(StoreRetriever):
         return bundle
 
     def _retrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:
-        bundle = self.ahead(query_bundle)
-        return self.store.search(bundle.embedding, self.top_k) if bundle.embedding else []
+        with self.store.snapshot():
+            bundle = self.ahead(query_bundle)
+            return self.store.search(bundle.embedding, self.top_k) if bundle.embedding else []
 
 
 # %% ../../nbs/40_retrieval/02_hybrid.ipynb #49367aba
@@ -427,9 +429,13 @@ class HybridRetriever(HitsRetriever):
             The hits, and for each member the ranks it gave.
         """
         bundle = question_bundle(question)
-        for member in self.members.values():
-            bundle = member.ahead(bundle) if isinstance(member, VectorRetriever) else bundle
-        return self._fuse(bundle.query_str, [m.retrieve(bundle) for m in self.members.values()])
+        with ExitStack() as states:      # all members read one state
+            for member in self.members.values():
+                if isinstance(member, (VectorRetriever, WordRetriever)):
+                    states.enter_context(member.store.snapshot())
+            for member in self.members.values():
+                bundle = member.ahead(bundle) if isinstance(member, VectorRetriever) else bundle
+            return self._fuse(bundle.query_str, [m.retrieve(bundle) for m in self.members.values()])
 
     async def _aretrieve(self, query_bundle: QueryBundle) -> list[NodeWithScore]:      # all members at once
         results = await asyncio.gather(*(m.aretrieve(query_bundle) for m in self.members.values()))

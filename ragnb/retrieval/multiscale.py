@@ -886,9 +886,9 @@ class MultiScaleRetriever(StoreRetriever, HitsRetriever):
         bundle, source, model = question_bundle(question), self.index, self.embed_model
         text, embedding = check_question(bundle.query_str), bundle.embedding
         by_spelling = isinstance(model, NgramEmbedding)
-        if embedding is None and model is not None and source.dims > 0 and (shown := question_for(text, self)):
-            embedding = model.get_query_embedding(shown)
         with self.store.snapshot(), source.snapshot():      # all from one state
+            if embedding is None and model is not None and source.dims > 0 and (shown := question_for(text, self)):
+                embedding = model.get_query_embedding(shown)
             allowed, words = self._allowed(), self.words_within()
             vector, named = question_vector(embedding, source.dims), self.leads(text) if self.leads else ()
             if source.looks_ahead:
@@ -921,7 +921,7 @@ class MultiScaleRetriever(StoreRetriever, HitsRetriever):
             places = known_places(units, named, pieces, self.follow, may, self.whole)
             cited = [place[:2] for place in places if not units.holds(*place[:2])]
             reader.units = units = extended(source, units, scores.keys, cited)
-        reader.may = may = None if allowed is None else set(among(units.keys, allowed).tolist())
+            reader.may = may = None if allowed is None else set(among(units.keys, allowed).tolist())
         led, apart = put_first(units, places, pieces, may), places_apart(places) if named else ()
         signs = scores.signs if allowed is None and not apart else None   # Hidden ones must not show
         if signs is not None and not by_spelling:

@@ -19,7 +19,7 @@ import numpy as np
 __all__ = ['K1', 'B', 'PHRASE', 'LATER', 'ASKS_LATER', 'Forms', 'FEW', 'lucene_idf', 'saturated', 'occurrences',
            'clipped_z_scores', 'steps_to', 'covered', 'word_windows', 'vector_windows', 'bm25', 'field_scores', 'Signs',
            'best_signs', 'UnitScores', 'question_vector', 'ranges_around', 'word_scores', 'adjusted_totals',
-           'entry_weights', 'named_years', 'names_held', 'score_units']
+           'entry_weights', 'named_years', 'with_title_words', 'names_held', 'score_units']
 
 # %% ../../nbs/40_retrieval/09_scoring.ipynb #8a581494
 from ..machinery.markup import one_line
@@ -358,6 +358,20 @@ def named_years(
         out[year] = np.union1d(held[year], np.flatnonzero(np.isin(units.doc, named)))
     return out
 
+# %% ../../nbs/40_retrieval/09_scoring.ipynb #5e90b2d7
+def with_title_words(
+    units: Units,
+    held: Mapping[Any, np.ndarray],     # Word or pair of words -> units that contain it, rising
+    titles: Mapping[int, np.ndarray],   # Number of a document -> numbers of the words in its title
+    numbers: Mapping[str, int],         # Word of the question -> its number
+) -> dict[Any, np.ndarray]:             # As `held`
+    "Count the words of a title as words of each unit of its document; not pairs of words."
+    out = dict(held)
+    for word in held.keys() & numbers.keys():
+        if titled := [doc for doc, words in titles.items() if numbers[word] in words]:
+            out[word] = np.union1d(held[word], np.flatnonzero(np.isin(units.doc, titled)))
+    return out
+
 # %% ../../nbs/40_retrieval/09_scoring.ipynb #9dba610d
 Forms = Sequence[Sequence[str]]   # Of a name: the tokens of each spelling
 FEW: int = 2                      # Scored units; a name in more of them is not counted
@@ -390,14 +404,15 @@ def _scores(source: UnitSource, units: Units, keys: np.ndarray, terms: Sequence[
     if not len(rows):
         none, by_scale = np.zeros(0), np.zeros((len(scales), 0))
         return UnitScores(units, keys, none, by_scale, by_scale, none, none, none)
+    texts = {}
     for name, of in (("title", units.doc[rows]), ("name", units.part_key[rows])):
-        texts = source.texts(name, np.unique(of[of >= 0]).tolist())
-        fields[name] = field_scores(terms, texts, known.fields[name], known.numbers, of)
+        texts[name] = source.texts(name, np.unique(of[of >= 0]).tolist())
+        fields[name] = field_scores(terms, texts[name], known.fields[name], known.numbers, of)
     found = occurrences(units, known.numbers, {**asked, **known.units_with})
     held = {term: np.unique(at) for term, at in found.items()}
     if years := [*filter(_YEAR.fullmatch, asked)]:
         held |= named_years(units, held, years)
-    words = word_windows(units, held, known, rows, scales)
+    words = word_windows(units, with_title_words(units, held, texts["title"], known.numbers), known, rows, scales)
     if scales[0] == 1:
         words[0] /= 1 - B + B * units.table["length"][rows] / max(known.mean_length, 1e-9)
     own = FieldCounts(known.n_units, known.mean_length, known.units_with)
@@ -421,7 +436,8 @@ def _scores(source: UnitSource, units: Units, keys: np.ndarray, terms: Sequence[
     total, raw = (adjusted_totals(units, rows, x, whole, later) for x in (total, raw))
     signs = best_signs(weights, steps, total, own, np.concatenate([words, vectors]))
     words_of = {number: word for word, number in known.numbers.items()}
-    headings = {part: [words_of.get(n, "") for n in tokens.tolist()] for part, tokens in texts.items()} if names else {}
+    headings = {part: [words_of.get(n, "") for n in tokens.tolist()]
+                for part, tokens in texts["name"].items()} if names else {}
     above = [headings.get(part, ()) for part in units.part_key[rows].tolist()] if names else []
     named = names_held(held, above, names, rows) if names else None
     return UnitScores(units, keys, total, words, vectors, title, name, raw, signs, named, later)

@@ -97,6 +97,15 @@ def test_a_filter_of_10000_documents_is_sent_and_no_key_of_them(large, sent, ret
     assert len(pipeline.expander.store.matching()) == n
 
 
+@pytest.mark.parametrize("retriever", ["multi-scale", "hybrid", "vector", "bm25"])
+def test_a_retriever_by_itself_reads_one_state(large, sent, retriever):
+    """As in another library, without `ask` around it."""
+    alone = Pipeline.from_index(large, retriever=retriever, where="kind=a").retriever
+    alone.retrieve("Which leave?")
+    sent.clear()
+    assert alone.retrieve(f"Which leave does rule {NAMES[3_219]} set?") and len(sent) <= 5, sent
+
+
 def test_what_a_visitor_and_a_question_ask_for_is_one_filter(large, sent):
     """As `serve` with tokens does: a visitor's filter in front of the store, and another one of the question."""
     behind = FilteredStore(FilteredStore(large.store, "kind=a"), "year<2010")
@@ -109,8 +118,8 @@ def test_what_a_visitor_and_a_question_ask_for_is_one_filter(large, sent):
         assert f"doc-{NAMES[0]}#u0" in behind.matching() and f"doc-{NAMES[10]}#u0" not in behind.matching()
 
 
-async def test_a_service_with_tokens_lists_and_finds_what_a_visitor_may_read(large, place, tmp_path):
-    """A visitor who may read 10,001 documents, more than one search returns, and one who may read 20."""
+async def test_a_service_with_tokens_lists_and_finds_what_a_visitor_may_read(large, place, tmp_path, sent):
+    """A visitor who may read 10,001 documents, more than one search returns, and one who may read 20; a search is few requests."""
     pytest.importorskip("ragnb.serve")
     from serve_world import client_of, TOKENS
 
@@ -129,7 +138,9 @@ async def test_a_service_with_tokens_lists_and_finds_what_a_visitor_may_read(lar
         assert reply.status_code == 200, reply.text
         return reply.text
     await found(clerk, NAMES[3_219])
-    assert f"doc-{NAMES[3_219]}" in await found(clerk, NAMES[3_219]) and "doc-xhh" not in await found(clerk, "xhh")
+    for name, there in ((NAMES[3_219], True), (NAMES[19], True), ("xhh", False)):
+        sent.clear()
+        assert (f"doc-{name}" in await found(clerk, name)) == there and len(sent) <= 5, sent
 
 
 @pytest.fixture(scope="module")
