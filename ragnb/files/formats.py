@@ -161,7 +161,11 @@ def shown_number(
     value: float,
     code: str,      # The format of its cell
 ) -> str:
-    "Write a number: a share with its decimals, an amount with its separators and its currency."
+    "Write a number: a share with its decimals, an amount with its separators and its currency; '' for a hidden one."
+    sections = _sections(code)
+    kind = 2 if value == 0 and len(sections) > 2 else int(value < 0 and len(sections) > 1)
+    if len(sections) > 1 and not sections[kind]:
+        return ""
     share = re.search(r"(?:\.(0{1,30})[^%;.]{0,30})?%", re.sub(r'"[^"]*"', "", code.partition(";")[0]))
     if share:
         return f"{100 * value:.{len(share[1] or '')}f}%"

@@ -50,7 +50,10 @@ def streams(
     "Read the header and the sections of an HWP file."
     import olefile
     if not olefile.isOleFile(path):
-        raise InputError(f"{path.name} is not an HWP 5 file, or it is damaged")
+        with path.open("rb") as file:
+            is_old = file.read(20) == b"HWP Document File V3"
+        raise InputError(f"{path.name} is an HWP 3 file of Hangul 97 or older: save it as .hwpx" if is_old else
+                         f"{path.name} is not an HWP 5 file, or it is damaged")
     with olefile.OleFileIO(path) as file:
         flags = (file.openstream("FileHeader").read(40)[36:37] or b"\0")[0]
         if flags & 2:

@@ -1,6 +1,7 @@
 """What Word, Excel, Hangul and web pages show and do not store as text: numbers, notes, spans, hidden parts; and what is told of it."""
 from __future__ import annotations
 
+import re
 import struct
 import zipfile
 from pathlib import Path
@@ -358,3 +359,32 @@ def test_points_of_a_chart_are_shown_in_their_format(cache: str, code: str, valu
     labels = f"<cat><{cache}Cache><formatCode>{code}</formatCode><pt idx='0'><v>{value}</v></pt></{cache}Cache></cat>"
     root = etree.fromstring(f"<chartSpace><chart/><ser>{labels}<val><numCache><pt idx='0'><v>7</v></pt></numCache></val></ser></chartSpace>")
     assert chart_blocks(root)[0].rows == ((shown, "7"),)
+
+
+def test_what_a_sheet_does_not_show_is_left_out_and_is_no_formula_without_a_value(tmp_path: Path):
+    import openpyxl
+    book = openpyxl.Workbook()
+    sheet = book.active
+    for row in (["품목", "수량", "금액"], ["나사", 0, 0], ["못", 3, 1200], ["끈", None, None]):
+        sheet.append(row)
+    sheet.sheet_view.showZeros = False
+    other = book.create_sheet("둘째")
+    for row in (["품목", "수량", "금액"], ["나사", 0, 0], ["못", 3, 1200]):
+        other.append(row)
+    other["C2"].number_format = "#,##0;-#,##0;"
+    sheet["B4"] = "=C2"
+    book.save(tmp_path / "a.xlsx")
+    with zipfile.ZipFile(tmp_path / "a.xlsx") as archive:
+        kept = {name: archive.read(name) for name in archive.namelist()}
+    name = "xl/worksheets/sheet1.xml"
+    assert b'<c r="B4"><f>C2</f><v />' in kept[name] or b'<c r="B4"><f>C2</f><v/>' in kept[name] or b'<c r="B4"><f>C2</f><v></v>' in kept[name]
+    for state, lost in (('<c r="B4"><f>C2</f><v>0</v>', []), ('<c r="B4" t="str"><f>C2</f><v></v>', []),
+                        ('<c r="B4"><f>C2</f><v></v>', ["sheet Sheet: 1 formulas without a stored value (open and save the file in Excel)"])):
+
+        changed = re.sub(rb'<c r="B4"><f>C2</f><v ?/?>(?:</v>)?', state.encode(), kept[name])
+        with zipfile.ZipFile(tmp_path / "b.xlsx", "w") as archive:
+            for part, data in (kept | {name: changed}).items():
+                archive.writestr(part, data)
+        record = read_xlsx(tmp_path / "b.xlsx")
+        assert "| 나사 |  |  |\n| 못 | 3 | 1200 |\n| 끈 |  |  |" in record["text"] and "| 나사 | 0 |  |" in record["text"]
+        assert record["lost"] == lost
