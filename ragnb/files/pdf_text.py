@@ -202,11 +202,17 @@ _KINDS[[9, 10, 13, 32, 160, 0x3000]] = _BLANK
 _KINDS[[0, 0xFFFF]] = _NOTHING
 _KINDS[0xD800:0xDC00] = _HIGH
 _KINDS[0xDC00:0xE000] = _LOW
+_SIGNS = {0xF0A7: "▪", 0xF0B7: "•", 0xF0D8: "➢", 0xF0E0: "→", 0xF0FC: "✓", 0xF53A: "한"}   # Symbol, Wingdings, Hangul
 
 
 def _letters(codes: np.ndarray, kinds: np.ndarray) -> np.ndarray:
     "The code of the letter at each place: 0 for a blank and for half a letter."
     letters = np.where(kinds == _LETTER, codes, 0)
+    for code, sign in _SIGNS.items():
+        letters[codes == code] = ord(sign)
+    begins = np.append(True, np.isin(codes[:-1], (10, 13)))[:len(codes)]
+    is_last = np.append(kinds[1:] == _BLANK, True)[:len(codes)]
+    letters[(kinds == _NOTHING) & begins & is_last] = ord("•")       # a glyph without a name that begins a line
     for hyphen in (2, 0xAD, 0xFFFE):      # What PDFium gives for a hyphen at a line end
         letters[codes == hyphen] = ord("-")
     if (kinds == _HIGH).any():
@@ -350,7 +356,7 @@ def page_glyphs(
     for turn, glyphs in turned.items():
         if missing := _missing_letters(page, glyphs):
             turned[turn] = _with_missing(glyphs, missing)
-    return PageGlyphs(turned, int((kinds == _NOTHING).sum()), n_slanted)
+    return PageGlyphs(turned, int(((kinds == _NOTHING) & (letters == 0)).sum()), n_slanted)
 
 
 def _blanks(page: _TextPage, blanks: np.ndarray, places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -954,7 +960,9 @@ class OpenParagraph(Paragraph):
 _CITED = (r"[에의은는이가을를와과로도만제\d,·ㆍ]|"       # After 제12조 in a sentence
           r"\s*(?:및|또는|내지|부터|까지|본문|단서|각\s|중\s|제\s?\d)")
 _LIST_MARK = re.compile(r"\s*(?:[-*•·▪■□○●◦※➢✓①-⑳㉮-㉻☐☑]|\(?\d{1,3}[.)]\s|[가-하][.)]\s|[ivx]{1,4}[.)]\s|"
+                        r"[제개]정(?:\([^()]{1,30}\))?\s?\d{4}[.\s]|"
                         rf"제\s?\d+\s?[조장절항](?:의\s?\d+)?(?!{_CITED}))")
+_LED = re.compile(r"[.·․‥…]{4,}\s?(?:\d{1,4}|[ivxlc]{1,6})$")      # An entry of a list of contents
 _AMENDED = re.compile(r"[<〈\[](?:개정|신설|삭제|(?:본조|전문|제목)(?:개정|신설))[^<>\[\]]{0,80}[>〉\]]$")
 _SENTENCE_END = re.compile(r"[.!?。:;…][\"”’)\]]?$|(?:[니한었았는이있없]다|세요|함|(?<![다처마])음|임|됨)$")
 
@@ -1060,7 +1068,7 @@ def _goes_on(after: Segment, before: Segment, text: str, left: float, right: flo
     "True for a line that the one before goes on in."
     is_near = right - before.x1 < 2 * after.height
     is_ending = is_near and after.text.startswith("다.") and "가" <= text[-1:] <= "힣"
-    if begins_item(after.text) and not is_ending:
+    if begins_item(after.text) and not is_ending or _LED.search(text[-30:]):
         return False
     if text.endswith("-"):
         return True

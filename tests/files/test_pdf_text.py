@@ -341,3 +341,18 @@ def test_a_line_that_is_stretched_to_the_edges_is_one_piece(words: list[str], wh
         glyphs.order[end:] += 1
     line, = text_lines(glyphs)
     assert [segment.text for segment in line] == ([" ".join(words)] if whole else words)
+
+
+def test_signs_of_symbol_fonts_are_read_and_a_glyph_without_a_name_that_begins_a_line_is_a_bullet():
+    text = "위\r\n\0 값\r\n\0값 \0 \uf0fc \uf0b7\uf53a글\0"
+    codes = np.array([*map(ord, text)])
+    letters = pdf_text._letters(codes, pdf_text._KINDS[codes])
+    assert "".join(map(chr, letters[letters > 0])) == "위•값값✓•한글"
+
+
+def test_entries_of_a_list_of_contents_and_dates_of_amendments_stay_lines(tmp_path: Path):
+    entries = [f"{name} {'.' * dots} {page}" for name, dots, page in (("Level 1 - Automated", 42, 7), ("Level 1A - Dynamic scan", 38, 8), ("Glossary", 52, "xii"))]
+    text = text_of(drawn(tmp_path / "a.pdf", [(50, 700 - 14 * n, entry) for n, entry in enumerate(entries)], font="Courier"))
+    assert text.splitlines() == entries
+    dates = ["제정 2009. 7. 27.", "개정 2010. 12. 24.", "개정(위원장 인가) 2012. 3. 1."]
+    assert text_of(drawn(tmp_path / "b.pdf", [(300, 700 - 14 * n, date) for n, date in enumerate(dates)])).splitlines() == dates
