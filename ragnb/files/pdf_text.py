@@ -962,7 +962,7 @@ _CITED = (r"[에의은는이가을를와과로도만제\d,·ㆍ]|"       # After
 _LIST_MARK = re.compile(r"\s*(?:[-*•·▪■□○●◦※➢✓①-⑳㉮-㉻☐☑]|\(?\d{1,3}[.)]\s|[가-하][.)]\s|[ivx]{1,4}[.)]\s|"
                         r"[제개]정(?:\([^()]{1,30}\))?\s?\d{4}[.\s]|"
                         rf"제\s?\d+\s?[조장절항](?:의\s?\d+)?(?!{_CITED}))")
-_LED = re.compile(r"[.·․‥…]{4,}\s?(?:\d{1,4}|[ivxlc]{1,6})$")      # An entry of a list of contents
+_LED = re.compile(r"[.·․‥…]{4,30}\s?(?:\d{1,4}|[ivxlc]{1,6})$")      # An entry of a list of contents
 _AMENDED = re.compile(r"[<〈\[](?:개정|신설|삭제|(?:본조|전문|제목)(?:개정|신설))[^<>\[\]]{0,80}[>〉\]]$")
 _SENTENCE_END = re.compile(r"[.!?。:;…][\"”’)\]]?$|(?:[니한었았는이있없]다|세요|함|(?<![다처마])음|임|됨)$")
 
