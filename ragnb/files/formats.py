@@ -13,7 +13,7 @@ from decimal import Decimal, ROUND_HALF_UP
 __all__ = ['is_date_format', 'moment', 'shown_date', 'shown_number']
 
 # %% ../../nbs/88_files/04_formats.ipynb #7f6e817d
-_TOKEN = re.compile(r'"[^"]*"|\\.|\[[^\]]*\]|_.|\*.|y+|m+|d+|h+|s+(?:\.0+)?|a{3,4}|AM/PM|오전/오후|.', re.I | re.S)
+_TOKEN = re.compile(r'"[^"]*"|\\.|\[[^\]]{0,60}\]|_.|\*.|y+|m+|d+|h+|s+(?:\.0+)?|a{3,4}|AM/PM|오전/오후|.', re.I | re.S)
 _PADDED = re.compile(r'((?:"[^"]*"|\\.)*)(0[0#]{1,17})((?:"[^"]*"|\\.)*)')     # 0000, "A-"0##
 _MONTHS = ("January", "February", "March", "April", "May", "June", "July", "August", "September", "October",
            "November", "December")
@@ -24,7 +24,7 @@ def is_date_format(
     code: str,   # Of a cell
 ) -> bool:
     "Check whether a format shows a date or a time."
-    plain = re.sub(r'"[^"]*"|\\.|\[(?!h+\]|m+\]|s+\])[^\]]*\]', "", code.partition(";")[0])
+    plain = re.sub(r'"[^"]*"|\\.|\[(?!h+\]|m+\]|s+\])[^\]]{0,60}\]', "", code.partition(";")[0])
     return re.search(r"[ymdhs]", plain, re.I) is not None and "general" not in plain.lower()
 
 
@@ -94,7 +94,7 @@ def shown_date(
     return "".join(parts).strip()
 
 
-_PART = re.compile(r'"[^"]*"|\\.|\[[^\]]*\]|_.|\*.|[#0?][#0?,.]*|.', re.S)
+_PART = re.compile(r'"[^"]*"|\\.|\[[^\]]{0,60}\]|_.|\*.|[#0?][#0?,.]*|.', re.S)
 _PLACES = re.compile(r"([#0?,]*)(?:\.([#0?]*))?")
 _CURRENCIES = "₩￦$€£¥￥"
 
@@ -161,7 +161,11 @@ def shown_number(
     value: float,
     code: str,      # The format of its cell
 ) -> str:
-    "Write a number: a share with its decimals, an amount with its separators and its currency."
+    "Write a number: a share with its decimals, an amount with its separators and its currency; '' for a hidden one."
+    sections = _sections(code)
+    kind = 2 if value == 0 and len(sections) > 2 else int(value < 0 and len(sections) > 1)
+    if len(sections) > 1 and not sections[kind]:
+        return ""
     share = re.search(r"(?:\.(0{1,30})[^%;.]{0,30})?%", re.sub(r'"[^"]*"', "", code.partition(";")[0]))
     if share:
         return f"{100 * value:.{len(share[1] or '')}f}%"

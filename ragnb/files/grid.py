@@ -13,8 +13,8 @@ from typing import Union
 
 # %% auto #0
 __all__ = ['Block', 'MOST_COLUMNS', 'MOST_STEPS', 'Row', 'MOST_DOWN', 'MOST_ACROSS', 'MOST_INNER', 'RARE', 'LONG_CELL',
-           'Paragraph', 'Title', 'Grid', 'Cell', 'on_one_line', 'to_markdown', 'raised', 'placed', 'filled', 'texts',
-           'inline', 'read_cells']
+           'Paragraph', 'Title', 'Grid', 'Cell', 'on_one_line', 'unspaced', 'to_markdown', 'raised', 'placed', 'filled',
+           'texts', 'inline', 'read_cells']
 
 # %% ../../nbs/88_files/01_grid.ipynb #ee44214f
 from ..documents.markdown import is_value
@@ -57,6 +57,22 @@ def on_one_line(text: str) -> str:  # Blanks of every kind become one space
     return " ".join(text.replace("\xa0", " ").split())
 
 
+_SPREAD = re.compile(r"[가-힣](?:[ \u3000]+[가-힣])+")
+_LABEL = re.compile(r"^(\W{0,6}(?:\w{1,2}[.)][ ]?)?)([가-힣](?:[ \u3000]+[가-힣])+)(?=[ \u3000]*(?:[:：]|$))", re.M)
+_BLANKS = frozenset("년월일시분초")     # 년 월 일: to be filled in
+
+
+def unspaced(
+    text: str,     # Of a heading, a cell, or lines
+) -> str:
+    "Close up labels whose syllables are set apart: 성 명, 사 직 원, 접 수 처: 총무팀."
+    def closed(label: re.Match[str]) -> str:
+        bare = "".join(label[2].split())
+        is_label = label.end() < len(text) and text[label.end()] != "\n" or label[0] == text or len(bare) > 2
+        return label[1] + bare if is_label and not _BLANKS.issuperset(bare) else label[0]
+    return _LABEL.sub(closed, text) if _SPREAD.search(text) else text
+
+
 def to_markdown(
     blocks: Iterable[Block],
 ) -> str:                      # Blocks with an empty line between them
@@ -64,13 +80,13 @@ def to_markdown(
     parts = []
     for block in blocks:
         if isinstance(block, Title):
-            parts.append(f"{'#' * min(6, block.depth)} {on_one_line(block.text)}")
+            parts.append(f"{'#' * min(6, block.depth)} {unspaced(on_one_line(block.text))}")
         elif isinstance(block, Grid):
             lines = [f"| {' | '.join(row)} |".replace("\0", "\\|") for row in
-                     ([cell.replace("|", "\0") for cell in row] for row in (block.header, *block.rows))]
+                     ([unspaced(cell).replace("|", "\0") for cell in row] for row in (block.header, *block.rows))]
             parts.append("\n".join([lines[0], "|" + "---|" * len(block.header), *lines[1:]]))
         elif block.text.strip():
-            parts.append(block.text.strip("\n"))
+            parts.append(unspaced(block.text.strip("\n")))
     return "\n\n".join(parts)
 
 # %% ../../nbs/88_files/01_grid.ipynb #bb20d4e2

@@ -57,7 +57,7 @@ _FRAME = {"banner": "header", "contentinfo": "footer", "complementary": "aside"}
 
 def _letters(element: Any) -> int:
     "Characters of the text that a reader sees."
-    return len(on_one_line(" ".join(element.itertext())))
+    return len(on_one_line(" ".join(element.xpath(".//text()[not(parent::script or parent::style)]"))))
 
 def _names(element: Any) -> str:
     "Id, classes and role of an element."
@@ -93,6 +93,24 @@ def _is_side_menu(table: Any) -> bool:
     return size <= 20 * len(links) and max(beside, before) >= 3 * size
 
 
+_TO_MAIN = re.compile(r"(?:본문|콘텐츠|컨텐츠)\s?(?:내용|영역)?\s?(?:으로|로)?\s?(?:바로|건너|이동|가기)"
+                      r"|(?:skip|jump) to .{0,20}content", re.I)
+_LEAST_MAIN = 100    # Characters; a shorter part is only where the text begins
+
+
+def _outside_main(root: Any) -> list[Any]:
+    "The parts of a page outside the one that its link for readers without a mouse leads to."
+    links = (link for link in root.iter("a") if (link.get("href") or "").startswith("#"))
+    names = {link.get("href")[1:] for link in links if _TO_MAIN.search(link.text_content())}
+    main = next((part for part in root.iter("div", "section", "main", "article", "td")
+                 if part.get("id") in names and _letters(part) >= _LEAST_MAIN), None)
+    outside: list[Any] = []
+    while main is not None and main is not root:
+        outside += (*main.itersiblings(preceding=True), *main.itersiblings())
+        main = main.getparent()
+    return [part for part in outside if part.tag not in ("script", "style")]
+
+
 def menus(
     root: Any,                # Element of lxml
 ) -> dict[Any, str]:          # Element -> what it is
@@ -101,18 +119,20 @@ def menus(
             if part.tag in ("main", "article") or part.get("role") == "main"]
     inside = {part for section in (*root.iter("section"), *main) for part in section.iterdescendants()}
     frame = {"nav", "noscript", *_FRAME.values()}
+    outside = {*_outside_main(root)}
     found: dict[Any, str] = {}
     seen: set[Any] = set()               # Parts that are left out, with all inside them
     for part in root.iter():
         if part in seen or not isinstance(part.tag, str):
             continue
         role = part.get("role") or ""
-        is_menu = part.tag in ("nav", "noscript") or role in _NAVIGATION or part.tag == "table" and _is_side_menu(part)
+        is_menu = part in outside or part.tag in ("nav", "noscript") or role in _NAVIGATION
+        is_menu = is_menu or part.tag == "table" and _is_side_menu(part)
         if not is_menu and part not in inside and not _NOTES.search(_names(part)):
             is_list = part.tag in ("ul", "ol", "dl", "div") and _MENU.search(_names(part))
             is_menu = bool(part.tag in frame or role in _FRAME or is_list) and _is_frame(part, main)
         if is_menu:
-            found[part] = part.tag if part.tag in frame else "menu"
+            found[part] = part.tag if part.tag in frame or part in outside else "menu"
             seen.update(part.iter())
     return found
 

@@ -18,7 +18,8 @@ from ..documents.readers import most_text
 from ..documents.span import InputError
 from .archive import MOST_RATIO, MOST_UNPACKED, check_ratio
 from .grid import Block, Cell, Paragraph, inline, on_one_line, read_cells, to_markdown
-from .hwpx import EMPTY, NUMBER_KINDS, ParagraphHeads, join_lines, level_of, with_frame
+from .hwpx import EMPTY, HERE, NUMBER_KINDS, ParagraphHeads, join_lines, level_of, paragraph_blocks
+from .hwpx import with_frame
 from .left_out import LeftOut
 from .numerals import Level
 
@@ -50,7 +51,10 @@ def streams(
     "Read the header and the sections of an HWP file."
     import olefile
     if not olefile.isOleFile(path):
-        raise InputError(f"{path.name} is not an HWP 5 file, or it is damaged")
+        with path.open("rb") as file:
+            is_old = file.read(20) == b"HWP Document File V3"
+        raise InputError(f"{path.name} is an HWP 3 file of Hangul 97 or older: save it as .hwpx" if is_old else
+                         f"{path.name} is not an HWP 5 file, or it is damaged")
     with olefile.OleFileIO(path) as file:
         flags = (file.openstream("FileHeader").read(40)[36:37] or b"\0")[0]
         if flags & 2:
@@ -233,18 +237,18 @@ class HwpReader:
             self._control(control, parts, behind, notes)
         shape = struct.unpack_from("<H", record.data, 8)[0] if len(record.data) > 9 else 0
         label = self.heads.label(str(shape))     # an empty item is counted too
-        line = "".join(parts).replace("\xa0", " ").strip("\n ")
-        self.left.line(line)
+        line = "".join(parts)
+        self.left.line(line.replace("\0", " ").replace("\xa0", " "))
         self.n_memos += sum(inner.tag == MEMO for inner in record.inside)
-        line = label + line if line.strip() else line
-        own = [Paragraph("\n".join([line, *notes]))] if line.strip() else [] if behind else [EMPTY]
-        return own + behind
+        return paragraph_blocks(line, label, notes, behind)
 
     def _control(self, control: HwpRecord, parts: list[str], behind: list[Block], notes: list[str]) -> None:
         "Add what a control shows to a text, and to what follows it."
         kind = control.kind
         if kind == "tbl ":
-            behind += [EMPTY, *self._table(control), EMPTY]
+            is_letter = control.data[4:5] != b"" and control.data[4] & 1
+            parts += ["\0"] * is_letter
+            behind += [*[HERE] * is_letter, EMPTY, *self._table(control), EMPTY]
         elif kind in ("fn  ", "en  "):
             self._n_notes += 1
             mark = f"[^{self._n_notes}]"

@@ -21,11 +21,12 @@ from .left_out import LeftOut
 from .numerals import MOST_LEVELS, Level, Numbering
 
 # %% auto #0
-__all__ = ['EMPTY', 'PAGE_NUMBER', 'NUMBER_KINDS', 'join_lines', 'with_frame', 'level_of', 'ParagraphHeads', 'read_heads',
-           'HwpxReader', 'read_hwpx']
+__all__ = ['EMPTY', 'HERE', 'PAGE_NUMBER', 'NUMBER_KINDS', 'join_lines', 'paragraph_blocks', 'with_frame', 'level_of',
+           'ParagraphHeads', 'read_heads', 'HwpxReader', 'read_hwpx']
 
 # %% ../../nbs/88_files/09_hwpx.ipynb #3e3296be
 EMPTY: Paragraph = Paragraph("")      # An empty line in the document
+HERE: Paragraph = Paragraph("\0")     # Before a table that is placed in a paragraph like a letter
 PAGE_NUMBER: re.Pattern[str] = re.compile(r"(?:쪽|페이지|[\s\d\-–/|·.])*")
 
 
@@ -40,6 +41,29 @@ def join_lines(
         else:
             out += [block for block in group if block is not EMPTY]
     return out
+
+
+def paragraph_blocks(
+    text: str,              # With the text of `HERE` in place of such a table
+    label: str,             # Its number
+    notes: list[str],
+    behind: list[Block],    # What is anchored in it, with `HERE` before those tables
+) -> list[Block]:
+    "Return the blocks of a paragraph: text behind a table in it comes after the table."
+    pieces = [piece.strip("\n ") for piece in text.replace("\xa0", " ").split("\0")]
+    first = next((at for at, piece in enumerate(pieces) if piece), 0)
+    lines = [[Paragraph(piece)] if piece else [] for piece in pieces]
+    if pieces[first]:
+        lines[first] = [Paragraph("\n".join([label + pieces[first], *notes]))]
+    if HERE not in behind:
+        return [*lines[0], *behind] or [EMPTY]
+    blocks: list[Block] = []
+    for block in behind:
+        if block is HERE:
+            blocks += lines.pop(0) if lines else []
+        else:
+            blocks.append(block)
+    return [*blocks, *(line for rest in lines for line in rest)]
 
 
 def with_frame(
@@ -205,7 +229,9 @@ class HwpxReader:
             elif name == "t":
                 text.append(self._text(inner))
             elif name == "tbl":
-                behind += [EMPTY, *self._table(inner), EMPTY]
+                is_letter = attribute(child(inner, "pos"), "treatAsChar") == "1"
+                text += ["\0"] * is_letter
+                behind += [*[HERE] * is_letter, EMPTY, *self._table(inner), EMPTY]
             elif name in ("footNote", "endNote"):
                 self._n_notes += 1
                 mark = f"[^{self._n_notes}]"
@@ -256,12 +282,9 @@ class HwpxReader:
             notes: list[str] = []
             self._read_run(paragraph, text, behind, notes)
             label = self._heads.label(attribute(paragraph, "paraPrIDRef") or "")     # an empty item is counted too
-            line = "".join(text).replace("\xa0", " ").strip("\n ")
-            self.left.line(line)
-            line = label + line if line.strip() else line
-            if line.strip() or not behind:
-                blocks.append(Paragraph("\n".join([line, *notes])) if line.strip() else EMPTY)
-            blocks += behind
+            line = "".join(text)
+            self.left.line(line.replace("\0", " ").replace("\xa0", " "))
+            blocks += paragraph_blocks(line, label, notes, behind)
         return blocks
 
     def _table(self, table: Any) -> list[Block]:

@@ -32,8 +32,8 @@ from .grid import Block, Grid, on_one_line, Paragraph, to_markdown
 from .pdf_guard import pdf_risk
 from .pdf_layout import mark_headings, page_runs, printed_numbers, reading_order, running_heads
 from .pdf_tables import barred_tables, region_blocks, Rules, ruled_tables, ruling_lines, PageTable
-from .pdf_text import Glyphs, Joiner, Line, line_text, name_fonts, OpenParagraph, page_glyphs, Segment
-from .pdf_text import text_lines, whole_textpage
+from .pdf_text import begins_item, Glyphs, Joiner, Line, line_text, name_fonts, OpenParagraph, page_glyphs
+from .pdf_text import Segment, text_lines, whole_textpage
 
 # %% ../../nbs/88_files/23_pdf.ipynb #1a201360
 def _wide_text(raw: Any, read: Callable[..., int]) -> str:
@@ -149,11 +149,12 @@ def _is_upright(glyphs: Glyphs) -> bool:
 def _turned_rules(rules: Rules, quarter: int) -> Rules:
     "Ruling lines of a page that is turned back by so many quarters."
     if quarter == 2:
-        return Rules([(-p, -b, -a) for p, a, b in rules.level], [(-p, -b, -a) for p, a, b in rules.upright])
+        level = [(-p, -b, -a) for p, a, b in rules.level]
+        return Rules(level, [(-p, -b, -a) for p, a, b in rules.upright], rules.n_boxes)
     if quarter == 1:      # x, y become -y, x
-        return Rules([(p, -b, -a) for p, a, b in rules.upright], [(-p, a, b) for p, a, b in rules.level])
+        return Rules([(p, -b, -a) for p, a, b in rules.upright], [(-p, a, b) for p, a, b in rules.level], rules.n_boxes)
     if quarter == 3:      # x, y become y, -x
-        return Rules([(-p, a, b) for p, a, b in rules.upright], [(p, -b, -a) for p, a, b in rules.level])
+        return Rules([(-p, a, b) for p, a, b in rules.upright], [(p, -b, -a) for p, a, b in rules.level], rules.n_boxes)
     return rules
 
 
@@ -255,8 +256,8 @@ def _turned_behind(turned: Sequence[Line], regions: Sequence[Sequence[Line]]) ->
 
 
 def _begins_sentence(text: str) -> bool:
-    "True for a text that begins with a capital, a digit, a mark or a quotation."
-    return not re.match(r"[a-z가-힣]", text) or bool(re.match(r"[가-하]\.", text))
+    "True for a text that begins with a capital, a digit, a mark, a quotation or the number of an item."
+    return not re.match(r"[a-z가-힣]", text) or begins_item(text) or bool(re.match(r"[가-하]\.", text))
 
 
 def _goes_over(before: Sequence[Block], after: Sequence[Block]) -> bool:

@@ -20,6 +20,7 @@ __all__ = ['Extent', 'MOST_IN_ROW', 'SHORT_CELL', 'MOST_FLOWS', 'EDGE', 'LARGER'
 
 # %% ../../nbs/88_files/21_pdf_layout.ipynb #9ecf51f5
 from ..documents.markdown import is_value
+from .grid import unspaced
 from .numerals import numeral
 from .pdf_text import Line, line_text, Segment
 
@@ -284,9 +285,18 @@ def _merged(flows: Sequence[_Flow]) -> list[_Flow]:
     return sorted(out, key=lambda flow: flow.order)
 
 
+def _is_below(flow: _Flow, above: _Flow) -> bool:
+    "True for a flow below another one and in its column, not in the next one."
+    left, right = max(flow.box[0], above.box[0]), min(flow.box[1], above.box[1])
+    narrow = min(flow.box[1] - flow.box[0], above.box[1] - above.box[0])
+    return above.box[2] > flow.box[3] - 1 and right - left > 0.5 * narrow
+
+
 def _title_first(flows: list[_Flow]) -> list[_Flow]:
-    "Move a title before the text below it, if the file draws it later."
+    "Move a title before the text below it, if the file draws it later; flows below each other have only one order."
     falling = sorted(flows, key=lambda flow: -flow.box[3])
+    if all(map(_is_below, falling[1:], falling)):      # a program may draw tables last
+        return falling
     lowest = float("inf")
     place = 0      # Flows that are above all others
     for at, flow in enumerate(falling):
@@ -319,11 +329,16 @@ def _edges(lines: Sequence[Line]) -> list[Line]:
     return [*lines[:EDGE], *lines[max(EDGE, len(lines) - EDGE):]]
 
 
+_NUMBERED = re.compile(r"(?:제|별표|별지|서식|붙임|첨부|부록|표|그림|양식|table|figure|form|annex|appendix|exhibit|schedule)"
+                       r"\s{0,3}$", re.I)     # What a number counts that is no page: [별지 제5호]
+
+
 def _edge_keys(line: Line, sheet: int) -> list[tuple[str, int]]:
     "What is alike in running heads: height and text, or the text around one number that rises with the sheets."
     text = line_text(line)
     height = round(line[0].y / 6)
-    numbers = [match for match in re.finditer(r"\d{1,5}", text)]
+    numbers = [match for match in re.finditer(r"\d{1,5}", text) if not _NUMBERED.search(text[:match.start()])
+               or re.match(r"\s?(?:쪽|면|페이지)", text[match.end():])]
     rising = [f"{text[:m.start()]}#{int(m[0]) - sheet}#{text[m.end():]}" for m in numbers[-3:]]
     return [(text, height), *((key, height) for key in rising)]
 
@@ -481,9 +496,9 @@ def _short_runs(looks: Sequence[Any]) -> set[Any]:
 
 def _is_heading(line: Line, least: float) -> bool:
     "True for a short line in letters of at least this size that is no sentence; its number may be set apart."
-    text = line_text(line)
+    text = unspaced(line_text(line))
     letters = re.search(r"[^\W\d_]{2}", text)
-    is_one = len(line) == 1 or len(line) == 2 and bool(_NUMBERING.fullmatch(line[0].text))
+    is_one = len(line) == 1 or len(line) == 2 and bool(_NUMBERING.fullmatch(line[0].text)) or text.isalpha()
     is_short = is_one and len(text) <= LONGEST_HEADING
     return bool(is_short and letters and line[-1].size >= least and not re.search(r"[.,;。]$|다\.?$", text))
 

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 # %% auto #0
-__all__ = ['MOST_PATHS', 'Box', 'MOST_CROSSINGS', 'MOST_BOXES', 'MOST_IN_CELL', 'THIN', 'LONG_CELL', 'MOST_IN_HEADER',
+__all__ = ['MOST_PATHS', 'Box', 'MOST_CROSSINGS', 'MOST_BOXES', 'MOST_IN_CELL', 'LONG_CELL', 'THIN', 'MOST_IN_HEADER',
            'MOST_BARS', 'Rules', 'ruling_lines', 'Net', 'PageTable', 'ruled_tables', 'aligned_table', 'barred_tables',
            'region_blocks']
 
@@ -36,6 +36,7 @@ class Rules(NamedTuple):
     "The ruling lines of a page."
     level: list[Bar]     # Height, left end, right end
     upright: list[Bar]   # Place, lower end, upper end
+    n_boxes: int = 0     # That are no lines: shades, bars of a chart
 
 
 Box = tuple[float, float, float, float]   # Left, bottom, right, top
@@ -65,6 +66,7 @@ def ruling_lines(
     "Find the ruling lines of a page."
     level: list[Bar] = []
     upright: list[Bar] = []
+    n_boxes = 0
     for left, bottom, right, top in islice(_path_boxes(page), MOST_PATHS):
         width = right - left
         height = top - bottom
@@ -75,7 +77,8 @@ def ruling_lines(
         elif width > 10 and height > 5:
             level += [(bottom, left, right), (top, left, right)]
             upright += [(left, bottom, top), (right, bottom, top)]
-    return Rules(level, upright)
+            n_boxes += 1
+    return Rules(level, upright, n_boxes)
 
 # %% ../../nbs/88_files/22_pdf_tables.ipynb #96e04184
 MOST_CROSSINGS: int = 500_000   # Pairs of bars that are compared; a page with more is a drawing
@@ -122,7 +125,7 @@ def _nets(rules: Rules) -> list[Rules]:
         meet = (left - _NEAR <= x) & (x <= right + _NEAR) & (bottom - _NEAR <= y) & (y <= top + _NEAR)
         for n, m in np.argwhere(meet).tolist():
             groups[root(len(level) + m)] = root(n)
-    nets: dict[int, Rules] = defaultdict(lambda: Rules([], []))
+    nets: dict[int, Rules] = defaultdict(lambda: Rules([], [], rules.n_boxes))
     for n, bar in enumerate([*level, *upright]):
         nets[root(n)][n >= len(level)].append(bar)
     return [net for net in nets.values() if len(net.level) > 1 and net.upright]
@@ -166,7 +169,7 @@ def _walls(bars: Sequence[Bar], edges: Sequence[float], middles: Sequence[float]
 
 def _net_cells(net: Rules) -> Net | None:
     "Find the cells of bars that meet: boxes without a bar between them are one. None for what is no table."
-    level, upright = net
+    level, upright, n_boxes = net
     columns = _distinct([*(x for x, _, _ in upright), min(bar[1] for bar in level), max(bar[2] for bar in level)])
     heights = _distinct([*(y for y, _, _ in level), min(bar[1] for bar in upright), max(bar[2] for bar in upright)])
     rows = heights[::-1]
@@ -195,7 +198,22 @@ def _net_cells(net: Rules) -> Net | None:
                     owners[below][beside] = len(cells)
             cells.append(Cell(row, column, "", bottom - row, right - column))
     are_cut = min(_cut_share(owners), _cut_share(list(zip(*owners)))) > 0.45
-    return Net(columns, rows, owners, cells) if are_cut else None
+    return Net(columns, rows, owners, cells) if are_cut or not n_boxes and _is_closed(net) else None
+
+
+def _is_closed(net: Rules) -> bool:
+    "True for a form: a frame of four bars, in which every bar ends at another one."
+    ends: list[bool] = []
+    for bars, others in ((net.level, net.upright), (net.upright, net.level)):
+        first = min(bar[0] for bar in others)
+        last = max(bar[0] for bar in others)
+        frame = [place for place, start, end in bars if start <= first + _NEAR and end >= last - _NEAR]
+        if not frame or min(frame) > min(bars)[0] + _NEAR or max(frame) < max(bars)[0] - _NEAR:
+            return False
+        for at, *both in bars:
+            crossing = [place for place, start, end in others if start - _NEAR <= at <= end + _NEAR]
+            ends += [any(abs(end - place) <= _NEAR for place in crossing) for end in both]
+    return sum(ends) > 0.95 * len(ends)
 
 
 def _cut_share(owners: Sequence[Sequence[int]]) -> float:
@@ -205,6 +223,7 @@ def _cut_share(owners: Sequence[Sequence[int]]) -> float:
 
 # %% ../../nbs/88_files/22_pdf_tables.ipynb #4998ba43
 MOST_IN_CELL: int = 1_500   # Characters; a box with more is a frame around text
+LONG_CELL: int = 60         # Characters
 THIN: float = 8.0           # Points; a lower row without text is a band between rows
 
 
@@ -432,10 +451,12 @@ def _in_place(
 
 
 def _is_table(net: Net, inside: dict[int, list[Line]]) -> bool:
-    "True for at least two rows and two columns with text, none of them the frame of a page."
+    "True for at least two rows and two columns with text, or a header above empty rows; for no frame of a page."
     rows = {net.cells[number].row for number in inside}
     columns = {net.cells[number].column for number in inside}
     longest = max((sum(len(line_text(line)) for line in part) for part in inside.values()), default=0)
+    if rows == {0} and len(columns) > 2:
+        return longest <= LONG_CELL
     if len(rows) < 2 or len(columns) < 2 or len(inside) < 4 or longest > MOST_IN_CELL:
         return False
     n_empty = len(net.cells) - len(inside)
@@ -443,7 +464,6 @@ def _is_table(net: Net, inside: dict[int, list[Line]]) -> bool:
 
 
 # %% ../../nbs/88_files/22_pdf_tables.ipynb #2c25eff1
-LONG_CELL: int = 60            # Characters
 _SIGNS = re.compile(r"[.·․‥…\s]*")
 _UP_TO_BLANK = re.compile(r"\S*")
 _LEADERS = re.compile(r"[.·․‥…]{4,}|(?:\.\s){4,}")

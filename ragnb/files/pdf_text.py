@@ -21,7 +21,8 @@ import numpy as np
 
 # %% auto #0
 __all__ = ['Objects', 'MOST_TEXTS', 'Line', 'Bar', 'EVIDENCE', 'SAMPLE', 'page_objects', 'whole_textpage', 'Glyphs', 'PageGlyphs',
-           'page_glyphs', 'Segment', 'line_text', 'text_lines', 'name_fonts', 'Joiner', 'OpenParagraph', 'paragraphs']
+           'page_glyphs', 'Segment', 'line_text', 'text_lines', 'name_fonts', 'Joiner', 'OpenParagraph', 'begins_item',
+           'paragraphs']
 
 # %% ../../nbs/88_files/20_pdf_text.ipynb #230dc011
 from ..machinery.apart import uncounted
@@ -201,11 +202,17 @@ _KINDS[[9, 10, 13, 32, 160, 0x3000]] = _BLANK
 _KINDS[[0, 0xFFFF]] = _NOTHING
 _KINDS[0xD800:0xDC00] = _HIGH
 _KINDS[0xDC00:0xE000] = _LOW
+_SIGNS = {0xF0A7: "▪", 0xF0B7: "•", 0xF0D8: "➢", 0xF0E0: "→", 0xF0FC: "✓", 0xF53A: "한"}   # Symbol, Wingdings, Hangul
 
 
 def _letters(codes: np.ndarray, kinds: np.ndarray) -> np.ndarray:
     "The code of the letter at each place: 0 for a blank and for half a letter."
     letters = np.where(kinds == _LETTER, codes, 0)
+    for code, sign in _SIGNS.items():
+        letters[codes == code] = ord(sign)
+    begins = np.append(True, np.isin(codes[:-1], (10, 13)))[:len(codes)]
+    is_last = np.append(kinds[1:] == _BLANK, True)[:len(codes)]
+    letters[(kinds == _NOTHING) & begins & is_last] = ord("•")       # a glyph without a name that begins a line
     for hyphen in (2, 0xAD, 0xFFFE):      # What PDFium gives for a hyphen at a line end
         letters[codes == hyphen] = ord("-")
     if (kinds == _HIGH).any():
@@ -349,7 +356,7 @@ def page_glyphs(
     for turn, glyphs in turned.items():
         if missing := _missing_letters(page, glyphs):
             turned[turn] = _with_missing(glyphs, missing)
-    return PageGlyphs(turned, int((kinds == _NOTHING).sum()), n_slanted)
+    return PageGlyphs(turned, int(((kinds == _NOTHING) & (letters == 0)).sum()), n_slanted)
 
 
 def _blanks(page: _TextPage, blanks: np.ndarray, places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -716,6 +723,24 @@ class _Lines:
         has_real = 2 * (of_file & others).sum() > others.sum()
         return is_mixed & ~of_file & (gaps < 0.3 * self.height) & has_real
 
+    def _is_stretched(self, gaps: np.ndarray, before: np.ndarray) -> np.ndarray:
+        "True in a line that is stretched to the edges: gaps of one width, each with one blank of the file."
+        is_one = (self.glyphs.blank == 2) & (self.glyphs.order - self.glyphs.order[before] == 2)
+        is_wide = gaps > 0.3 * self.height
+        is_wide[self.starts] = False
+        stretched = np.zeros(len(self.starts), bool)
+        far = np.zeros(len(self.starts), bool)
+        far[self.row[is_wide & (gaps > 1.05 * self.height)]] = True
+        for row in np.flatnonzero(far).tolist():
+            inside = slice(self.starts[row], self.ends[row])
+            wide = gaps[inside][is_wide[inside]]
+            if len(wide) < 4 or not is_one[inside][is_wide[inside]].all():
+                continue
+            lengths = np.diff(np.flatnonzero(np.append(is_wide[inside], True)))   # columns of numbers have one length
+            is_even = wide.max() - wide.min() < 0.25 * wide.min() and wide.max() < 3 * self.heights[row]
+            stretched[row] = is_even and lengths.max() >= 2 * lengths.min()
+        return stretched[self.row]
+
     def _breaks(self) -> tuple[np.ndarray, np.ndarray]:
         "The first characters of the segments, and of the words."
         glyphs = self.glyphs
@@ -725,12 +750,15 @@ class _Lines:
         gaps = np.where(from_right, glyphs.x0[before] - glyphs.x1, glyphs.x0 - glyphs.x1[before]) - spacing
         height = self.height
         jumps = (gaps > 0.55 * height) & (np.abs(glyphs.order - glyphs.order[before]) > 3)   # between narrow columns
-        is_far = (gaps > 1.05 * height) | jumps | self._is_barred(gaps, before)
+        is_far = ((gaps > 1.05 * height) | jumps) & ~self._is_stretched(gaps, before) | self._is_barred(gaps, before)
         order = np.argsort(glyphs.order, kind="stable")
         drawn_before = np.full(len(order), -1)
         drawn_before[order[1:]] = order[:-1]
         is_next = (drawn_before == before) | (gaps > 0.1 * height)      # no blank where digits are drawn over it
-        of_file = (glyphs.blank == 2) & (gaps > -0.3 * height) & is_next
+        first = np.maximum(before - 1, 0)
+        is_joined = (before > 0) & (glyphs.x0[before] == glyphs.x0[first]) & (glyphs.x1[before] == glyphs.x1[first])
+        is_shown = ~is_joined | (gaps > 0.05 * height)      # some programs write a blank without a width behind ﬁ
+        of_file = (glyphs.blank == 2) & (gaps > -0.3 * height) & is_next & is_shown
         guessed = (glyphs.blank == 1) & (gaps > 0.06 * height)
         has_blank = (gaps > 0.17 * height) | (of_file | guessed) & (spacing == 0)
         begins = np.where(from_right, np.append(True, np.diff(self.strip) != 0), is_far)
@@ -929,14 +957,26 @@ class OpenParagraph(Paragraph):
     blank: bool = False    # The file has a blank at its end
 
 
-_LIST_MARK = re.compile(r"\s*(?:[-*•·▪■□○●◦※➢✓①-⑳㉮-㉻☐☑]|\(?\d{1,3}[.)]\s|제\s?\d+\s?[조장절항]|"
-                        r"[가-하][.)]\s|[ivx]{1,4}[.)]\s)")
+_CITED = (r"[에의은는이가을를와과로도만제\d,·ㆍ]|"       # After 제12조 in a sentence
+          r"\s*(?:및|또는|내지|부터|까지|본문|단서|각\s|중\s|제\s?\d)")
+_LIST_MARK = re.compile(r"\s*(?:[-*•·▪■□○●◦※➢✓①-⑳㉮-㉻☐☑]|\(?\d{1,3}[.)]\s|[가-하][.)]\s|[ivx]{1,4}[.)]\s|"
+                        r"[제개]정(?:\([^()]{1,30}\))?\s?\d{4}[.\s]|"
+                        rf"제\s?\d+\s?[조장절항](?:의\s?\d+)?(?!{_CITED}))")
+_LED = re.compile(r"[.·․‥…]{4,30}\s?(?:\d{1,4}|[ivxlc]{1,6})$")      # An entry of a list of contents
+_AMENDED = re.compile(r"[<〈\[](?:개정|신설|삭제|(?:본조|전문|제목)(?:개정|신설))[^<>\[\]]{0,80}[>〉\]]$")
 _SENTENCE_END = re.compile(r"[.!?。:;…][\"”’)\]]?$|(?:[니한었았는이있없]다|세요|함|(?<![다처마])음|임|됨)$")
 
 
 def _ends_sentence(text: str) -> bool:
     "True for a text that ends as a sentence does; only its end is searched, as a paragraph grows line by line."
-    return bool(_SENTENCE_END.search(text[-9:]))
+    return bool(_SENTENCE_END.search(text[-9:]) or text.endswith((">", "〉", "]")) and _AMENDED.search(text[-99:]))
+
+
+def begins_item(
+    text: str,
+) -> bool:      # 제12조에 따라 goes on in a sentence
+    "Check whether a text begins with the mark or the number of an item, or with an article."
+    return bool(_LIST_MARK.match(text))
 
 
 def _is_same_block(line: Line, before: Line, leading: float, text: str) -> bool:
@@ -991,6 +1031,8 @@ def paragraphs(
         else:
             items.append(text)
         before = line
+    if len(lines) == 1 and lines[0][-1].x1 - left < 20 * lines[0][0].height:
+        right += 40 * lines[0][0].height      # a short line alone is full in no column
     return [*blocks, _block(items, before, right)] if items else blocks
 
 
@@ -1026,12 +1068,12 @@ def _goes_on(after: Segment, before: Segment, text: str, left: float, right: flo
     "True for a line that the one before goes on in."
     is_near = right - before.x1 < 2 * after.height
     is_ending = is_near and after.text.startswith("다.") and "가" <= text[-1:] <= "힣"
-    if _LIST_MARK.match(after.text) and not is_ending:
+    if begins_item(after.text) and not is_ending or _LED.search(text[-30:]):
         return False
     if text.endswith("-"):
         return True
     ended = _ends_sentence(text)
-    if ended and after.x0 > before.x0 + 0.8 * after.height and not _LIST_MARK.match(text):
+    if ended and after.x0 > before.x0 + 0.8 * after.height and not begins_item(text):
         return False       # the next paragraph is indented
     width = (after.x1 - after.x0) / max(1, len(after.text))
     word = 1 if re.match(r"[가-힣]", after.text) else len(after.text.split()[0]) if after.text.split() else 1

@@ -130,6 +130,7 @@ class Workbook:
         self._formats = formats_of(self.archive.xml(styles)) if styles else []
         self._texts = self._read_texts()
         self._n_seen = 0
+        self._hides_zeros = False           # The sheet that is read shows no zeros
         self._empty_sums: list[str] = []    # Labels of rows of a sheet that have no values
         self.hidden: list[str] = []         # Names of sheets
         self.lost: list[str] = []
@@ -164,7 +165,7 @@ class Workbook:
         is_date, code = self._formats[at] if at < len(self._formats) else (False, "")
         if is_date and 0 <= value < 2_958_466:      # to the end of the year 9999
             return shown_date(value, code, self._from_1904)
-        return shown_number(value, code)
+        return "" if value == 0 and self._hides_zeros else shown_number(value, code)
 
     def sheets(self) -> Iterator[tuple[str, str]]:
         "Names and parts of the sheets that are shown."
@@ -189,7 +190,8 @@ class Workbook:
             at = cell.get("r")
             column = place(at)[1] if at else column + 1
             text = self._value(cell)
-            n_open += not text and child(cell, "f") is not None
+            is_stored = text or cell.get("t") == "str" or getattr(child(cell, "v"), "text", None)
+            n_open += not is_stored and child(cell, "f") is not None
             if text.strip():
                 texts[row, column] = text
         if n_open and len(texts) == 1 and _SUM.fullmatch(next(iter(texts.values())).strip()):
@@ -206,10 +208,13 @@ class Workbook:
         hidden_columns: set[int] = set()
         n_open = 0                # Formulas without a value
         self._empty_sums = []
+        self._hides_zeros = False
         row = -1
         files: dict[str, str] = {}     # Id -> program; each is there twice, for older programs too
-        for element in self.archive.elements(part, "col", "row", "mergeCell", "oleObject"):
+        for element in self.archive.elements(part, "sheetView", "col", "row", "mergeCell", "oleObject"):
             kind = tag(element)
+            if kind == "sheetView":
+                self._hides_zeros = attribute(element, "showZeros") in ("0", "false")
             if kind == "col" and attribute(element, "hidden") in ("1", "true"):
                 hidden_columns |= {*range(number(element, "min", 1) - 1, min(number(element, "max", 1), 16_384))}
             elif kind == "mergeCell":

@@ -46,7 +46,7 @@ def make_xlsx(path: Path) -> None:
 
     book = Workbook()
     book.active.title = "출장비"
-    for row in (["직급", "일비", None, "몫"], [], ["부장", 30000.0, None, 0.125], ["사|원", "둘\n줄", None, date(2030, 1, 2)]):
+    for row in (["직급", "일비", None, "몫"], [], ["부장", 30000.0, None, 0.125], ["사|원", "둘째\n줄", None, date(2030, 1, 2)]):
         book.active.append(row)
     book.active["D3"].number_format = "0.0%"
     book.create_sheet("빈 시트")
@@ -122,7 +122,7 @@ def test_every_kind_is_read(office: Path):
     assert documents["a.docx"].startswith("# 휴가규정\n\n연차는 15일이다.") and "| 연차 | 15 |" in documents["a.docx"]
     assert "일비는 30,000원" in documents["b.pptx"] and "Slide number" not in documents["b.pptx"]
     assert documents["c.xlsx"] == ("## 출장비\n\n| 직급 | 일비 | 몫 |\n|---|---|---|\n| 부장 | 30000 | 12.5% |\n"
-                                   "| 사\\|원 | 둘 줄 | 2030-01-02 |")
+                                   "| 사\\|원 | 둘째 줄 | 2030-01-02 |")
     assert documents["d.hwpx"] == "연차는 15일이다." and documents["e.hwp"] == "휴가규정\n연차\t15일"
     assert documents["f.html"] == "# 휴가\n\n연차는 15일" and documents["g.csv"] == "| 직급 | 일비 |\n|---|---|\n| 부장 | 3;0 |"
 
@@ -213,6 +213,11 @@ SHAPES = {  # Name -> page, what must stay, what must go
                            ["연차", "반차", "총무팀"], ["주소"]),
     "roles": ("<div role='navigation'>처음</div><div role='banner'>로고</div><div role='main'><p>연차</p></div>"
               "<div role='contentinfo'>주소</div>", ["연차"], ["처음", "로고", "주소"]),
+    "a part that a link leads to": (
+        "<a href='#box'>본문 바로가기</a><div><h2>군수실</h2><p>조직도</p></div><div><p>만족하십니까?</p><div id='box'><h2>공지</h2><p>"
+        + "연차는 15일이다. " * 9 + "</p></div></div><p>주소</p>", ["## 공지", "15일"], ["바로가기", "군수실", "조직도", "만족", "주소"]),
+    "a link to where the text begins": ("<a href='#t'>본문 바로가기</a><h2 id='t'>공지</h2><p>연차는 15일</p>", ["공지", "15일"], []),
+    "links to sections": ("<p>앞글</p><a href='#b'>본문</a><div id='b'>" + "연차는 15일이다. " * 9 + "</div><p>부칙</p>", ["앞글", "15일", "부칙"], []),
     "nothing but a menu": ("<nav><a href='a'>처음</a></nav>", ["처음"], []),
     "scripts": ("<p>연차</p><script>let menu = 1</script><noscript>켜 주세요</noscript><style>nav{}</style>",
                 ["연차"], ["let", "켜 주", "nav"])}

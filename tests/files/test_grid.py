@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from ragnb import InputError
 from ragnb.documents.markdown import find_tables
-from ragnb.files.grid import Cell, Grid, Paragraph, Title, filled, is_value, placed, read_cells, to_markdown
+from ragnb.files.grid import Cell, Grid, Paragraph, Title, filled, is_value, placed, read_cells, to_markdown, unspaced
 
 
 def cells(*rows: list[str]) -> list[Cell]:
@@ -242,3 +242,17 @@ def test_a_remark_within_a_table_of_data_leaves_its_rows_below_the_header():
     table = with_blocks(["부서", "인원", "예산"], ["총무", "8", "90"], ["^1x3"], ["영업", "9", "80"])
     grid, = read_cells(table, is_sheet=False)
     assert grid.header == ("부서", "인원", "예산") and len(grid.rows) == 3
+
+
+@pytest.mark.parametrize(("text", "closed"), [
+    ("성 명", "성명"), ("사   직   원", "사직원"), ("○ 접 수 처 : 총무팀\n2. 주    소: 서울", "○ 접수처 : 총무팀\n2. 주소: 서울"),
+    ("수　요　기　관：해양과", "수요기관：해양과"), ("년  월  일", "년  월  일"), ("이 때\n그 방 문", "이 때\n그방문"), ("할 수 있는 일", "할 수 있는 일"),
+    ("신청인 : 성 명", "신청인 : 성 명"), ("표 1 금액", "표 1 금액"), ("A 안 : 세 개", "A 안 : 세 개")])
+def test_syllables_of_a_label_set_apart_are_closed_up(text: str, closed: str):
+    assert unspaced(text) == closed
+    assert to_markdown([Paragraph(text)]) == closed and unspaced(closed) == closed
+
+
+def test_headings_and_cells_are_closed_up():
+    grid = Grid(("구 분", "비   고"), (("소 계", "3 개"), ("년 월 일", "남 여")))
+    assert to_markdown([Title("휴 직 원"), grid]) == "# 휴직원\n\n| 구분 | 비고 |\n|---|---|\n| 소계 | 3 개 |\n| 년 월 일 | 남여 |"

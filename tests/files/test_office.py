@@ -1,6 +1,7 @@
 """What Word, Excel, Hangul and web pages show and do not store as text: numbers, notes, spans, hidden parts; and what is told of it."""
 from __future__ import annotations
 
+import re
 import struct
 import zipfile
 from pathlib import Path
@@ -358,3 +359,56 @@ def test_points_of_a_chart_are_shown_in_their_format(cache: str, code: str, valu
     labels = f"<cat><{cache}Cache><formatCode>{code}</formatCode><pt idx='0'><v>{value}</v></pt></{cache}Cache></cat>"
     root = etree.fromstring(f"<chartSpace><chart/><ser>{labels}<val><numCache><pt idx='0'><v>7</v></pt></numCache></val></ser></chartSpace>")
     assert chart_blocks(root)[0].rows == ((shown, "7"),)
+
+
+def test_what_a_sheet_does_not_show_is_left_out_and_is_no_formula_without_a_value(tmp_path: Path):
+    import openpyxl
+    book = openpyxl.Workbook()
+    sheet = book.active
+    for row in (["품목", "수량", "금액"], ["나사", 0, 0], ["못", 3, 1200], ["끈", None, None]):
+        sheet.append(row)
+    sheet.sheet_view.showZeros = False
+    other = book.create_sheet("둘째")
+    for row in (["품목", "수량", "금액"], ["나사", 0, 0], ["못", 3, 1200]):
+        other.append(row)
+    other["C2"].number_format = "#,##0;-#,##0;"
+    sheet["B4"] = "=C2"
+    book.save(tmp_path / "a.xlsx")
+    with zipfile.ZipFile(tmp_path / "a.xlsx") as archive:
+        kept = {name: archive.read(name) for name in archive.namelist()}
+    name = "xl/worksheets/sheet1.xml"
+    assert b'<c r="B4"><f>C2</f><v />' in kept[name] or b'<c r="B4"><f>C2</f><v/>' in kept[name] or b'<c r="B4"><f>C2</f><v></v>' in kept[name]
+    for state, lost in (('<c r="B4"><f>C2</f><v>0</v>', []), ('<c r="B4" t="str"><f>C2</f><v></v>', []),
+                        ('<c r="B4"><f>C2</f><v></v>', ["sheet Sheet: 1 formulas without a stored value (open and save the file in Excel)"])):
+
+        changed = re.sub(rb'<c r="B4"><f>C2</f><v ?/?>(?:</v>)?', state.encode(), kept[name])
+        with zipfile.ZipFile(tmp_path / "b.xlsx", "w") as archive:
+            for part, data in (kept | {name: changed}).items():
+                archive.writestr(part, data)
+        record = read_xlsx(tmp_path / "b.xlsx")
+        assert "| 나사 |  |  |\n| 못 | 3 | 1200 |\n| 끈 |  |  |" in record["text"] and "| 나사 | 0 |  |" in record["text"]
+        assert record["lost"] == lost
+
+
+TABLE_IN_TEXT = "<표 2> 주 장비\n\n| 품명 | 수량 |\n|---|---|\n| 유압잭 | 3 |\n\n4.1.1 공구를 납품한다."
+
+
+@pytest.mark.parametrize(("as_letter", "text"), [("1", TABLE_IN_TEXT), ("0", "<표 2> 주 장비4.1.1 공구를 납품한다.\n\n| 품명 | 수량 |\n|---|---|\n| 유압잭 | 3 |")])
+def test_text_behind_a_table_in_a_paragraph_comes_after_it(as_letter: str, text: str, tmp_path: Path):
+    def cell(row: int, column: int, text: str) -> str:
+        return f'<hp:tc><hp:subList><hp:p><hp:run><hp:t>{text}</hp:t></hp:run></hp:p></hp:subList><hp:cellAddr colAddr="{column}" rowAddr="{row}"/></hp:tc>'
+    rows = "".join(f"<hp:tr>{cell(row, 0, name)}{cell(row, 1, n)}</hp:tr>" for row, (name, n) in enumerate([("품명", "수량"), ("유압잭", "3")]))
+    table = f'<hp:tbl><hp:pos treatAsChar="{as_letter}"/>{rows}</hp:tbl>'
+    make_hwpx(tmp_path / "a.hwpx", f"<hp:p><hp:run><hp:t>&lt;표 2&gt; 주 장비</hp:t>{table}<hp:t>4.1.1 공구를 납품한다.</hp:t></hp:run></hp:p>")
+    assert read_by_ending(tmp_path / "a.hwpx")["text"] == text
+
+    def field(row: int, column: int, text: str) -> bytes:
+        inside = record(66, 2, bytes(22)) + record(67, 3, text.encode("utf-16-le") + b"\r\0")
+        return record(72, 2, struct.pack("<8x4H", column, row, 1, 1)) + inside
+    place = struct.pack("<8H", 11, *b"lbt ", 0, 0, 11)
+    units = "<표 2> 주 장비".encode("utf-16-le") + place + "4.1.1 공구를 납품한다.".encode("utf-16-le") + b"\r\0"
+    section = record(66, 0, bytes(22)) + record(67, 1, units) + record(71, 1, b" lbt" + struct.pack("<I", int(as_letter))) + record(77, 2, b"")
+    section += field(0, 0, "품명") + field(0, 1, "수량") + field(1, 0, "유압잭") + field(1, 1, "3")
+    start = b"HWP Document File".ljust(32, b"\0") + struct.pack("<II", 0x05000300, 0)
+    (tmp_path / "a.hwp").write_bytes(ole({"FileHeader": start, "DocInfo": b"", "Section0": section}))
+    assert read_by_ending(tmp_path / "a.hwp")["text"] == text

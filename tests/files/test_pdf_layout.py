@@ -255,3 +255,31 @@ def test_a_sentence_goes_on_past_the_notes_below_a_column(tmp_path: Path, mark: 
     text = text_of(drawn(tmp_path / "a.pdf", column(50, 700, left) + notes + column(250, 700, right), font="Helvetica"))
     assert " ".join([left[-1], *right[:2]]) in text if goes_on else text.index("law on dust") < text.index(right[0])
     assert f"{mark}Gloves are worn as well, as the law on dust has it since May" in text and "May guard" not in text
+
+
+def test_the_numbers_of_forms_are_no_running_head(tmp_path: Path):
+    sheets = [[(50, 800, f"[별지 제{n}호]"), (50, 780, f"{name} 신청서"), (50, 700, "아래와 같이 신청합니다."), (290, 40, f"- {n + 20} -")]
+              for n, name in enumerate(["휴직", "복직", "연수", "파견"], 1)]
+    found = read_pdf(drawn(tmp_path / "a.pdf", *sheets))
+    assert all(f"[별지 제{n}호]" in page for n, page in enumerate(found["pages"], 1)) and found["printed_pages"] == "1:21"
+    sheets = [[(50, 800, f"생활 안내 제{n}쪽"), (50, 700, f"{name} 이야기이다.")] for n, name in enumerate(["휴게실", "세탁실", "식당"], 1)]
+    assert "".join(read_pdf(drawn(tmp_path / "b.pdf", *sheets))["pages"]).count("생활 안내") == 1
+
+
+def test_a_table_that_is_drawn_last_stays_below_its_caption(tmp_path: Path):
+    text = ["배포용 문서는 편집을 제한한다.", "복사와 인쇄도 제한한다.", "읽는 사람은 그대로 읽는다.", "일반 문서와 아래 표만큼 다르다."]
+    more = ["암호는 열쇠로 푼다.", "열쇠는 문서 안에 있다.", "난수는 씨앗에서 나온다.", "씨앗은 처음 네 글자이다."]
+    table = [(60, 600, "구분"), (160, 600, "배포용"), (60, 580, "암호"), (160, 580, "있다"), *((50, y, 250, y) for y in (615, 595, 575)),
+             *((x, 575, x, 615) for x in (50, 150, 250))]
+    shown = text_of(drawn(tmp_path / "a.pdf", column(50, 700, text) + column(50, 520, more) + table + [(90, 560, "표 1 문서의 종류")]))
+    places = [shown.index(part) for part in (text[1], "| 암호 | 있다 |", "표 1 문서의", more[0])]
+    assert places == sorted(places)
+
+
+def test_a_chapter_at_the_top_or_the_foot_of_a_page_is_no_part_of_a_sentence(tmp_path: Path):
+    long = "휴직자가 복직할 때에는 소속 부서장을 거쳐 복직원을 인사팀에 내고 발령을 받아야"
+    first = [*column(50, 700, [f"제1조(복직) ① {long}", "한다.<개정 2014.1.20>"]), (200, 640, "제2장 휴가")]
+    second = [(50, 700, f"제2조(휴가) {long}"), (50, 686, "한다."), (50, 672, f"② 제1항의 기간은 {long[:-3]}"), (50, 658, "제1조에 따라 정한다.<신설 2015.8.20>")]
+    third = [(200, 700, "제3장 포상"), (50, 660, "제3조(포상) 포상은 상장으로 한다.")]
+    lines = text_of(drawn(tmp_path / "a.pdf", first, second, third)).split("\n")
+    assert "제2장 휴가" in lines and "제3장 포상" in lines and any(line.endswith("제1조에 따라 정한다.<신설 2015.8.20>") and line.startswith("②") for line in lines)

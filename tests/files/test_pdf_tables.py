@@ -205,3 +205,19 @@ def test_a_row_of_sums_without_bars_is_divided_by_the_columns(tmp_path: Path):
     frame = [(110, 550, 310, 550), (110, 550, 110, 720), (310, 550, 310, 720)]
     text = text_of(drawn(tmp_path / "a.pdf", banded([*cells, *sums], frame), font="Helvetica"))
     assert "| 884 | 293 | 38 | 9 |\n| 3484 | 1261 | 145 | 82 |" in text
+
+
+FORM = [(50, y, 350, y) for y in (700, 676, 652, 600, 520)] + [(50, 520, 50, 700), (350, 520, 350, 700), (110, 600, 110, 700), (190, 652, 190, 700), (250, 652, 250, 700)]
+FIELDS = [(55, 684, "성"), (85, 684, "명"), (120, 684, "홍가람"), (195, 684, "직"), (225, 684, "급"), (255, 684, "과장"), (55, 660, "소"), (85, 660, "속"), (120, 660, "총무팀"),
+          (195, 660, "입사일"), (255, 660, "2014.3.2"), (55, 626, "휴직사유"), (120, 626, "해외 연수"), (60, 580, "위와 같이 신청합니다."), (200, 550, "년"), (240, 550, "월"), (280, 550, "일")]
+
+
+def test_a_form_keeps_each_value_beside_its_label(tmp_path: Path):
+    text = text_of(drawn(tmp_path / "a.pdf", FIELDS + FORM))
+    assert "| 성명 | 홍가람 | 직급 | 과장 |" in text and "| 소속 | 총무팀 | 입사일 | 2014.3.2 |" in text and "| 휴직사유 | 해외 연수 |" in text
+    assert "위와 같이 신청합니다. 년 월 일" in text
+
+
+def test_a_header_above_empty_rows_is_one_line(tmp_path: Path):
+    head = [(55, 690, "인증서"), (55, 676, "번호"), (135, 684, "발급일"), (225, 684, "제품명")]
+    assert text_of(drawn(tmp_path / "a.pdf", head + net(PLACES, [704, 670, 650, 630, 610]))) == "인증서 번호 | 발급일 | 제품명"

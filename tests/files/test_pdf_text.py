@@ -316,3 +316,43 @@ def test_the_text_of_an_item_goes_on_below_its_beginning(tmp_path: Path, mark: s
     parts = ["The members of the board meet once a month in the", "main hall and keep a list of what they decide on."]
     texts = [(50, 700, mark, 10), (100, 700, parts[0], 10), (100, 688, parts[1], 10), (50, 676, mark, 10), (100, 676, "Others may listen.", 10)]
     assert text_of(drawn(tmp_path / "a.pdf", texts)).splitlines()[0] == f"{mark}  {parts[0]} {parts[1]}"
+
+
+def test_a_blank_without_a_width_behind_a_joined_letter_is_no_blank():
+    glyphs = placed((50, "quali"), (80, "fi"), (86, "es"), (102, "it"))
+    glyphs.x0[5:7], glyphs.x1[5:7] = 80, 86        # ﬁ
+    glyphs.blank[[7, 9]] = 2                       # behind ﬁ without a width, and between two words
+    glyphs.order[7:] += 1
+    glyphs.order[9:] += 1
+    line, = text_lines(glyphs)
+    assert line_text(line) == "qualifies it"
+
+
+@pytest.mark.parametrize(("words", "whole"), [("고득점자 순으로 작성하되 항목별 배점은 다음과 같다".split(), True), ("12 34 56 78 90 21 43".split(), False)])
+def test_a_line_that_is_stretched_to_the_edges_is_one_piece(words: list[str], whole: bool):
+    "A program writes one blank between two words, as wide as the line needs; typed columns of numbers have such gaps, too."
+    starts = [50.0]
+    for word in words[:-1]:
+        starts.append(starts[-1] + 6 * len(word) + 16)
+    glyphs = placed(*zip(starts, words))
+    ends = np.cumsum([*map(len, words)])[:-1]
+    glyphs.blank[ends] = 2
+    for end in ends:
+        glyphs.order[end:] += 1
+    line, = text_lines(glyphs)
+    assert [segment.text for segment in line] == ([" ".join(words)] if whole else words)
+
+
+def test_signs_of_symbol_fonts_are_read_and_a_glyph_without_a_name_that_begins_a_line_is_a_bullet():
+    text = "위\r\n\0 값\r\n\0값 \0 \uf0fc \uf0b7\uf53a글\0"
+    codes = np.array([*map(ord, text)])
+    letters = pdf_text._letters(codes, pdf_text._KINDS[codes])
+    assert "".join(map(chr, letters[letters > 0])) == "위•값값✓•한글"
+
+
+def test_entries_of_a_list_of_contents_and_dates_of_amendments_stay_lines(tmp_path: Path):
+    entries = [f"{name} {'.' * dots} {page}" for name, dots, page in (("Level 1 - Automated", 42, 7), ("Level 1A - Dynamic scan", 38, 8), ("Glossary", 52, "xii"))]
+    text = text_of(drawn(tmp_path / "a.pdf", [(50, 700 - 14 * n, entry) for n, entry in enumerate(entries)], font="Courier"))
+    assert text.splitlines() == entries
+    dates = ["제정 2009. 7. 27.", "개정 2010. 12. 24.", "개정(위원장 인가) 2012. 3. 1."]
+    assert text_of(drawn(tmp_path / "b.pdf", [(300, 700 - 14 * n, date) for n, date in enumerate(dates)])).splitlines() == dates
