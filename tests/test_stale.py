@@ -238,6 +238,17 @@ def test_numbers_of_the_readme_are_those_of_the_stored_results():
     assert evidence_table(stored("nbs/studies/results/evidence.json"), only=("tydiqa_ko", "squad2", "typed")).strip() in readme
 
 
+def test_the_korean_page_has_the_verdicts_of_the_readme():
+    from ragnb.machinery.messages import korean
+
+    def rows(page: str) -> list[list[str]]:
+        lines = re.findall(r"^\| (`\w+`:.*) \|$", (ROOT / page).read_text(encoding="utf-8"), re.M)
+        cells = [re.split(r" \| ", line) for line in lines]
+        return [[name.partition(":")[0], *numbers] for name, *numbers in cells]
+    told = [[korean()[found[1]] + " " + found[2] if (found := re.match(r"([a-z]+) ([+-][\d.]+)", cell)) else cell for cell in row] for row in rows("README.md")]
+    assert len(told) == 3 and told == rows("docs/ko.md")
+
+
 def test_the_minutes_of_the_lessons_are_those_of_their_list():
     minutes = sum(one["minutes"] for one in json.loads((ROOT / "nbs/lessons/lessons.json").read_text(encoding="utf-8")))
     assert f"lessons, {minutes} minutes]" in (ROOT / "README.md").read_text(encoding="utf-8")
