@@ -25,7 +25,7 @@ HINTS = json.loads((ROOT / "ragnb/documents/design_names.json").read_text(encodi
 # Keys of hits and metadata, types, collections and words of a query language: nothing to import
 VALUES = {"_id", "_source", "_score", "is_neighbor", "text", "chunk_text", "file_name", "page_number", "original_filename", "doc_id", "parent_id",
           "gcb", "myservice", "should", "default", "table_aware", "qa_aware", "children", "parents", "startup_funding_db", "finance_tax_db",
-          "hr_labor_db", "law_common_db", "TypedDict", "attempts", "max_attempts", "build", "expand"}
+          "hr_labor_db", "law_common_db", "company_policy", "TypedDict", "attempts", "max_attempts", "build", "expand", "True", "False", "Exception"}
 
 
 def rows() -> list[list[str]]:
@@ -125,7 +125,7 @@ def test_a_line_that_does_not_run_is_found(world: dict[str, Any]) -> None:
             run(code, before, world)
 
 
-NAMES = sorted({name for row in ROWS for code in codes(row[0]) for name in [re.match(r"\w*", code)[0]]
+NAMES = sorted({name for row in ROWS for code in codes(row[0]) for name in re.findall(r"\w+", code)     # parameters and files too
                 if re.fullmatch(r"_?[A-Za-z]\w*_\w+|[A-Z][a-z]\w*|_\w+", name)} - VALUES)
 
 

@@ -57,6 +57,20 @@ def test_the_rag_of_100_lines_is_what_the_lessons_built():
     assert not [notebook for notebook, built in taught.items() if not {*functions} & {*built} and "03_parents" not in notebook]
 
 
+def numbers(text: str) -> set[str]:
+    """The numbers of two digits or more, however their thousands are written."""
+    return {number for found in re.findall(r"(?<![\w.])\d[\d,_]*(?:\.\d+)?", text) if len(number := re.sub("[,_]", "", found)) > 1}
+
+
+@pytest.mark.parametrize("lesson", [lesson["notebook"] for lesson in LESSONS])
+def test_a_lesson_shows_the_numbers_of_its_prose(lesson):
+    """`ngram` had 256 numbers in lesson 5, and 1,024 in the package: its cell showed no number."""
+    cells = json.loads((NBS / lesson).read_text(encoding="utf-8"))["cells"]
+    shown = numbers(json.dumps([(cell["source"], cell["outputs"]) for cell in cells if cell["cell_type"] == "code"], ensure_ascii=False).replace("\\n", "\n"))
+    told = re.sub(r"\]\([^)]*\)|[Ll]esson \d+|\b(?:19|20)\d\d\)|\b95 %", "", "\n".join(sources(lesson, "markdown")))     # links, lessons, years of papers, intervals
+    assert numbers(told) <= shown, sorted(numbers(told) - shown)
+
+
 def test_every_notebook_is_a_lesson_a_tutorial_a_study_or_says_that_it_is_machinery():
     wrong = []
     for path in NBS.rglob("*.ipynb"):

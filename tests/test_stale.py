@@ -143,6 +143,20 @@ def test_names_in_diagrams_are_in_the_code():
     assert diagrams > 70 and len(named) > 100 and gone == {}
 
 
+def test_numbers_in_diagrams_are_in_the_notebook():
+    """Two diagrams had the place of a citation in an earlier chunking: its cells print another one."""
+    wrong, n = [], 0
+    for path in NOTEBOOKS:
+        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+        text = "\n".join("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown")
+        shown = json.dumps([(cell["source"], cell["outputs"]) for cell in cells if cell["cell_type"] == "code"]) + re.sub(r"^```mermaid\n.*?^```", "", text, flags=re.M | re.S)
+        for diagram in re.findall(r"^```mermaid\n(.*?)^```", text, flags=re.M | re.S):
+            found = {number.replace(",", "") for number in re.findall(r"(?<![\w#])\d[\d,]+\d(?!\w)", diagram)}
+            wrong += [f"{path.name}: {number}" for number in found if number not in re.sub("[,_]", "", shown)]
+            n += len(found)
+    assert n > 15 and wrong == []
+
+
 OFFICE = (ROOT / "benchmarks/office/README.md").read_text(encoding="utf-8")
 NUMBERS = dict(zip("one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen".split(), range(1, 16)))
 
@@ -222,6 +236,17 @@ def test_numbers_of_the_readme_are_those_of_the_stored_results():
     for page in (readme, (ROOT / "docs/ko.md").read_text(encoding="utf-8")):
         assert f"{first:.2f}"[1:] in page and f"{best:.2f}"[1:] in page
     assert evidence_table(stored("nbs/studies/results/evidence.json"), only=("tydiqa_ko", "squad2", "typed")).strip() in readme
+
+
+def test_the_korean_page_has_the_verdicts_of_the_readme():
+    from ragnb.machinery.messages import korean
+
+    def rows(page: str) -> list[list[str]]:
+        lines = re.findall(r"^\| (`\w+`:.*) \|$", (ROOT / page).read_text(encoding="utf-8"), re.M)
+        cells = [re.split(r" \| ", line) for line in lines]
+        return [[name.partition(":")[0], *numbers] for name, *numbers in cells]
+    told = [[korean()[found[1]] + " " + found[2] if (found := re.match(r"([a-z]+) ([+-][\d.]+)", cell)) else cell for cell in row] for row in rows("README.md")]
+    assert len(told) == 3 and told == rows("docs/ko.md")
 
 
 def test_the_minutes_of_the_lessons_are_those_of_their_list():

@@ -512,6 +512,9 @@ def passage_labels(
     return [label for label, _ in _labels(builder, passages, builder.budget or 0)]
 
 # %% ../../nbs/60_context/02_builders.ipynb #b1a0c017
+_LONGEST = 800   # Characters of a unit, or of a row that is read whole
+
+
 def _rooms(most: int) -> Iterator[int]:
     "Numbers of characters to try, falling: at every budget the same ones, 64 from one power of two to the next."
     while most > 0:
@@ -540,6 +543,8 @@ def fill_context(
         n = sum(len(p.text) for p in passages)
         if n > n_best and builder._size(passages) <= builder.budget:
             best, n_best = passages, n
+        if n == n_best and room - n > _LONGEST and ranking.at((room + n) // 2) == passages:    # there is no more text
+            break
     return ranking.at(most) if best is None else best
 
 

@@ -228,8 +228,10 @@ class Axes:
             axes = from_steps(found, steps)
             squares = (axes ** 2).sum(axis=0)
             part = np.zeros((len(steps), n_rest))
-            for at in range(0, len(found), 2_048):      # in 64 bits, for the same 16 on every processor
-                some = np.arange(at, min(at + 2_048, len(found)))
+            columns = np.flatnonzero(axes.any(axis=1))  # a small corpus has few
+            _DIRECTIONS.asked = True                    # its texts come next
+            for at in range(0, len(columns), 2_048):    # in 64 bits, for the same 16 on every processor
+                some = columns[at:at + 2_048]
                 part += axes[some].T.astype(np.float64) @ _DIRECTIONS.rows(some, len(found), n_rest)
             part /= np.where(squares == 0, 1, squares)[:, None]
             overlap = part.astype(np.float16).astype(np.float32)

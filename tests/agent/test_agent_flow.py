@@ -243,17 +243,24 @@ def test_an_unknown_choice_asks_again_and_one_out_of_order_changes_nothing(libra
     assert fresh.kinds("begin") == ["out_of_order"] and fresh.hits == []
 
 
+@pytest.fixture(scope="module")
+def px(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The library with a manual more, which no question of these tests finds."""
+    place = tmp_path_factory.mktemp("px") / "index"
+    texts = TEXTS | {"PX.md": ("PX 설명서", "manual", "PX-200", "# PX-200 설명서\n\n알람은 기름이 줄면 뜬다. 기름을 채운다.\n")}
+    documents = [Document(text=text, id_=i, metadata={"title": t, "doc_type": d, "equipment": e}) for i, (t, d, e, text) in texts.items()]
+    index_documents(documents, place, show_progress=False)
+    return place
+
+
 @pytest.mark.parametrize(("choice", "wanted", "told"), [
     ({"devices": ["PX-200"]}, {"PX.md"}, []), ({"documents": ["PX.md"]}, {"PX.md"}, []),
     ({"documents": ["GN.md"], "devices": ["PX-200"]}, {"GN.md", "PX.md"}, []),
     ({"devices": ["PX-200", "ZZ-9"]}, {"PX.md"}, ["ZZ-9"]), ({"documents": ["GN.md", "lost.md"], "devices": ["ZZ-9"]}, {"GN.md"}, ["lost.md, ZZ-9"])])
 def test_a_choice_of_what_was_not_found_is_searched_and_an_unknown_one_is_told(
-        tmp_path: Path, choice: dict[str, Any], wanted: set[str], told: list[str]) -> None:
+        px: Path, choice: dict[str, Any], wanted: set[str], told: list[str]) -> None:
     """The person knows the machine; no document that was offered was of it."""
-    texts = TEXTS | {"PX.md": ("PX 설명서", "manual", "PX-200", "# PX-200 설명서\n\n알람은 기름이 줄면 뜬다. 기름을 채운다.\n")}
-    documents = [Document(text=text, id_=i, metadata={"title": t, "doc_type": d, "equipment": e}) for i, (t, d, e, text) in texts.items()]
-    index_documents(documents, tmp_path / "px", show_progress=False)
-    agent, state = waiting(Library.open(tmp_path / "px"))
+    agent, state = waiting(Library.open(px))
     assert "PX.md" not in {h.doc_id for h in state.hits}
     done = agent.resume(state, Choice(**choice))
     assert done.status == "answered" and {h.doc_id for h in done.hits} == wanted == set(done.documents)
@@ -448,11 +455,13 @@ def test_what_ends_the_program_ends_it(library: Library, error: type[BaseExcepti
 
 
 # --- the judge
-def many(tmp_path: Path, n: int = 12) -> Library:
-    """As many short documents, all of which fit a context."""
-    documents = [Document(text=f"# 부서 {i}\n\n연차는 부서 {i}에서 {i}일이다.\n", id_=f"d{i:02}.md", metadata={"title": f"부서 {i}"}) for i in range(1, n + 1)]
-    index_documents(documents, tmp_path / "many", show_progress=False)
-    return Library.open(tmp_path / "many", reorder=False)
+@pytest.fixture(scope="module")
+def many(tmp_path_factory: pytest.TempPathFactory) -> Library:
+    """Twelve short documents, all of which fit a context."""
+    place = tmp_path_factory.mktemp("many") / "index"
+    documents = [Document(text=f"# 부서 {i}\n\n연차는 부서 {i}에서 {i}일이다.\n", id_=f"d{i:02}.md", metadata={"title": f"부서 {i}"}) for i in range(1, 13)]
+    index_documents(documents, place, show_progress=False)
+    return Library.open(place, reorder=False)
 
 
 def judge_prompts(llm: ScriptedLLM) -> list[str]:
@@ -463,7 +472,7 @@ def sources_of(prompt: str) -> str:
     return prompt.split("<자료>\n")[1].split("\n</자료>")[0]
 
 
-def test_the_judge_reads_what_the_answer_read(tmp_path: Path) -> None:
+def test_the_judge_reads_what_the_answer_read(many: Library) -> None:
     """A true answer that cites the ninth source is judged with the ninth source, and stands at the first attempt."""
     cited: list[str] = []
 
@@ -474,7 +483,7 @@ def test_the_judge_reads_what_the_answer_read(tmp_path: Path) -> None:
     def verdict(prompt: str) -> str:
         return YES if "[9]" in sources_of(prompt) else NO
     llm = script(answer, judge=verdict)
-    state = ask(many(tmp_path), llm, "부서의 연차는 며칠인가요?")
+    state = ask(many, llm, "부서의 연차는 며칠인가요?")
     assert (state.status, state.attempts, state.verdict) == ("answered", 1, "stands")
     assert sources_of(judge_prompts(llm)[0]) == cited[0] and cited[0].count("연차는") >= 9
 
@@ -492,26 +501,26 @@ class Small(ScriptedLLM):
         return len(text)
 
 
-def test_a_small_judge_reads_the_cited_sources_first_and_says_what_it_left_out(tmp_path: Path) -> None:
+def test_a_small_judge_reads_the_cited_sources_first_and_says_what_it_left_out(many: Library) -> None:
     judge = Small({"": YES}, room=900)
-    state = ask(many(tmp_path), script("그 부서의 연차입니다 [9]."), "부서의 연차는 며칠인가요?", models={"judge": judge})
+    state = ask(many, script("그 부서의 연차입니다 [9]."), "부서의 연차는 며칠인가요?", models={"judge": judge})
     prompt = judge.prompts[0]
     assert len(prompt) <= 900 and sources_of(prompt).startswith("[9]") and prompt.count("연차는 부서") < 12
     left = state.judge["not_read"]
     assert left and 9 not in left and state.kinds("judge") == ["shortened", "done"] and f"[{left[0]}]" in prompt.split("</자료>")[1]
 
 
-def test_a_judge_that_could_not_read_the_cited_source_does_not_reject(tmp_path: Path) -> None:
+def test_a_judge_that_could_not_read_the_cited_source_does_not_reject(many: Library) -> None:
     judge = Small({"": NO}, room=1)
-    state = ask(many(tmp_path), script("그 부서의 연차입니다 [9]."), "부서의 연차는 며칠인가요?", models={"judge": judge})
+    state = ask(many, script("그 부서의 연차입니다 [9]."), "부서의 연차는 며칠인가요?", models={"judge": judge})
     assert (state.status, state.attempts, state.verdict) == ("answered", 1, "unjudged")
 
 
-def test_a_small_model_that_answers_is_shown_what_fits(tmp_path: Path) -> None:
+def test_a_small_model_that_answers_is_shown_what_fits(many: Library) -> None:
     """And the judge reads the same."""
     small = Small({"": "그 부서의 연차입니다 [1]."}, room=700)
     judge = script()
-    state = ask(many(tmp_path), judge, "부서의 연차는 며칠인가요?", models={"answer": small})
+    state = ask(many, judge, "부서의 연차는 며칠인가요?", models={"answer": small})
     assert state.status == "answered" and len(small.prompts[0]) <= 800
     assert sources_of(judge_prompts(judge)[0]) == sources_of(small.prompts[0])
 
@@ -522,6 +531,9 @@ def test_an_answer_that_could_not_be_judged_says_so(library: Library, said: Any,
     state = ask(library, script(judge=said))
     assert (state.status, state.verdict, state.kinds("judge")) == ("answered", "unjudged", [kind, "unjudged"])
     assert AgentState.from_json(state.to_json()).verdict == "unjudged" and not {"grounded", "answered"} & state.judge.keys()
+
+
+def test_an_answer_that_was_judged_says_how(library: Library) -> None:
     assert ask(library, script()).verdict == "stands" and ask(library, script(judge=NO)).verdict == "rejected"
     none = ask(library, script(), models={"judge": None})
     assert (none.status, none.verdict, none.kinds("judge")) == ("answered", "", ["rule"])

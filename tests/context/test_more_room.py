@@ -3,12 +3,12 @@ from __future__ import annotations
 
 import re
 
-from hypothesis import given, strategies as st
+from hypothesis import example, given, strategies as st
 from llama_index.core.schema import Document
 from strategies import examples
 
 from ragnb.chunking.units import UnitNodeParser
-from ragnb.context.builders import cut_passage, cut_to_sentences, fill_context, RankedContextBuilder, SimpleContextBuilder
+from ragnb.context.builders import _rooms, cut_passage, cut_to_sentences, fill_context, RankedContextBuilder, SimpleContextBuilder
 from ragnb.documents.span import Passage, Span
 from ragnb.documents.text import is_heading
 from ragnb.models.embedding import NgramEmbedding
@@ -45,6 +45,30 @@ def test_a_larger_budget_never_delivers_less_text(documents, question, builder, 
         n = sum(len(p.text) for p in context.passages)
         assert context.size <= size and n >= n_before, (size, n_before, n)
         n_before = n
+
+
+class Counted:
+    """A ranking that counts how often it was asked."""
+
+    def __init__(self, ranking):
+        self.ranking, self.n_asked = ranking, 0
+
+    def at(self, budget):
+        self.n_asked += 1
+        return self.ranking.at(budget)
+
+
+@example([["# 대여 규정 ({n}년)"]], "대여 규정", SimpleContextBuilder, 2_000)
+@given(st.lists(parts, min_size=1, max_size=9), QUESTIONS, st.sampled_from([RankedContextBuilder, SimpleContextBuilder]), st.integers(900, 6_000))
+@examples(20)
+def test_where_all_text_is_read_no_number_of_characters_delivers_more(documents, question, builder, budget):
+    """A question of a small folder asked its ranking 265 times for the same passages."""
+    ranking, _ = rankings(documents, question)
+    counted, room = Counted(ranking), builder(budget=budget)
+    n = sum(len(p.text) for p in fill_context(room, counted))
+    others = [passages for size in _rooms(budget) if room._size(passages := ranking.at(size)) <= budget]
+    assert n == max(sum(len(p.text) for p in passages) for passages in others)
+    assert counted.n_asked <= 3 or budget - n < 2_000     # 3: where nothing is found
 
 
 @given(st.lists(parts, min_size=1, max_size=9), QUESTIONS, st.integers(1, 900))

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from conftest import syntax
+from pypdfium2.internal.consts import ErrorToStr
 
 import ragnb
 from ragnb.cli import command_line, main
@@ -30,6 +31,8 @@ COMPOSED = {"{policy}: {n} after {unit} (rank {rank})", "{policy}: {n} before {u
             "{n} before {unit} (rank {rank})", "answer: rule (no model: the passages)"}
 # Errors of the operating system; one that this machine does not have is not translated here
 BY_SYSTEM = {os.strerror(code) for code in errno.errorcode}
+# Errors of PDFium; a password has an error of its own
+BY_PDFIUM = {f"Failed to load document (PDFium: {told})." for told in ErrorToStr.values() if "password" not in told}
 # Errors that typer writes, each with the words that cause it
 BY_TYPER = {"Missing argument '{name}'": ["ask"], "No such command '{name}'": ["zzzz"],
             "No such command '{name}'. Did you mean '{other}'?": ["aks"], "No such option: {name}": ["ask", "x", "--zzzz"],
@@ -113,7 +116,7 @@ def names(text: str) -> set[str]:
 def test_the_table_and_the_source_have_the_same_texts():
     used = in_source() | in_help() | BY_NAME
     assert sorted(used - korean().keys()) == [], "add these texts to ragnb/machinery/ko.json"
-    assert sorted(korean().keys() - used - in_errors() - BY_TYPER.keys() - BY_SYSTEM - COMPOSED) == [], "take these texts out of ragnb/machinery/ko.json"
+    assert sorted(korean().keys() - used - in_errors() - BY_TYPER.keys() - BY_SYSTEM - BY_PDFIUM - COMPOSED) == [], "take these texts out of ragnb/machinery/ko.json"
 
 
 # Errors of each room that only a Python program meets: a user of the command line or of the page sees none of them
@@ -142,6 +145,13 @@ def test_both_languages_have_the_same_values():
     for english in in_source() | BY_NAME:
         assert names(korean()[english]) <= names(english) | {"n"}, english      # a plural of English is a number in Korean
         assert names(english) - names(korean()[english]) <= {"documents", "hits"}, english
+
+
+@pytest.mark.parametrize("told", sorted(BY_PDFIUM))
+def test_an_error_of_pdfium_is_told_in_korean(told):
+    """A damaged PDF was skipped with PDFium's own English words."""
+    use_language("ko")
+    assert not re.search("[A-Za-z]{4}", translated(f"a.pdf cannot be read as a PDF ({told})"))
 
 
 @pytest.mark.parametrize("words", BY_TYPER.values(), ids=" ".join)

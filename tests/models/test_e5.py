@@ -131,7 +131,7 @@ def test_prefixes_and_options(cached, spec, exact):
 
 
 @pytest.mark.parametrize(("spec", "name", "question", "others"), [
-    ("e5", "e5:multilingual-e5-small", QUESTIONS[0], ("ngram", NgramEmbedding().fit(TEXTS), "ollama:bge-m3")),
+    ("e5", "e5:multilingual-e5-small", QUESTIONS[0], ("ngram", NgramEmbedding(dims=64).fit(TEXTS), "ollama:bge-m3")),
     (f"fastembed:{NAME}", "fastembed:sentence.*", "남은 연차를 수당으로 받나?", ("ngram", "fastembed:BAAI/bge-small-en-v1.5"))])
 def test_an_index_knows_what_made_it(cached, corpus, tmp_path, spec, name, question, others):
     index, _ = update_index(corpus, tmp_path / "index", embed=spec, embed_options={"query_prefix": "연차 "})

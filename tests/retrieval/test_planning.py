@@ -24,7 +24,7 @@ from ragnb.evaluation.datasets import Dataset
 from ragnb.evaluation.strategy import IndexCache, build_system, parse_strategy
 
 QUESTION = "첫해 연차는 며칠인가요?"
-EMBED = NgramEmbedding()
+EMBED = NgramEmbedding(dims=64)
 EMBED.fit(["신규 입사자에게 연차휴가 15일을 부여한다.", "구내식당은 11시에 연다.", "출장비는 영수증을 붙여 청구한다.", "첫해 연차는 며칠인지 묻는다."])
 
 
