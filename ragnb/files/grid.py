@@ -60,6 +60,9 @@ def on_one_line(text: str) -> str:  # Blanks of every kind become one space
 _SPREAD = re.compile(r"[가-힣](?:[ \u3000]+[가-힣])+")
 _LABEL = re.compile(r"^(\W{0,6}(?:\w{1,2}[.)][ ]?)?)([가-힣](?:[ \u3000]+[가-힣])+)(?=[ \u3000]*(?:[:：]|$))", re.M)
 _BLANKS = frozenset("년월일시분초")     # 년 월 일: to be filled in
+_PAIRS = frozenset("""성명 남여 주소 소속 직위 직급 직책 직업 직종 전화 구분 내용 비고 금액 일시 일자 장소 합계 소계 총계 과목 과정 번호 항목
+단위 수량 단가 규격 품명 서명 날인 비율 기간 대상 목적 사유 제목 날짜 연도 부서 담당 근거 방법 자격 학력 학교 경력 이름 나이 성별 국적 회사 상호
+위치 면적 종류 분류 명칭 배점 점수 등급 순위 결과 상태 시간 요일 예산 수입 지출 잔액 계좌 은행 신청 접수 결재 문서 수신 발신 참조 첨부""".split())
 
 
 def unspaced(
@@ -68,8 +71,10 @@ def unspaced(
     "Close up labels whose syllables are set apart: 성 명, 사 직 원, 접 수 처: 총무팀."
     def closed(label: re.Match[str]) -> str:
         bare = "".join(label[2].split())
-        is_label = label.end() < len(text) and text[label.end()] != "\n" or label[0] == text or len(bare) > 2
-        return label[1] + bare if is_label and not _BLANKS.issuperset(bare) else label[0]
+        is_label = label.end() < len(text) and text[label.end()] != "\n" or label[0] == text
+        if len(bare) == 2:      # 역 수, a number of stations, is two words
+            is_label = is_label and (bare in _PAIRS or len(label[2]) > 3 or "\u3000" in label[2])
+        return label[1] + bare if (is_label or len(bare) > 2) and not _BLANKS.issuperset(bare) else label[0]
     return _LABEL.sub(closed, text) if _SPREAD.search(text) else text
 
 

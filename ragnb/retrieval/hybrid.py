@@ -415,25 +415,16 @@ class HybridRetriever(HitsRetriever):
         found = fuse_hits(dict(zip(self.members, results)), self.top_k, self.k, self.weights, self.method)
         return Hits(names_lead(found.hits, self.named, question)[:self.top_k], found.members) if self.named else found
 
-    def fuse(self, question: str | QueryBundle) -> Hits:
-        """Retrieve, and keep the rank and score that each member gave.
-
-        Parameters
-        ----------
-        question : str or QueryBundle
-            Not empty; passed to every member.
-
-        Returns
-        -------
-        Hits
-            The hits, and for each member the ranks it gave.
-        """
+    def fuse(
+        self,
+        question: str | QueryBundle,   # Not empty; every member gets it
+    ) -> Hits:
+        "Retrieve, and keep the rank and score that each member gave."
         bundle = question_bundle(question)
         with ExitStack() as states:      # all members read one state
             for member in self.members.values():
                 if isinstance(member, (VectorRetriever, WordRetriever)):
                     states.enter_context(member.store.snapshot())
-            for member in self.members.values():
                 bundle = member.ahead(bundle) if isinstance(member, VectorRetriever) else bundle
             return self._fuse(bundle.query_str, [m.retrieve(bundle) for m in self.members.values()])
 

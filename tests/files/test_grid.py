@@ -247,6 +247,7 @@ def test_a_remark_within_a_table_of_data_leaves_its_rows_below_the_header():
 @pytest.mark.parametrize(("text", "closed"), [
     ("성 명", "성명"), ("사   직   원", "사직원"), ("○ 접 수 처 : 총무팀\n2. 주    소: 서울", "○ 접수처 : 총무팀\n2. 주소: 서울"),
     ("수　요　기　관：해양과", "수요기관：해양과"), ("년  월  일", "년  월  일"), ("이 때\n그 방 문", "이 때\n그방문"), ("할 수 있는 일", "할 수 있는 일"),
+    ("역 수", "역 수"), ("비 용: 없음", "비 용: 없음"), ("역  수", "역수"), ("금 액: 3만 원", "금액: 3만 원"),
     ("신청인 : 성 명", "신청인 : 성 명"), ("표 1 금액", "표 1 금액"), ("A 안 : 세 개", "A 안 : 세 개")])
 def test_syllables_of_a_label_set_apart_are_closed_up(text: str, closed: str):
     assert unspaced(text) == closed
