@@ -1013,7 +1013,7 @@ class RetrievalOptions(SettingsOptions):
     top_k: Annotated[int | None, count_option("Hits (default: 20). Multi-scale retrieval takes this and the next three "
         "options only with a policy or a reranker.")] = None
     expand_top_k: Annotated[int | None, count_option("Hits that are expanded (default: 5).")] = None
-    max_chunks: Annotated[int | None, count_option("Hits and neighbors together (default: 80).")] = None
+    max_chunks: Annotated[int | None, count_option("Hits and neighbors together (default: 60 more than hits).")] = None
     passage_size: Annotated[int | None,
         count_option("Characters of a passage for each hit in it (default: 2000).")] = None
     llm: Annotated[str | None, Option(help="ollama:MODEL or openai-like:MODEL writes the answer; chat and serve ask it "

@@ -541,7 +541,7 @@ class Pipeline(_Shown):
             need a model.
         top_k, expand_top_k, max_chunks : int, optional
             Hits retrieved, >= 1 (20 by default; of units with a policy, as many as the budget can hold); hits expanded,
-            >= 0 (5); hits and neighbors together, >= 1 (80).
+            >= 0 (5); hits and neighbors together, >= 1 (60 more than the hits, at least 80).
         budget : int or None
             Size of the context in tokens of `tokenizer`; None for no limit.
         tokenizer : str
@@ -580,6 +580,7 @@ class Pipeline(_Shown):
                               compressor=compressor, llm=llm, top_k=top_k, budget=budget, tokenizer=tokenizer,
                               reorder=reorder, where=where, cut=cut, lookup=lookup, **size)
         refuse_unused(parts, _given(top_k=top_k) | counts | size)
+        counts.setdefault("max_chunks", max(80, 60 + (getattr(parts.retriever, "top_k", 0) or 0)))
         expander = Expander(filtered_store(index.store, where), parts.policy, **counts)
         return cls(parts.retriever, expander, parts.builder, llm, reranker=parts.reranker,
                    compressor=parts.compressor, catalogue=index.catalogue, document_share=document_share,

@@ -21,6 +21,7 @@ from ragnb import (Bm25Retriever, Conversation, Expander, HierarchicalRetriever,
 from ragnb.context.display import display_docs
 from ragnb.documents.span import parse_address
 from ragnb.expansion.expander import passage_node
+from ragnb.indexing.update import index_documents
 from ragnb.models.scripted import ScriptedLLM
 from ragnb.pipeline.answer import best_sentence
 from ragnb.pipeline.pipeline import is_earlier
@@ -131,6 +132,21 @@ def test_an_answer_without_a_model_is_the_numbered_passages(request, documents, 
         assert f"[{number}]" in answer.text and document[p.span.start:p.span.end] == p.text in answer.text
     assert answer.context.size <= 900
     assert set(answer.fusion.members) >= members and answer.expansion.fitted == (made == "hr_units")
+
+
+@pytest.mark.parametrize("policy", ["neighbors:5", "section", "document", "pages:2"])
+@pytest.mark.parametrize("budget", [1_000, 4_000, 8_000])
+def test_a_policy_over_units_reads_around_the_best_hits(tmp_path: Path, policy: str, budget: int) -> None:
+    """So many units are hits that they alone were the most that may be read: nothing was added."""
+    rest = "자물쇠가 얼면 관리인을 부릅니다.\n\n비가 오면 지게차는 안으로 들입니다.\n\n마지막 사람은 전등을 끄고 장부에 이름을 적습니다."
+    text = "\n\n".join(f"## {n}조\n\n{n}번 창고는 {n + 3}시에 엽니다.\n\n{rest}" for n in range(400))
+    index_documents([Document(text=f"# 창고\n\n{text}", id_="stores")], tmp_path, show_progress=False)
+    line = Pipeline.from_index(tmp_path, policy=policy, budget=budget)
+    answer = line.ask("77번 창고는 몇 시에 여나요?")
+    for hit in answer.fusion.hits[:5]:
+        [alone] = Expander(line.expander.store, line.expander.policy).expand([hit]).passages
+        assert any(p.doc_id == alone.doc_id and p.span.start <= alone.span.start and alone.span.end <= p.span.end
+                   for p in answer.expansion.passages), (alone, answer.expansion)
 
 
 UNUSED = [("top_k", 3), ("expand_top_k", 0), ("max_chunks", 7), ("passage_size", 500), ("passage_size", None)]
