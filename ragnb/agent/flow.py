@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, KW_ONLY, replace
+from dataclasses import asdict, dataclass, fields, KW_ONLY, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -476,6 +476,10 @@ class Agent:
     @checked
     def __init__(self, library: Library | str | Path, llm: str | Any | None = None,
                  models: Mapping[str, Any] | None = None, *, max_attempts: int = 2, **settings: Any) -> None:
+        known = [each.name for each in fields(AgentParts)][3:]
+        if unknown := sorted(settings.keys() - {"timeout", *known}):
+            raise InputError(say("Agent has no setting {name}: it takes timeout, {known}; `Library.open(folder, …)` "
+                                 "sets how it retrieves and reads", name=unknown[0], known=", ".join(known)))
         self.library = library if isinstance(library, Library) else Library.open(library)
         timeout = settings.pop("timeout", None)
         self.flow = AgentFlow(AgentParts(self.library, llm, models, **settings), timeout)

@@ -372,7 +372,7 @@ def test_text_of_a_document_chooses_no_step(library: Library) -> None:
 
 
 def test_bad_settings_are_refused(library: Library, tmp_path: Path) -> None:
-    for settings in ({"max_attempts": 0}, {"top_k": 0}, {"routes": ()}, {"n_queries": 0}):
+    for settings in ({"max_attempts": 0}, {"top_k": 0}, {"routes": ()}, {"n_queries": 0}, {"policy": "doc_type"}, {"page_window": 2}):
         with pytest.raises(InputError):
             Agent(library, **settings)
     with pytest.raises(InputError):
