@@ -476,7 +476,7 @@ class Agent:
     @checked
     def __init__(self, library: Library | str | Path, llm: str | Any | None = None,
                  models: Mapping[str, Any] | None = None, *, max_attempts: int = 2, **settings: Any) -> None:
-        known = [each.name for each in fields(AgentParts)][3:]
+        known = [each.name for each in fields(AgentParts) if each.kw_only]
         if unknown := sorted(settings.keys() - {"timeout", *known}):
             raise InputError(say("Agent has no setting {name}: it takes timeout, {known}; `Library.open(folder, …)` "
                                  "sets how it retrieves and reads", name=unknown[0], known=", ".join(known)))

@@ -141,15 +141,18 @@ def _digits(value: float, part: str) -> str | None:
     return text
 
 
-def _grouped(value: float, code: str) -> str | None:
+def _section(value: float, sections: list[list[str]]) -> list[str]:
+    "The section of a format that a number has: of zero, of negative numbers, else the first."
+    return sections[2 if value == 0 and len(sections) > 2 else int(value < 0 and len(sections) > 1)]
+
+
+def _grouped(value: float, sections: list[list[str]]) -> str | None:
     "A number with the separators and the currency of its format; None for other formats."
-    sections = _sections(code)
     first = sections[0]
     has_currency = any((_literal(part) or "") and set(_literal(part)) & set(_CURRENCIES + "원") for part in first)
     if not has_currency and not any(part[0] in "#0?" and "," in part for part in first) or abs(value) >= 1e15:
         return None
-    is_other = value < 0 and len(sections) > 1
-    section = sections[1] if is_other else sections[2] if value == 0 and len(sections) > 2 else first
+    section = _section(value, sections)
     texts = [_digits(value, part) if part[0] in "#0?" else _literal(part) for part in section]
     if None in texts or sum(part[0] in "#0?" for part in section) > 1:
         return None
@@ -163,8 +166,7 @@ def shown_number(
 ) -> str:
     "Write a number: a share with its decimals, an amount with its separators and its currency; '' for a hidden one."
     sections = _sections(code)
-    kind = 2 if value == 0 and len(sections) > 2 else int(value < 0 and len(sections) > 1)
-    if len(sections) > 1 and not sections[kind]:
+    if len(sections) > 1 and not _section(value, sections):
         return ""
     share = re.search(r"(?:\.(0{1,30})[^%;.]{0,30})?%", re.sub(r'"[^"]*"', "", code.partition(";")[0]))
     if share:
@@ -173,4 +175,4 @@ def shown_number(
     if padded and value == int(value) >= 0:
         text = f"{padded[1]}{int(value):0{len(padded[2])}d}{padded[3]}"
         return re.sub(r'"|\\(?=.)', "", text)
-    return _grouped(value, code) or f"{value:.15g}"
+    return _grouped(value, sections) or f"{value:.15g}"

@@ -71,10 +71,10 @@ def unspaced(
     "Close up labels whose syllables are set apart: 성 명, 사 직 원, 접 수 처: 총무팀."
     def closed(label: re.Match[str]) -> str:
         bare = "".join(label[2].split())
-        is_label = label.end() < len(text) and text[label.end()] != "\n" or label[0] == text
-        if len(bare) == 2:      # 역 수, a number of stations, is two words
-            is_label = is_label and (bare in _PAIRS or len(label[2]) > 3 or "\u3000" in label[2])
-        return label[1] + bare if (is_label or len(bare) > 2) and not _BLANKS.issuperset(bare) else label[0]
+        is_apart = bare in _PAIRS or len(label[2]) > 3 or "\u3000" in label[2]     # 역 수 is two words
+        ends_alone = label[0] == text or label.end() < len(text) and text[label.end()] != "\n"
+        is_label = len(bare) > 2 or is_apart and ends_alone
+        return label[1] + bare if is_label and not _BLANKS.issuperset(bare) else label[0]
     return _LABEL.sub(closed, text) if _SPREAD.search(text) else text
 
 
